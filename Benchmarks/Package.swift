@@ -1,0 +1,34 @@
+// swift-tools-version: 6.2
+// SPDX-License-Identifier: Apache-2.0
+
+import PackageDescription
+
+let settings: [CSetting] = [
+    .define("_GNU_SOURCE"),
+    .unsafeFlags(["-Wall", "-Wextra"]),
+]
+
+/// A program in C that talks over a bus; what it measures with must cost nothing.
+func program(_ name: String) -> Target {
+    .executableTarget(name: name, dependencies: ["Fixture", "CSystemd"], cSettings: settings)
+}
+
+let package = Package(
+    name: "Benchmarks",
+    targets: [
+        .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
+
+        // What services and clients agree on: names, keys, values, and how to reach a bus.
+        .target(name: "Fixture", dependencies: ["CSystemd"], cSettings: settings),
+
+        // The least a service can do, to compare with.
+        program("baseline"),
+
+        // The clients that measure.
+        program("load"),
+        program("first-reply"),
+        program("first-calls"),
+        program("folder-delay"),
+    ],
+    cLanguageStandard: .gnu17
+)

@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The measures, one function each: what it prepares, what it times in which order, and the rows it makes of that.
+
+Where something is compared, its subjects take turns (A B C A B C …), so that a machine that slows down or speeds up
+meanwhile does so for all of them.
+"""
+
+import shutil
+import sys
+import time
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+import table
+from processes import ONE_CPU, MeasurementFailed, Programs
+from subjects import Baseline, Daemon, Subject, Xfconfd, store_path
+from table import Goal, Row
+
+STORE = "com.example.benchmarks"
+FULL_STORE = {"keys": 1024, "size": 1000}  # Fixture's FULL_STORE_KEYS and FULL_STORE_VALUE_SIZE
+IN_FLIGHT = 64
+TURNS = 3  # in a round; short turns, so that what disturbs one of them doesn't disturb the round
+COALESCING = 1000  # ms; the first change goes to a folder after that
+
+
+@dataclass
+class Run:
+    """One run of the benchmarks."""
+
+    programs: Programs
+    directory: Path
+    rounds: int
+    quick: bool
+
+    def scaled(self, full: int, quick: int) -> int:
+        return quick if self.quick else full
+
+
+def progress(text: str):
+    print(text, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def subjects(run: Run, *kinds):
+    """Those of the services that there are, by name."""
+    there = {Baseline: True, Daemon: run.programs.daemon is not None, Xfconfd: run.programs.xfconfd is not None}
+    with ExitStack() as started:
+        yield {
+            kind.name: started.enter_context(kind(run.programs, run.directory / kind.name))
+            for kind in kinds
+            if there[kind]
+        }
+
+
+def take_turns(run: Run, what: str, calls: dict) -> dict[str, list[float]]:
+    """Calls each function in turns, a few times a round; the median of each round, by the function's name."""
+    results = {name: [] for name in calls}
+    for number in range(run.rounds):
+        turns = [[call() for call in calls.values()] for _ in range(TURNS)]
+        for name, values in zip(calls, zip(*turns)):
+            results[name].append(median(values))
+        latest = ", ".join(f"{name} {values[-1]:,.1f}" for name, values in results.items())
+        progress(f"  {what}, round {number + 1}: {latest}")
+    return results
+
+
+def in_turn_and_in_flight(run: Run, name: str, operation, goals: dict[int, dict[str, Goal]]) -> list[Row]:
+    """`operation(subject, options)`, one call after the other and with 64 in flight."""
+    rows = []
+    with subjects(run, Baseline, Daemon, Xfconfd) as running:
+        for subject in running.values():
+            subject.set(calls=100, keys=100, warm_up=0)
+        for in_flight, label, calls in [
+            (1, "one after the other", run.scaled(5_000, 1_000)),
+            (IN_FLIGHT, f"{IN_FLIGHT} in flight", run.scaled(20_000, 5_000)),
+        ]:
+            options = {"in_flight": in_flight, "calls": calls, "keys": 100}
+            rates = take_turns(run, f"{name}, {label}", {
+                subject.name: lambda subject=subject: operation(subject, options)["rate"]
+                for subject in running.values()
+            })
+            rows += [
+                table.compare(
+                    f"{name}, {label}", rates.get(Daemon.name), rates.get(other), table.rate, other, goal)
+                for other, goal in goals[in_flight].items()
+            ]
+    return rows
+
+
+def reads(run: Run) -> list[Row]:
+    goals = {
+        "baseline": Goal(least=0.92, text="≥ 0.92"),
+        "xfconfd": Goal(least=2, text="≥ 2"),
+    }
+    return in_turn_and_in_flight(
+        run, "GetValue", lambda subject, options: subject.get(**options), {1: goals, IN_FLIGHT: goals})
+
+
+def writes(run: Run) -> list[Row]:
+    xfconfd = Goal(least=1.5, text="≥ 1.5")
+    return in_turn_and_in_flight(run, "SetValue", lambda subject, options: subject.set(**options), {
+        1: {"baseline": Goal(least=0.65, text="≥ 0.65"), "xfconfd": xfconfd},
+        IN_FLIGHT: {"baseline": Goal(least=0.55, text="≥ 0.55"), "xfconfd": xfconfd},
+    })
+
+
+def keys(run: Run) -> list[Row]:
+    """Does a store with many keys answer as fast as one with few?"""
+    rows = []
+    with Daemon(run.programs, run.directory / "daemon") as daemon:
+        sizes = {"1024 keys": 1024, "10 keys": 10}
+        for name, number in sizes.items():
+            daemon.fill(f"{STORE}.keys{number}", number)
+        for in_flight, label, calls in [
+            (1, "one after the other", run.scaled(5_000, 1_000)),
+            (IN_FLIGHT, f"{IN_FLIGHT} in flight", run.scaled(20_000, 5_000)),
+        ]:
+            measure = f"GetValue in a store of 1024 keys, {label}"
+            rates = take_turns(run, measure, {
+                name: lambda number=number: daemon.load(
+                    "GetValue", store_path(f"{STORE}.keys{number}"), in_flight=in_flight, calls=calls, keys=number
+                )["rate"]
+                for name, number in sizes.items()
+            })
+            rows.append(table.compare(
+                measure, rates["1024 keys"], rates["10 keys"], table.rate, "one of 10",
+                Goal(least=0.95, text="≥ 0.95")))
+    return rows
+
+
+def apply(run: Run) -> list[Row]:
+    """What do 100 keys in one call cost, in calls with one?"""
+    with Daemon(run.programs, run.directory / "daemon") as daemon:
+        path = store_path(STORE)
+        times = take_turns(run, "Apply of 100, in ms", {
+            "Apply": lambda: 1e3 / daemon.load("Apply", path, calls=run.scaled(1_000, 200), keys=100)["rate"],
+            "SetValue": lambda: 1e3 / daemon.load("SetValue", path, calls=run.scaled(5_000, 1_000), keys=100)["rate"],
+        })
+    return [table.compare(
+        "Apply of 100 keys, time", times["Apply"], times["SetValue"], table.msec, "one SetValue",
+        Goal(most=4, text="≤ 4"))]
+
+
+def snapshot(run: Run) -> list[Row]:
+    """The whole store in one message: how much more than sending that message does it take?"""
+    with subjects(run, Baseline, Daemon) as running:
+        if daemon := running.get(Daemon.name):
+            daemon.fill(STORE, **FULL_STORE)
+
+        def time_of_one(subject: Subject) -> float:
+            result = subject.load("GetSnapshot", store_path(STORE), calls=run.scaled(100, 20))
+            if result["keys"] != FULL_STORE["keys"] or result["bytes"] != FULL_STORE["keys"] * FULL_STORE["size"]:
+                raise MeasurementFailed(f"{subject.name} sends {result['keys']:.0f} keys, {result['bytes']:.0f} bytes")
+            return 1e3 / result["rate"]
+
+        times = take_turns(run, "GetSnapshot, in ms", {
+            name: lambda subject=subject: time_of_one(subject) for name, subject in running.items()
+        })
+    return [table.compare(
+        "GetSnapshot of 1024 keys, 1 MB, time", times.get(Daemon.name), times.get(Baseline.name), table.msec,
+        Baseline.name, Goal(most=1.5, text="≤ 1.5"))]
+
+
+def start(run: Run) -> list[Row]:
+    with Daemon(run.programs, run.directory / "daemon") as daemon:
+        daemon.fill(STORE, 10)
+        daemon.stop()
+        times = take_turns(run, "start, in ms", {
+            "first reply": lambda: run.programs.run(
+                "first-reply", daemon.bus.address, store_path(STORE), *daemon.command())[-1]["msec"],
+        })["first reply"]
+    spread = f"rounds: {table.msec(min(times))} to {table.msec(max(times))}"
+    return [table.single("start to first reply", median(times), table.msec, Goal(most=60, text="≤ 60 ms"), spread)]
+
+
+def stores(run: Run) -> list[Row]:
+    """Does the 10,000th store of a person open as fast as the first? And as where there are few?"""
+    many, few, opened = run.scaled(10_000, 1_000), 41, 20
+    prefix = store_path(f"{STORE}.s")
+    results = {"few": [], "first": [], "last": []}
+    with Daemon(run.programs, run.directory / "many") as large, Daemon(run.programs, run.directory / "few") as small:
+        progress(f"  {many} stores")
+        for daemon, number in [(large, many), (small, few)]:
+            daemon.load(
+                "SetValue", prefix, stores=number, calls=number, keys=1, warm_up=0, in_flight=IN_FLIGHT)
+        for number in range(run.rounds):
+            for daemon, last in [(small, few), (large, many)]:
+                daemon.restart()
+                opening = daemon.run("first-calls", prefix, last, opened, cpus=ONE_CPU)[-1]
+                if daemon is small:
+                    results["few"].append(opening["low_usec"])
+                else:
+                    results["first"].append(opening["low_usec"])
+                    results["last"].append(opening["high_usec"])
+            latest = ", ".join(f"{name} {values[-1]:.1f}" for name, values in results.items())
+            progress(f"  first call on a store, round {number + 1}: {latest}")
+    goal = Goal(most=1.2, text="≤ 1.2")
+    measure = f"first call on the {many:,}th store"
+    return [
+        table.compare(measure, results["last"], results["first"], table.usec, "on the 1st", goal),
+        table.compare(measure, results["last"], results["few"], table.usec, f"where there are {few}", goal),
+    ]
+
+
+def smaps(pid: int) -> dict[str, int]:
+    """KiB, by the kernel's names."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
+    return {name: int(words.split()[0]) for name, words in (line.split(":") for line in lines)}
+
+
+def memory(run: Run) -> list[Row]:
+    calls = run.scaled(1_000_000, 100_000)
+    names = [f"{STORE}.memory{number}" for number in (1, 2, 3)]
+    with Daemon(run.programs, run.directory / "daemon") as daemon:
+        for name in names:
+            daemon.fill(name, 10)
+        daemon.restart()
+        for name in names:
+            daemon.load("GetValue", store_path(name), calls=10, keys=10, warm_up=0)
+
+        def after(number: int) -> dict[str, int]:
+            """Half of them reads, half of them writes."""
+            for method in ("GetValue", "SetValue") if number else ():
+                daemon.load(
+                    method, store_path(names[0]), calls=number // 2, keys=10, warm_up=0, in_flight=IN_FLIGHT)
+            time.sleep(1)
+            found = smaps(daemon.service.pid)
+            progress(f"  memory after {number:,} calls: {found['Private_Dirty']} KiB private and dirty")
+            return found
+
+        loaded = after(0)
+        tenth = after(calls // 10)
+        late = after(calls)
+    growth = late["Private_Dirty"] - tenth["Private_Dirty"]
+    return [
+        table.single(
+            "private memory, 3 small stores loaded", loaded["Private_Dirty"], table.kib,
+            Goal(most=4096, text="≤ 4 MiB"), sizes(loaded)),
+        table.single(
+            f"… after {calls * 11 // 10:,} calls", late["Private_Dirty"], table.kib,
+            Goal(most=4096, text="≤ 4 MiB"), sizes(late)),
+        table.single(
+            f"… growth over the last {calls:,} calls", growth, table.kib,
+            Goal(most=128, text="none (≤ 128 KiB)"),
+            f"over the first {calls // 10:,}: {table.kib(tenth['Private_Dirty'] - loaded['Private_Dirty'])}"),
+    ]
+
+
+def sizes(found: dict[str, int]) -> str:
+    private = found["Private_Dirty"] + found["Private_Clean"]
+    return f"with private clean {table.kib(private)}, RSS {table.kib(found['Rss'])}"
+
+
+def sleeps(pid: int) -> dict[str, int]:
+    """How often each thread has gone to sleep."""
+    found = {}
+    for status in Path(f"/proc/{pid}/task").glob("*/status"):
+        fields = dict(line.split(":", 1) for line in status.read_text().splitlines())
+        found[status.parent.name] = int(fields["voluntary_ctxt_switches"])
+    return found
+
+
+def wakeups(run: Run) -> list[Row]:
+    """No account, nobody subscribed, nobody connected."""
+    seconds, settle = 10, 5
+    with Daemon(run.programs, run.directory / "daemon") as daemon:
+        for number in (1, 2, 3):
+            daemon.fill(f"{STORE}.rest{number}", 10)
+        time.sleep(settle)
+        before = sleeps(daemon.service.pid)
+        time.sleep(seconds)
+        after = sleeps(daemon.service.pid)
+    slept = sum(after[thread] - before.get(thread, 0) for thread in after)
+    came_or_went = len(before.keys() ^ after.keys())
+    progress(f"  wakeups: {slept} in {len(after)} threads, {came_or_went} threads came or went")
+    return [table.single(
+        f"wakeups at rest in {seconds} s", slept + came_or_went, table.count, Goal(most=0, text="0"),
+        f"in {len(after)} threads")]
+
+
+def folder(run: Run) -> list[Row]:
+    """Two devices and a folder on a local disk: from set on one to signal on the other."""
+    times = run.scaled(10, 3)
+    between = run.directory / "folder"
+    between.mkdir(mode=0o700)
+    try:
+        with Daemon(run.programs, run.directory / "a") as a, Daemon(run.programs, run.directory / "b") as b:
+            try:
+                delays = a.run("folder-delay", b.bus.address, store_path(STORE), between, times, 2500)
+            except MeasurementFailed as error:
+                raise MeasurementFailed(f"{error} (B: {b.service.last_words()})") from error
+    finally:
+        shutil.rmtree(between)
+    values = [delay["msec"] for delay in delays]
+    progress(f"  set on A → signal on B, in ms: {', '.join(f'{value:.1f}' for value in values)}")
+    return [table.single(
+        f"set on A → signal on B through a folder, of {times}", median(values), table.msec,
+        Goal(most=COALESCING + 20, text=f"≤ {COALESCING} + 20 ms"),
+        f"of these, coalescing: {COALESCING} ms; slowest {table.msec(max(values))}")]
+
+
+# By name, in the table's order; the flag tells whether there is something to measure without ubiquitous-stored.
+MEASURES = {
+    "reads": (reads, True),
+    "writes": (writes, True),
+    "keys": (keys, False),
+    "apply": (apply, False),
+    "snapshot": (snapshot, True),
+    "start": (start, False),
+    "stores": (stores, False),
+    "memory": (memory, False),
+    "wakeups": (wakeups, False),
+    "folder": (folder, False),
+}

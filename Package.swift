@@ -1,0 +1,84 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+let package = Package(
+    name: "ubiquitous-store",
+    products: [
+        .executable(name: "ubiquitous-stored", targets: ["ubiquitous-stored"]),
+        .library(name: "UbiquitousStoreTesting", targets: ["UbiquitousStoreTesting"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    ],
+    targets: [
+        // The bus: sd-bus and sd-event, and nothing of stores.
+        .systemLibrary(
+            name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
+        .target(name: "SDBus", dependencies: ["CSystemd"]),
+
+        // Stores and their sync: no bus, no network.
+        .target(name: "PropertyList"),
+        .target(
+            name: "StoreEngine",
+            dependencies: [
+                "PropertyList",
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+            ],
+            resources: [.embedInCode("Schema")]),
+        .target(name: "SyncEngine", dependencies: ["StoreEngine", "PropertyList"]),
+        .target(
+            name: "SyncBackends",
+            dependencies: ["SyncEngine", "StoreEngine", "PropertyList", .product(name: "Crypto", package: "swift-crypto")]),
+
+        // What both ends of the bus share: names, and values as variants.
+        .target(name: "StoreBus", dependencies: ["SDBus", "PropertyList"]),
+
+        // The service, where stores and the bus meet.
+        .target(
+            name: "StoreDaemon",
+            dependencies: [
+                "StoreBus", "StoreEngine", "SyncEngine", "SDBus", "PropertyList", "CSystemd",
+                .product(name: "Logging", package: "swift-log"),
+            ]),
+        .executableTarget(
+            name: "ubiquitous-stored",
+            dependencies: [
+                "StoreDaemon", "SyncBackends", "SyncEngine", "SDBus",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+            ]),
+
+        // Prints a store's signals; the demonstration's subscriber.
+        .executableTarget(name: "watch-store", dependencies: ["StoreBus", "SDBus", "PropertyList"]),
+
+        // What tests of this package and of others need: a private bus with devices on it.
+        .target(name: "UbiquitousStoreTesting", dependencies: ["StoreBus", "SDBus", "PropertyList"]),
+
+        .testTarget(name: "SDBusTests", dependencies: ["SDBus"]),
+        .testTarget(name: "PropertyListTests", dependencies: ["PropertyList"]),
+        .testTarget(name: "StoreEngineTests", dependencies: ["StoreEngine", "PropertyList"]),
+        .testTarget(name: "SyncEngineTests", dependencies: ["SyncEngine", "StoreEngine", "PropertyList"]),
+        .testTarget(name: "SyncBackendsTests", dependencies: ["SyncBackends", "SyncEngine", "StoreEngine", "PropertyList"]),
+        .testTarget(name: "StoreBusTests", dependencies: ["StoreBus", "SDBus", "PropertyList"]),
+        .testTarget(name: "StoreDaemonTests", dependencies: ["StoreDaemon"]),
+        .testTarget(
+            name: "IntegrationTests",
+            dependencies: ["UbiquitousStoreTesting", "StoreBus", "SDBus", "PropertyList", "ubiquitous-stored"]),
+    ]
+)
+
+// https://github.com/swiftlang/swift-evolution: SE-0335, SE-0409, SE-0444, SE-0461.
+let features: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+]
+for target in package.targets where target.type != .system {
+    target.swiftSettings = features + (target.swiftSettings ?? [])
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What <string.h> would do, in words of eight bytes: this target imports nothing, and the strings here are short.
+extension UnsafeRawBufferPointer {
+    /// Whether both have the same bytes.
+    func hasSameBytes(as other: UnsafeRawBufferPointer) -> Bool {
+        count == other.count && firstDifference(from: other) == count
+    }
+
+    /// Whether these bytes sort before the other's: at the first difference, or as a proper prefix.
+    func precedes(_ other: UnsafeRawBufferPointer) -> Bool {
+        let index = firstDifference(from: other)
+        guard index < count, index < other.count else { return count < other.count }
+        return self[index] < other[index]
+    }
+
+    /// A part of the bytes, with indices of its own.
+    subscript(slice range: Range<Int>) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: self[range])
+    }
+
+    /// Whether a byte is zero.
+    var containsZero: Bool {
+        var index = 0
+        while index + 8 <= count {
+            let word = loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            // A borrow reaches the top bit of a byte whose own top bit is clear only out of a zero byte; a borrow out of
+            // a zero byte can mark the byte above it too, but then there is a zero byte.
+            if (word &- 0x0101_0101_0101_0101) & ~word & 0x8080_8080_8080_8080 != 0 { return true }
+            index += 8
+        }
+        while index < count {
+            if self[index] == 0 { return true }
+            index += 1
+        }
+        return false
+    }
+
+    /// The index of the first byte that differs, or the shorter count.
+    private func firstDifference(from other: UnsafeRawBufferPointer) -> Int {
+        let common = Swift.min(count, other.count)
+        var index = 0
+        while index + 8 <= common {
+            let left = loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            let right = other.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            // The first byte in memory is the lowest of a little-endian word.
+            guard left == right else { return index + (left ^ right).littleEndian.trailingZeroBitCount / 8 }
+            index += 8
+        }
+        while index < common, self[index] == other[index] { index += 1 }
+        return index
+    }
+}
+
+extension [UInt8] {
+    /// What `==` does, a word at a time.
+    func hasSameBytes(as other: [UInt8]) -> Bool {
+        withUnsafeBytes { left in other.withUnsafeBytes { left.hasSameBytes(as: $0) } }
+    }
+}

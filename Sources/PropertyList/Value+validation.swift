@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Which rule a value breaks.
+public enum ValueError: Error, Hashable {
+    /// Containers are nested deeper than `limit`.
+    case tooDeep(limit: Int)
+    /// The value is larger than `limit` bytes. `size` is how far it was counted, which is exact for a string or data
+    /// and may be less than the whole of a container.
+    case tooLarge(size: Int, limit: Int)
+    /// U+0000 is in a string or in a dictionary's key.
+    case containsNUL
+    /// A date is infinite or not a number.
+    case dateNotFinite
+}
+
+extension ValueError: CustomStringConvertible {
+    /// A sentence that says what is wrong and what to do. It holds nothing of the value.
+    public var description: String {
+        switch self {
+        case .tooDeep(let limit):
+            "Arrays and dictionaries are nested deeper than \(limit); flatten the value or spread it over several keys."
+        case .tooLarge(let size, let limit):
+            "The value has at least \(size) bytes and the limit is \(limit); keep large data in a file."
+        case .containsNUL:
+            "A string or a dictionary's key contains U+0000; leave that character out or store data instead."
+        case .dateNotFinite:
+            "A date is infinite or not a number; dates are finite seconds since 2001-01-01T00:00:00Z."
+        }
+    }
+}
+
+extension Value {
+    /// Checks the rules of one value (nesting, size, no U+0000 in strings and dictionary keys, finite dates) and
+    /// returns its ``size``.
+    ///
+    /// It stops at the first rule that is broken. Whatever was built, it recurses at most `limits.depth + 1` times and
+    /// visits no more than `limits.valueBytes` scalars, so values from anywhere can be handed to it. (Freeing a value
+    /// that is nested thousands deep recurses too, in Swift's runtime; do not build one.)
+    @discardableResult
+    public func validate(_ limits: Limits = .standard) throws(ValueError) -> Int {
+        var validation = Validation(limits: limits)
+        try validation.visit(self, nesting: 0)
+        return validation.size
+    }
+}
+
+private struct Validation {
+    let limits: Limits
+    var size = 0
+
+    mutating func visit(_ value: Value, nesting: Int) throws(ValueError) {
+        try count(value.ownSize)
+        switch value {
+        case .boolean, .integer, .real, .data: break
+        case .date(let seconds): if !seconds.isFinite { throw .dateNotFinite }
+        case .string(let text): if text.containsNUL { throw .containsNUL }
+        case .array(let values):
+            let nesting = try enter(nesting)
+            for value in values { try visit(value, nesting: nesting) }
+        case .dictionary(let values):
+            let nesting = try enter(nesting)
+            for (key, value) in values {
+                try count(key.utf8Count)
+                if key.containsNUL { throw .containsNUL }
+                try visit(value, nesting: nesting)
+            }
+        }
+    }
+
+    private func enter(_ nesting: Int) throws(ValueError) -> Int {
+        guard nesting < limits.depth else { throw .tooDeep(limit: limits.depth) }
+        return nesting + 1
+    }
+
+    private mutating func count(_ bytes: Int) throws(ValueError) {
+        size = size.addingClamped(bytes)
+        if size > limits.valueBytes { throw .tooLarge(size: size, limit: limits.valueBytes) }
+    }
+}

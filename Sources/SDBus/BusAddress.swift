@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+/// Where a bus is.
+public enum BusAddress: Sendable, Equatable {
+    /// The system bus: `DBUS_SYSTEM_BUS_ADDRESS`, or the well-known socket.
+    case system
+    /// The user's session bus: `DBUS_SESSION_BUS_ADDRESS`, or the socket in `XDG_RUNTIME_DIR`.
+    case session
+    /// A server address of the D-Bus Specification, as `unix:path=/run/bus`.
+    case address(String)
+
+    /// The address for libsystemd.
+    ///
+    /// - Throws: ``BusError`` if the environment doesn't say where the session bus is.
+    func resolved() throws(BusError) -> String {
+        switch self {
+        case .system:
+            return environment("DBUS_SYSTEM_BUS_ADDRESS") ?? "unix:path=/run/dbus/system_bus_socket"
+        case .session:
+            if let address = environment("DBUS_SESSION_BUS_ADDRESS") { return address }
+            guard let directory = environment("XDG_RUNTIME_DIR") else {
+                throw .disconnected("Neither DBUS_SESSION_BUS_ADDRESS nor XDG_RUNTIME_DIR is set")
+            }
+            return "unix:path=\(escaped(directory))/bus"
+        case .address(let address):
+            return address
+        }
+    }
+
+    private func environment(_ name: String) -> String? {
+        getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    private func escaped(_ path: String) -> String {
+        path.utf8.map { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "/"),
+                UInt8(ascii: "."), UInt8(ascii: "*"):
+                return String(UnicodeScalar(byte))
+            default:
+                return (byte < 16 ? "%0" : "%") + String(byte, radix: 16)
+            }
+        }.joined()
+    }
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CSystemd
+internal import Glibc
+
+/// Calls to others, and signals from them.
+extension BusConnection {
+    /// Calls a method and waits for the answer, without blocking the loop.
+    ///
+    /// - Parameters:
+    ///   - destination: a bus name; `nil` where there is no bus.
+    ///   - timeout: libsystemd's 25 s if `nil`.
+    ///   - build: writes the arguments.
+    ///   - decode: reads the answer, which doesn't leave the loop's thread.
+    /// - Returns: what `decode` makes of the answer.
+    /// - Throws: ``BusError`` that the other end answered with, or that there was no answer; `CancellationError` if the
+    ///   task is cancelled, which the other end doesn't learn; what `build` and `decode` throw.
+    ///
+    /// The corresponding C function is ``sd_bus_call_async``.
+    public func call<Value: Sendable>(
+        _ destination: String?,
+        _ path: String,
+        _ interface: String,
+        _ member: String,
+        timeout: Duration? = nil,
+        build: (Message) throws -> Void = { _ in },
+        decode: @escaping @BusActor (Message) throws -> Value
+    ) async throws -> Value {
+        let message = try newCall(destination, path, interface, member)
+        try build(message)
+        let handle = CallHandle()
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                do {
+                    handle.call = try start(message, timeout: timeout) { answer in
+                        continuation.resume(with: answer.flatMap { answer in .init { try decode(answer) } })
+                    }
+                } catch {
+                    continuation.resume(throwing: error)
+                }
+            }
+        } onCancel: {
+            EventLoop.task { handle.call?.finish(.failure(CancellationError())) }
+        }
+    }
+
+    /// Calls a method and waits until it is answered, with whatever: as ``call(_:_:_:_:timeout:build:decode:)`` does.
+    ///
+    /// Of another name, because a trailing closure could mean either of them.
+    public func invoke(
+        _ destination: String?,
+        _ path: String,
+        _ interface: String,
+        _ member: String,
+        timeout: Duration? = nil,
+        _ build: (Message) throws -> Void = { _ in }
+    ) async throws {
+        try await call(destination, path, interface, member, timeout: timeout, build: build, decode: { _ in })
+    }
+
+    /// A call to the bus itself, which it is never started for.
+    func newBusCall(_ member: String) throws(BusError) -> Message {
+        let name = "org.freedesktop.DBus"
+        let call = try newCall(name, "/org/freedesktop/DBus", name, member)
+        try check(sd_bus_message_set_auto_start(call.message, 0), "a call to the bus")
+        return call
+    }
+
+    func newCall(
+        _ destination: String?,
+        _ path: String,
+        _ interface: String,
+        _ member: String
+    ) throws(BusError) -> Message {
+        var message: OpaquePointer?
+        let result = sd_bus_message_new_method_call(bus, &message, destination, path, interface, member)
+        try check(result, "a call")
+        guard let message else { throw BusError(errno: ENOMEM) }
+        return Message(owning: message)
+    }
+
+    /// Sends a call; `completion` gets the answer, or what there is instead of one, exactly once.
+    @discardableResult
+    func start(_ message: Message, timeout: Duration?, _ completion: @escaping PendingCall.Completion)
+        throws(BusError) -> PendingCall
+    {
+        let call = PendingCall(on: self, completion)
+        var slot: OpaquePointer?
+        let result = sd_bus_call_async(
+            bus,
+            &slot,
+            message.message,
+            finishCall,
+            Unmanaged.passUnretained(call).toOpaque(),
+            // 0 would be libsystemd's default.
+            timeout.map { max(1, $0.microseconds) } ?? 0
+        )
+        try check(result, "a call")
+        call.slot = slot.map { Slot(owning: $0) }
+        pendingCalls[ObjectIdentifier(call)] = call
+        return call
+    }
+
+    /// libsystemd fails calls when the other end is gone, but not when we close.
+    func failPendingCalls() {
+        for call in Array(pendingCalls.values) {
+            call.finish(.failure(BusError.disconnected("The connection was closed")))
+        }
+    }
+
+    // MARK: Signals
+
+    /// Calls `handler` with each message that a match rule describes, as long as the slot is held.
+    ///
+    /// Anyone may send a signal that looks like another's: name the `sender` in the rule.
+    ///
+    /// - Throws: ``BusError`` if the bus refuses the rule.
+    ///
+    /// The corresponding C function is ``sd_bus_add_match_async``.
+    public func addMatch(_ rule: String, _ handler: @escaping @BusActor (Message) -> Void) async throws -> Slot {
+        let target = MatchTarget(handler)
+        // Without a bus nobody has to be told of the rule.
+        guard isBusClient else { return try addMatch(rule, target, installed: nil) }
+        var slot: Slot?
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            target.whenInstalled = { continuation.resume(with: $0) }
+            do {
+                slot = try addMatch(rule, target, installed: finishMatch)
+            } catch {
+                continuation.resume(throwing: error)
+            }
+        }
+        guard let slot else { throw BusError(errno: ENOMEM) }
+        return slot
+    }
+
+    /// - Parameter installed: libsystemd ends the connection if there is none and the bus refuses the rule.
+    func addMatch(
+        _ rule: String,
+        _ target: MatchTarget,
+        installed: sd_bus_message_handler_t?
+    ) throws(BusError) -> Slot {
+        var slot: OpaquePointer?
+        let userdata = Unmanaged.passUnretained(target).toOpaque()
+        let result =
+            isBusClient
+            ? sd_bus_add_match_async(bus, &slot, rule, handleMatch, installed, userdata)
+            : sd_bus_add_match(bus, &slot, rule, handleMatch, userdata)
+        try check(result, "a match rule")
+        guard let slot else { throw BusError(errno: ENOMEM) }
+        return Slot(owning: slot, target: target)
+    }
+}
+
+/// A call without an answer yet.
+@BusActor
+final class PendingCall {
+    typealias Completion = @BusActor (Result<Message, any Error>) -> Void
+
+    var slot: Slot?
+    private let reference: ConnectionReference
+    private var completion: Completion?
+
+    init(on connection: BusConnection, _ completion: @escaping Completion) {
+        reference = connection.reference
+        self.completion = completion
+    }
+
+    /// Ends the call; nothing happens if it has ended.
+    func finish(_ result: Result<Message, any Error>) {
+        guard let completion else { return }
+        self.completion = nil
+        slot = nil
+        reference.connection?.pendingCalls[ObjectIdentifier(self)] = nil
+        completion(result)
+    }
+}
+
+/// Leads a task's cancellation to its call.
+@BusActor
+private final class CallHandle {
+    var call: PendingCall?
+
+    nonisolated init() {}
+}
+
+/// What a match's userdata leads to.
+@BusActor
+final class MatchTarget {
+    let handler: @BusActor (Message) -> Void
+    /// Called once, when the bus has answered.
+    var whenInstalled: (@BusActor (Result<Void, any Error>) -> Void)?
+
+    init(_ handler: @escaping @BusActor (Message) -> Void) {
+        self.handler = handler
+    }
+}
+
+// MARK: Callbacks of libsystemd
+
+private func finishCall(
+    _ message: OpaquePointer?,
+    _ userdata: UnsafeMutableRawPointer?,
+    _ error: UnsafeMutablePointer<sd_bus_error>?
+) -> Int32 {
+    let lent = Lent((message, userdata))
+    BusActor.assumeIsolated {
+        guard case (let message?, let userdata?) = lent.value else { return }
+        let answer = Message(retaining: message)
+        let call = Unmanaged<PendingCall>.fromOpaque(userdata).takeUnretainedValue()
+        call.finish(answer.error.map { .failure($0) } ?? .success(answer))
+    }
+    return 1
+}
+
+private func handleMatch(
+    _ message: OpaquePointer?,
+    _ userdata: UnsafeMutableRawPointer?,
+    _ error: UnsafeMutablePointer<sd_bus_error>?
+) -> Int32 {
+    let lent = Lent((message, userdata))
+    BusActor.assumeIsolated {
+        guard case (let message?, let userdata?) = lent.value else { return }
+        Unmanaged<MatchTarget>.fromOpaque(userdata).takeUnretainedValue().handler(Message(retaining: message))
+    }
+    // 0: others may want the signal, too.
+    return 0
+}
+
+private func finishMatch(
+    _ message: OpaquePointer?,
+    _ userdata: UnsafeMutableRawPointer?,
+    _ error: UnsafeMutablePointer<sd_bus_error>?
+) -> Int32 {
+    let lent = Lent((message, userdata))
+    BusActor.assumeIsolated {
+        guard case (let message?, let userdata?) = lent.value else { return }
+        let target = Unmanaged<MatchTarget>.fromOpaque(userdata).takeUnretainedValue()
+        let whenInstalled = target.whenInstalled
+        target.whenInstalled = nil
+        whenInstalled?(Message(retaining: message).error.map { .failure($0) } ?? .success(()))
+    }
+    return 1
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CSystemd
+internal import Glibc
+
+/// Dispatching: when the socket is read and written, and how much at a time.
+///
+/// Before each wait of the loop, ``prepare()`` asks libsystemd what it waits for: that changes with each message. So
+/// messages that jobs and timers have queued are sent, too.
+extension BusConnection {
+    /// Messages in a round, and microseconds: others on the loop get their turn.
+    private static let roundLimit = 64
+    private static let roundTime: UInt64 = 1000
+    /// Messages that may wait to be sent before we read no more.
+    private static let writeLimit: UInt64 = 1024
+
+    /// Has the event loop watch the socket and libsystemd's timeouts.
+    func startDispatching() throws(BusError) {
+        let event = EventLoop.shared.event
+        let userdata = Unmanaged.passUnretained(reference).toOpaque()
+        let fd = try check(sd_bus_get_fd(bus), "the socket of a connection")
+        try check(sd_event_add_io(event, &readiness, fd, 0, { dispatchConnection($3) }, userdata), "a socket")
+        // Waking up a millisecond late is good enough for a timeout.
+        try check(
+            sd_event_add_time(event, &deadline, CLOCK_MONOTONIC, .max, 1000, { dispatchConnection($2) }, userdata),
+            "a timeout"
+        )
+        try check(sd_event_source_set_prepare(readiness, prepareConnection), "a socket")
+    }
+
+    /// Has the event loop forget this connection.
+    func stopDispatching() {
+        readiness = sd_event_source_disable_unref(readiness)
+        deadline = sd_event_source_disable_unref(deadline)
+    }
+
+    /// Tells the loop what to wait for.
+    fileprivate func prepare() {
+        let isCongested = isCongested
+        let events = sd_bus_get_events(bus)
+        // Bits of poll, which are those of epoll.
+        var wanted = events < 0 ? 0 : UInt32(events)
+        if isCongested { wanted &= ~EPOLLIN.rawValue }
+        sd_event_source_set_io_fd(readiness, sd_bus_get_fd(bus))
+        sd_event_source_set_io_events(readiness, wanted)
+
+        var time: UInt64 = 0
+        // An error is for dispatch() to see. Messages that were read during a blocking call wait with time 0, and have
+        // to wait while we read no more.
+        if events >= 0, sd_bus_get_timeout(bus, &time) < 0 { time = 0 }
+        if isCongested { time = .max }
+        sd_event_source_set_time(deadline, time)
+        sd_event_source_set_enabled(deadline, Int32(time == .max ? SD_EVENT_OFF : SD_EVENT_ONESHOT))
+    }
+
+    /// A round: what has arrived, in order, and then ``afterDispatch``.
+    ///
+    /// If the limit ends it, the socket is readable still, and the next turn of the loop goes on.
+    fileprivate func dispatch() {
+        let end = EventLoop.now + Self.roundTime
+        var count = 0
+        var result = process()
+        while result > 0 {
+            count += 1
+            // The clock costs as much as a lookup: not at every message.
+            if count == Self.roundLimit || isCongested || (count % 8 == 0 && EventLoop.now >= end) { break }
+            result = process()
+        }
+        if count > 0 { afterDispatch?() }
+        if result < 0 { disconnected() }
+    }
+
+    private func process() -> Int32 {
+        let result = sd_bus_process(bus, nil)
+        lookup?.forgetObject()
+        lookup = nil
+        return result
+    }
+
+    private var isCongested: Bool {
+        queuedWrites > Self.writeLimit
+    }
+
+    /// How many messages wait to be sent.
+    var queuedWrites: UInt64 {
+        var count: UInt64 = 0
+        return sd_bus_get_n_queued_write(bus, &count) >= 0 ? count : 0
+    }
+
+    private func disconnected() {
+        let onDisconnect = onDisconnect
+        close()
+        onDisconnect?()
+    }
+}
+
+// MARK: Callbacks of libsystemd
+
+private func dispatchConnection(_ userdata: UnsafeMutableRawPointer?) -> Int32 {
+    let lent = Lent(userdata)
+    BusActor.assumeIsolated { connection(lent.value)?.dispatch() }
+    return 0
+}
+
+private func prepareConnection(_ source: OpaquePointer?, _ userdata: UnsafeMutableRawPointer?) -> Int32 {
+    let lent = Lent(userdata)
+    BusActor.assumeIsolated { connection(lent.value)?.prepare() }
+    return 0
+}
+
+@BusActor
+private func connection(_ userdata: UnsafeMutableRawPointer?) -> BusConnection? {
+    guard let userdata else { return nil }
+    return Unmanaged<ConnectionReference>.fromOpaque(userdata).takeUnretainedValue().connection
+}

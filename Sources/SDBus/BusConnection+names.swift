@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CSystemd
+
+/// Well-known names.
+extension BusConnection {
+    /// Makes this connection the owner of a name; nobody can take it away without the bus's help (``onNameLost``).
+    ///
+    /// - Throws: ``BusError``: AddressInUse, saying who has it, if the name is taken; what the bus says if it refuses.
+    ///
+    /// The corresponding C function is ``sd_bus_request_name_async``, with flags 0.
+    public func requestName(_ name: String) async throws {
+        // Before the name is ours, so that no loss is missed.
+        nameMatches[name] = try await lossMatch(name)
+        do {
+            let answer = try await callBus(
+                "RequestName",
+                { call in
+                    try call.append(name)
+                    try call.append(RequestName.doNotQueue)
+                },
+                { try $0.readUInt32() }
+            )
+            guard answer == RequestName.primaryOwner || answer == RequestName.alreadyOwner else {
+                throw BusError.nameTaken("The name \(name) is taken by \(await owner(of: name))")
+            }
+        } catch {
+            nameMatches[name] = nil
+            throw error
+        }
+    }
+
+    /// Gives a name back; ``onNameLost`` isn't called.
+    ///
+    /// The corresponding C function is ``sd_bus_release_name_async``.
+    public func releaseName(_ name: String) async throws {
+        nameMatches[name] = nil
+        _ = try await callBus("ReleaseName", { try $0.append(name) }, { try $0.readUInt32() })
+    }
+
+    /// Numbers of the D-Bus Specification.
+    private enum RequestName {
+        static let doNotQueue: UInt32 = 4
+        static let primaryOwner: UInt32 = 1
+        static let alreadyOwner: UInt32 = 4
+    }
+
+    private func lossMatch(_ name: String) async throws -> Slot {
+        let rule = """
+            type='signal',sender='org.freedesktop.DBus',path='/org/freedesktop/DBus',\
+            interface='org.freedesktop.DBus',member='NameLost',arg0='\(name)'
+            """
+        guard !name.contains("'") else { throw BusError.invalidArguments("\(name) is no bus name") }
+        return try await addMatch(rule) { [reference] _ in reference.connection?.onNameLost?() }
+    }
+
+    /// Who has a name, in words.
+    private func owner(of name: String) async -> String {
+        guard let owner = try? await callBus("GetNameOwner", { try $0.append(name) }, { try $0.readString() }) else {
+            return "someone"
+        }
+        let credentials = try? await callBus(
+            "GetConnectionCredentials",
+            { try $0.append(owner) },
+            { try Credentials(reading: $0) }
+        )
+        guard let credentials else { return owner }
+        return "\(owner) (user \(credentials.uid), process \(credentials.pid.map(String.init) ?? "unknown"))"
+    }
+
+    private func callBus<Value: Sendable>(
+        _ member: String,
+        _ build: (Message) throws -> Void,
+        _ decode: @escaping @BusActor (Message) throws -> Value
+    ) async throws -> Value {
+        let name = "org.freedesktop.DBus"
+        return try await call(name, "/org/freedesktop/DBus", name, member, build: build, decode: decode)
+    }
+}

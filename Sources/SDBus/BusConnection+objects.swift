@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CSystemd
+internal import Glibc
+
+/// Objects for others to call.
+extension BusConnection {
+    /// Puts an interface on one object, for every caller.
+    ///
+    /// - Returns: the registration; it ends when this is released. It keeps connection and object.
+    /// - Throws: ``BusError`` if the path isn't one or has the interface already, or a name or signature in the table is
+    ///   wrong.
+    ///
+    /// The corresponding C function is ``sd_bus_add_object_vtable``.
+    public func register<Object: AnyObject>(
+        _ interface: Interface<Object>,
+        at path: String,
+        _ object: Object
+    ) throws(BusError) -> Slot {
+        let registration = Registration(interface, on: self, object: object)
+        var slot: OpaquePointer?
+        let result = sd_bus_add_object_vtable(
+            bus,
+            &slot,
+            path,
+            interface.name,
+            registration.vtable,
+            Unmanaged.passUnretained(registration).toOpaque()
+        )
+        return try own(slot, result, registration)
+    }
+
+    /// Puts an interface on all objects at and below a path.
+    ///
+    /// - Parameters:
+    ///   - prefix: the path; `find` is asked for it, too.
+    ///   - find: the object that `path` is for this caller. With `nil` there is none, in calls, properties and
+    ///     introspection alike; an error is the answer to the call. It must not wait for anything. It isn't asked for callers
+    ///     of whom the bus can't say which user they are: they get AccessDenied.
+    /// - Returns: the registration; it ends when this is released. It keeps the connection and `find`.
+    /// - Throws: ``BusError`` if the path isn't one, or a name or signature in the table is wrong.
+    ///
+    /// The corresponding C function is ``sd_bus_add_fallback_vtable``.
+    public func register<Object: AnyObject>(
+        _ interface: Interface<Object>,
+        under prefix: String,
+        find: @escaping @BusActor (_ path: String, _ peer: Peer) throws -> Object?
+    ) throws(BusError) -> Slot {
+        let registration = Registration(interface, on: self, find: find)
+        var slot: OpaquePointer?
+        let result = sd_bus_add_fallback_vtable(
+            bus,
+            &slot,
+            prefix,
+            interface.name,
+            registration.vtable,
+            findObject,
+            Unmanaged.passUnretained(registration).toOpaque()
+        )
+        return try own(slot, result, registration)
+    }
+
+    /// Lists objects at introspection.
+    ///
+    /// - Parameters:
+    ///   - prefix: the path at and below which `children` is asked.
+    ///   - children: whole paths below the path it is given, for this caller.
+    /// - Returns: the registration; it ends when this is released. It keeps the connection and `children`.
+    /// - Throws: ``BusError`` if the path isn't one.
+    ///
+    /// The corresponding C function is ``sd_bus_add_node_enumerator``.
+    public func enumerate(
+        under prefix: String,
+        _ children: @escaping @BusActor (_ prefix: String, _ peer: Peer) -> [String]
+    ) throws(BusError) -> Slot {
+        let enumerator = Enumerator(self, children)
+        var slot: OpaquePointer?
+        let result = sd_bus_add_node_enumerator(
+            bus,
+            &slot,
+            prefix,
+            listObjects,
+            Unmanaged.passUnretained(enumerator).toOpaque()
+        )
+        return try own(slot, result, enumerator)
+    }
+
+    private func own(_ slot: OpaquePointer?, _ result: Int32, _ target: AnyObject) throws(BusError) -> Slot {
+        try check(result, "registering an interface")
+        guard let slot else { throw BusError(errno: ENOMEM) }
+        return Slot(owning: slot, target: target)
+    }
+}
+
+/// What an enumerator's userdata leads to.
+@BusActor
+private final class Enumerator {
+    private let connection: BusConnection
+    private let children: @BusActor (_ prefix: String, _ peer: Peer) -> [String]
+
+    init(_ connection: BusConnection, _ children: @escaping @BusActor (_ prefix: String, _ peer: Peer) -> [String]) {
+        self.connection = connection
+        self.children = children
+    }
+
+    func paths(under prefix: String) -> [String] {
+        guard let peer = connection.currentPeer() else { return [] }
+        return children(prefix, peer)
+    }
+}
+
+/// sd_bus_node_enumerator_t.
+private func listObjects(
+    _ bus: OpaquePointer?,
+    _ prefix: UnsafePointer<CChar>?,
+    _ userdata: UnsafeMutableRawPointer?,
+    _ nodes: UnsafeMutablePointer<UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?>?,
+    _ error: UnsafeMutablePointer<sd_bus_error>?
+) -> Int32 {
+    let lent = Lent((prefix, userdata))
+    let paths: [String] = BusActor.assumeIsolated {
+        guard case (let prefix?, let userdata?) = lent.value else { return [] }
+        return Unmanaged<Enumerator>.fromOpaque(userdata).takeUnretainedValue().paths(under: String(cString: prefix))
+    }
+    // libsystemd frees the list and its strings with free().
+    let size = (paths.count + 1) * MemoryLayout<UnsafeMutablePointer<CChar>?>.stride
+    guard let list = malloc(size)?.assumingMemoryBound(to: UnsafeMutablePointer<CChar>?.self) else { return -ENOMEM }
+    for (index, path) in paths.enumerated() { list[index] = strdup(path) }
+    list[paths.count] = nil
+    nodes?.pointee = list
+    return 0
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CSystemd
+internal import Glibc
+
+/// A connection to a bus, or to another process without one.
+///
+/// It is used on the loop's thread only, by code of ``BusActor``. What it does by topic: objects
+/// (``register(_:at:_:)``), calls (``call(_:_:_:_:timeout:build:decode:)``), names (``requestName(_:)``), peers
+/// (``Peer``).
+///
+/// libsystemd's own connection to its event loop isn't used: it dispatches one message at a time, and this service
+/// wants to know when what has already arrived is through (``afterDispatch``), to commit it in one transaction.
+///
+/// The corresponding C type is ``sd_bus``.
+@BusActor
+public final class BusConnection {
+    let bus: OpaquePointer
+    /// Whether there is a bus daemon at the other end.
+    let isBusClient: Bool
+    /// The name that the bus gave this connection; `nil` where there is no bus.
+    public let uniqueName: String?
+
+    /// Called once after each round of dispatching: after at most 64 messages, or a millisecond.
+    public var afterDispatch: (@BusActor () -> Void)?
+    /// Called when the other end is gone, or speaks no D-Bus; not after ``close()``. All calls have failed by then.
+    public var onDisconnect: (@BusActor () -> Void)?
+    /// Called when the bus takes a requested name away.
+    public var onNameLost: (@BusActor () -> Void)?
+    /// Called when a peer that is held has gone; it isn't held any more.
+    public var onPeerVanished: (@BusActor (Peer) -> Void)?
+    /// Who is at the other end where there is no bus, for tests; what the socket says if `nil`.
+    public var directCredentials: Credentials?
+
+    // Of the dispatching.
+    var readiness: OpaquePointer?
+    var deadline: OpaquePointer?
+    /// What the sources' userdata leads to.
+    let reference = ConnectionReference()
+    /// The registration that has remembered the object of the message being dispatched.
+    var lookup: Registration?
+
+    // Of the other topics.
+    var pendingCalls: [ObjectIdentifier: PendingCall] = [:]
+    var nameMatches: [String: Slot] = [:]
+    var peers = PeerCache()
+    var onlyPeer: Peer?
+    var heldPeers: Set<ObjectIdentifier> = []
+    var vanishingMatch: Slot?
+    /// How often the bus was asked for credentials; for tests.
+    var credentialRequests = 0
+
+    private init(owning bus: OpaquePointer, isBusClient: Bool, uniqueName: String?) throws(BusError) {
+        self.bus = bus
+        self.isBusClient = isBusClient
+        self.uniqueName = uniqueName
+        reference.connection = self
+        try startDispatching()
+    }
+
+    isolated deinit {
+        close()
+        reference.connection = nil
+        sd_bus_unref(bus)
+    }
+
+    // MARK: Opening
+
+    /// Connects to a bus, and waits until it has given a name.
+    ///
+    /// No file descriptors are accepted in messages.
+    ///
+    /// - Parameter description: a word for logs.
+    /// - Throws: ``BusError`` if there is no bus, or it refuses.
+    ///
+    /// The corresponding C functions are ``sd_bus_new``, ``sd_bus_set_address`` and ``sd_bus_start``.
+    public static func open(_ address: BusAddress, description: String) throws(BusError) -> BusConnection {
+        let address = try address.resolved()
+        let bus = try makeBus(description)
+        var name: UnsafePointer<CChar>?
+        do {
+            try check(sd_bus_set_address(bus, address), "the address of the bus")
+            try check(sd_bus_set_bus_client(bus, 1), "connecting to the bus")
+            try check(sd_bus_start(bus), "connecting to the bus")
+            // Waits for the bus's answer to Hello.
+            try check(sd_bus_get_unique_name(bus, &name), "connecting to the bus")
+        } catch {
+            sd_bus_close_unref(bus)
+            throw error
+        }
+        return try BusConnection(owning: bus, isBusClient: true, uniqueName: name.map { String(cString: $0) })
+    }
+
+    /// Two connections, each at the other end of the other, without a bus; for tests.
+    ///
+    /// Both are on the one thread: what blocks on one (``flush()``) may wait for the other for ever.
+    ///
+    /// - Throws: ``BusError`` if there are no file descriptors left.
+    public static func pair() throws(BusError) -> (BusConnection, BusConnection) {
+        var ends: [Int32] = [-1, -1]
+        let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+        guard socketpair(AF_UNIX, type, 0, &ends) == 0 else { throw BusError(errno: errno, "a pair of sockets") }
+        return (try end(ends[0], isServer: true), try end(ends[1], isServer: false))
+    }
+
+    private static func end(_ fd: Int32, isServer: Bool) throws(BusError) -> BusConnection {
+        let bus = try makeBus(isServer ? "server" : "client")
+        do {
+            try check(sd_bus_set_fd(bus, fd, fd), "a pair of connections")
+            try check(sd_bus_set_anonymous(bus, 1), "a pair of connections")
+            if isServer {
+                var id = sd_id128_t()
+                try check(sd_id128_randomize(&id), "a pair of connections")
+                try check(sd_bus_set_server(bus, 1, id), "a pair of connections")
+            }
+            try check(sd_bus_start(bus), "a pair of connections")
+        } catch {
+            sd_bus_close_unref(bus)
+            throw error
+        }
+        return try BusConnection(owning: bus, isBusClient: false, uniqueName: nil)
+    }
+
+    private static func makeBus(_ description: String) throws(BusError) -> OpaquePointer {
+        var bus: OpaquePointer?
+        try check(sd_bus_new(&bus), "a connection")
+        guard let bus else { throw BusError(errno: ENOMEM) }
+        sd_bus_set_description(bus, description)
+        sd_bus_negotiate_fds(bus, 0)
+        return bus
+    }
+
+    // MARK: Sending and closing
+
+    /// Whether messages can be sent.
+    public var isOpen: Bool {
+        sd_bus_is_open(bus) > 0
+    }
+
+    /// Sends a message; what the socket doesn't take at once is sent as it can. A call that is sent so gets no answer.
+    ///
+    /// - Throws: ``BusError`` if there is no connection any more, or too much waits to be sent.
+    ///
+    /// The corresponding C function is ``sd_bus_send``.
+    public func send(_ message: Message) throws(BusError) {
+        try check(sd_bus_send(bus, message.message, nil), "sending a message")
+    }
+
+    /// A signal to one recipient, to be written and sent. There is no way to make a broadcast, which every user may read.
+    ///
+    /// - Throws: ``BusError`` if path, interface, member or destination isn't one.
+    ///
+    /// The corresponding C functions are ``sd_bus_message_new_signal`` and ``sd_bus_message_set_destination``.
+    public func newSignal(
+        _ path: String,
+        _ interface: String,
+        _ member: String,
+        to destination: String
+    ) throws(BusError) -> Message {
+        var message: OpaquePointer?
+        try check(sd_bus_message_new_signal(bus, &message, path, interface, member), "a signal")
+        guard let message else { throw BusError(errno: ENOMEM) }
+        let signal = Message(owning: message)
+        // Where there is no bus, the other end is the destination, and it has no name.
+        if isBusClient { try check(sd_bus_message_set_destination(message, destination), "a signal's destination") }
+        return signal
+    }
+
+    /// Waits until everything is sent.
+    ///
+    /// The corresponding C function is ``sd_bus_flush``.
+    public func flush() {
+        sd_bus_flush(bus)
+    }
+
+    /// Ends the connection: nothing more comes in or goes out, calls fail, and all closures given to it are released.
+    ///
+    /// What waits to be sent is lost, without ``flush()`` before.
+    ///
+    /// The corresponding C function is ``sd_bus_close``.
+    public func close() {
+        stopDispatching()
+        sd_bus_close(bus)
+        failPendingCalls()
+        nameMatches = [:]
+        vanishingMatch = nil
+        afterDispatch = nil
+        onDisconnect = nil
+        onNameLost = nil
+        onPeerVanished = nil
+    }
+}
+
+/// A reference to a connection that doesn't keep it, and is `nil` when it is gone; used on the loop's thread only.
+///
+/// Not `weak`, because each message retains and releases the connection, which takes the slow path, several times as
+/// long, for an object that ever had a weak reference.
+final class ConnectionReference {
+    unowned(unsafe) var connection: BusConnection?
+    // unsafe is safe because deinit sets it to nil, on this same thread. If deinit has to wait for its turn on the thread,
+    // the memory is there until then, and callbacks keep nothing of it: who could (calls, registrations) keeps it alive.
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What the bus says of a connection: it was noted when the connection was made, and the bus vouches for it.
+public struct Credentials: Sendable, Equatable {
+    /// The user.
+    public var uid: UInt32
+    /// The process; it may have ended, and its number may be another's by now.
+    public var pid: Int32?
+    /// The label of a Linux security module (AppArmor, SELinux), where there is one.
+    public var securityLabel: String?
+
+    /// Credentials, for tests and for connections without a bus.
+    public init(uid: UInt32, pid: Int32? = nil, securityLabel: String? = nil) {
+        self.uid = uid
+        self.pid = pid
+        self.securityLabel = securityLabel
+    }
+}
+
+extension Credentials {
+    /// Reads the answer to GetConnectionCredentials.
+    ///
+    /// - Throws: ``BusError`` if it doesn't say which user it is: there is no user to assume (CVE-2021-3560).
+    init(reading reply: Message) throws {
+        var uid: UInt32?
+        var pid: UInt32?
+        var label: [UInt8]?
+        try reply.readDictionary { key in
+            switch key {
+            case "UnixUserID": uid = try reply.readVariant("u", Message.readUInt32)
+            case "ProcessID": pid = try reply.readVariant("u", Message.readUInt32)
+            case "LinuxSecurityLabel": label = try reply.readVariant("ay", Message.readBytes)
+            default: try reply.skip()
+            }
+        }
+        guard let uid else { throw BusError.accessDenied("The bus doesn't know the caller's user") }
+        self.init(
+            uid: uid,
+            pid: pid.flatMap(Int32.init(exactly:)),
+            securityLabel: label.map { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+        )
+    }
+}
+
+extension Message {
+    fileprivate func readVariant<Value>(
+        _ contents: StaticString,
+        _ read: (Message) -> () throws(BusError) -> Value
+    ) throws(BusError) -> Value {
+        try enterContainer("v", contents)
+        let value = try read(self)()
+        try exitContainer()
+        return value
+    }
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CSystemd
+internal import Glibc
+internal import Synchronization
+
+/// The event loop of this process, and the executor of ``BusActor``.
+///
+/// There is one, and it runs on one thread: on the one that calls ``runOnThisThread(_:)``, as a service does, or else on
+/// a thread of its own that starts at the first use.
+///
+/// What is waited for, in no order: jobs of the actor (a queue, and an eventfd that is written when the queue was
+/// empty), messages of each ``BusConnection``, and the sources made by the methods of this class.
+public final class EventLoop: SerialExecutor, TaskExecutor {
+    /// The loop of this process.
+    public static let shared = EventLoop()
+
+    private struct Queue {
+        var jobs: [UnownedJob] = []
+        var hasThread = false
+    }
+
+    private let queue = Mutex(Queue())
+    private let wakeup: Int32
+    /// The loop's thread, or 0 as long as there is none.
+    private let thread = Atomic<UInt>(0)
+    /// The sd_event; there from before the first job of the actor.
+    @BusActor private(set) var event: OpaquePointer?
+    @BusActor private var wakeupSource: OpaquePointer?
+
+    private init() {
+        wakeup = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
+        precondition(wakeup >= 0, "no file descriptor is left for the event loop")
+    }
+
+    /// Runs the loop on the calling thread, which should be the main thread of a service, until ``exit(_:)``.
+    ///
+    /// SIGTERM, SIGINT and SIGHUP are blocked first, for ``onSignal(_:_:)``: that is dependable only if no thread has
+    /// started before. A program error if the loop is running already. An error that `main` throws is written to
+    /// standard error and ends the loop with 1.
+    ///
+    /// - Parameter main: the first code on the loop. A number it returns ends the loop as ``exit(_:)`` does.
+    /// - Returns: the code given to ``exit(_:)``.
+    ///
+    /// The corresponding C function is ``sd_event_loop``.
+    public static func runOnThisThread(_ main: @escaping @BusActor @Sendable () async throws -> Int32?) -> Int32 {
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        for signal in [SIGTERM, SIGINT, SIGHUP] { sigaddset(&signals, signal) }
+        pthread_sigmask(SIG_BLOCK, &signals, nil)
+        let isFirst = shared.queue.withLock { queue in
+            defer { queue.hasThread = true }
+            return !queue.hasThread
+        }
+        precondition(isFirst, "the event loop has a thread already: run it before anything uses BusActor")
+        Task(executorPreference: shared) { await shared.perform(main) }
+        return shared.run()
+    }
+
+    @BusActor
+    private func perform(_ main: @BusActor @Sendable () async throws -> Int32?) async {
+        do {
+            if let code = try await main() { exit(code) }
+        } catch {
+            let line = "\(error)\n"
+            write(STDERR_FILENO, line, line.utf8.count)
+            exit(1)
+        }
+    }
+
+    /// Ends the loop after what is being dispatched; jobs that wait are abandoned, and new ones never run.
+    ///
+    /// The corresponding C function is ``sd_event_exit``.
+    ///
+    /// - Parameter code: what ``runOnThisThread(_:)`` returns.
+    @BusActor
+    public func exit(_ code: Int32) {
+        sd_event_exit(event, code)
+    }
+
+    /// Tells the service manager regularly that this loop is alive, if it asks for that (`WatchdogSec=`).
+    ///
+    /// - Returns: whether it asks.
+    ///
+    /// The corresponding C function is ``sd_event_set_watchdog``.
+    @BusActor
+    @discardableResult
+    public func enableWatchdog() -> Bool {
+        sd_event_set_watchdog(event, 1) > 0
+    }
+
+    /// Microseconds of CLOCK_MONOTONIC.
+    public static var now: UInt64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return UInt64(time.tv_sec) * 1_000_000 + UInt64(time.tv_nsec) / 1000
+    }
+
+    // MARK: Executor
+
+    /// Queues a job of the actor; from any thread.
+    public func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        let (wasEmpty, needsThread) = queue.withLock { queue in
+            defer {
+                queue.jobs.append(job)
+                queue.hasThread = true
+            }
+            return (queue.jobs.isEmpty, !queue.hasThread)
+        }
+        if wasEmpty { eventfd_write(wakeup, 1) }
+        if needsThread { startThread() }
+    }
+
+    /// Starts a task of the actor that stays on the loop's thread wherever nothing else is said.
+    ///
+    /// A task without this preference is resumed on the process's pool of threads before it comes back to the actor:
+    /// two switches of threads for each answer, and a pool that wakes up every second from then on.
+    @discardableResult
+    public static func task<Value: Sendable>(
+        _ body: sending @escaping @BusActor () async -> Value
+    ) -> Task<Value, Never> {
+        Task(executorPreference: shared, operation: body)
+    }
+
+    /// Traps unless the caller is on the loop's thread.
+    public func checkIsolated() {
+        precondition(isOnThread, "this belongs to the event loop's thread (BusActor)")
+    }
+
+    /// Whether the caller is on the loop's thread.
+    public func isIsolatingCurrentContext() -> Bool? {
+        isOnThread
+    }
+
+    private var isOnThread: Bool {
+        // Relaxed: a thread that finds its own number has written it itself.
+        thread.load(ordering: .relaxed) == UInt(pthread_self())
+    }
+
+    @BusActor
+    private func runJobs() {
+        var count: eventfd_t = 0
+        eventfd_read(wakeup, &count)
+        let jobs = queue.withLock { queue in
+            defer { queue.jobs.removeAll() }
+            return queue.jobs
+        }
+        for job in jobs {
+            job.runSynchronously(isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
+        }
+    }
+
+    // MARK: Thread
+
+    private func startThread() {
+        var thread = pthread_t()
+        let result = pthread_create(
+            &thread,
+            nil,
+            { _ in
+                // A thread of a library takes no signal from the program it is in.
+                var signals = sigset_t()
+                sigfillset(&signals)
+                pthread_sigmask(SIG_BLOCK, &signals, nil)
+                _ = EventLoop.shared.run()
+                return nil
+            },
+            nil
+        )
+        precondition(result == 0, "the event loop's thread can't be started")
+        pthread_detach(thread)
+    }
+
+    private func run() -> Int32 {
+        thread.store(UInt(pthread_self()), ordering: .relaxed)
+        let event = BusActor.assumeIsolated { Lent(makeEvent()) }
+        return sd_event_loop(event.value)
+    }
+
+    @BusActor
+    private func makeEvent() -> OpaquePointer? {
+        let result = sd_event_new(&event)
+        precondition(result >= 0, "sd_event_new: \(BusError(errno: result))")
+        sd_event_add_io(
+            event,
+            &wakeupSource,
+            wakeup,
+            EPOLLIN.rawValue,
+            { _, _, _, _ in
+                BusActor.assumeIsolated { EventLoop.shared.runJobs() }
+                return 0
+            },
+            nil
+        )
+        return event
+    }
+}

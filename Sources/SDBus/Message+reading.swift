@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CSystemd
+internal import Glibc
+
+/// Reading. What isn't what was expected is InvalidArgs: it is the sender's mistake.
+extension Message {
+    /// Reads a string, an object path or a signature, whichever comes; always valid UTF-8.
+    ///
+    /// libsystemd accepts no noncharacters (as U+FFFF) in what it reads.
+    ///
+    /// - Throws: ``BusError`` if something else comes, or nothing, or not UTF-8.
+    ///
+    /// The corresponding C function is ``sd_bus_message_read_basic``.
+    public func readString() throws(BusError) -> String {
+        var value: UnsafePointer<CChar>?
+        var result = sd_bus_message_read_basic(message, .string, &value)
+        if result == -ENXIO { result = readOtherString(&value) }
+        guard try check(result, "reading a string") > 0, let value else { throw missing("a string") }
+        return String(cString: value)
+    }
+
+    /// Reads an object path or a signature.
+    private func readOtherString(_ value: inout UnsafePointer<CChar>?) -> Int32 {
+        var type: CChar = 0
+        let result = sd_bus_message_peek_type(message, &type, nil)
+        guard result > 0 else { return result }
+        return type == .objectPath || type == .signature ? sd_bus_message_read_basic(message, type, &value) : -ENXIO
+    }
+
+    /// Reads a boolean.
+    public func readBool() throws(BusError) -> Bool {
+        // 'b' is a C int for sd-bus.
+        try readBasic("b", Int32(0)) != 0
+    }
+
+    /// Reads a byte (`y`).
+    public func readByte() throws(BusError) -> UInt8 { try readBasic("y", 0) }
+    /// Reads an Int16 (`n`).
+    public func readInt16() throws(BusError) -> Int16 { try readBasic("n", 0) }
+    /// Reads a UInt16 (`q`).
+    public func readUInt16() throws(BusError) -> UInt16 { try readBasic("q", 0) }
+    /// Reads an Int32 (`i`).
+    public func readInt32() throws(BusError) -> Int32 { try readBasic("i", 0) }
+    /// Reads a UInt32 (`u`).
+    public func readUInt32() throws(BusError) -> UInt32 { try readBasic("u", 0) }
+    /// Reads an Int64 (`x`).
+    public func readInt64() throws(BusError) -> Int64 { try readBasic("x", 0) }
+    /// Reads a UInt64 (`t`).
+    public func readUInt64() throws(BusError) -> UInt64 { try readBasic("t", 0) }
+    /// Reads a Double (`d`).
+    public func readDouble() throws(BusError) -> Double { try readBasic("d", 0) }
+
+    @inline(__always)
+    private func readBasic<Value: BitwiseCopyable>(_ type: Unicode.Scalar, _ initial: Value) throws(BusError) -> Value {
+        var value = initial
+        let result = sd_bus_message_read_basic(message, CChar(truncatingIfNeeded: type.value), &value)
+        guard try check(result, "reading a value") > 0 else { throw missing("a value") }
+        return value
+    }
+
+    /// Reads an array of bytes (`ay`) at once.
+    ///
+    /// The corresponding C function is ``sd_bus_message_read_array``.
+    public func readBytes() throws(BusError) -> [UInt8] {
+        var start: UnsafeRawPointer?
+        var count = 0
+        let result = sd_bus_message_read_array(message, .byte, &start, &count)
+        guard try check(result, "reading bytes") > 0 else { throw missing("bytes") }
+        return [UInt8](UnsafeRawBufferPointer(start: start, count: count))
+    }
+
+    /// Reads an array of strings (`as`).
+    public func readStrings() throws(BusError) -> [String] {
+        guard try enterContainer("a", "s") else { throw missing("strings") }
+        var strings: [String] = []
+        while try !isAtEnd(whole: false) {
+            strings.append(try readString())
+        }
+        try exitContainer()
+        return strings
+    }
+
+    /// Reads an array of dictionary entries with strings as keys, as `a{sv}`, and calls `body` with each key.
+    ///
+    /// - Parameters:
+    ///   - contents: the signature of an entry, without braces.
+    ///   - body: has to read the entry's value, all of it; or ``skip()`` it.
+    /// - Throws: ``BusError``, or what `body` throws; the message can't be read on then, without ``rewind(whole:)``.
+    public func readDictionary(_ contents: StaticString = "sv", _ body: (String) throws -> Void) throws {
+        guard try enterContainer("a", contents: nil) else { throw missing("a dictionary") }
+        while try enterContainer("e", contents) {
+            try body(try readString())
+            try exitContainer()
+        }
+        try exitContainer()
+    }
+
+    /// The type that comes next, and what it contains if it is a container; `nil` at the end of the container or message.
+    ///
+    /// The corresponding C function is ``sd_bus_message_peek_type``.
+    public func peekType() throws(BusError) -> (type: Character, contents: String)? {
+        var type: CChar = 0
+        var contents: UnsafePointer<CChar>?
+        guard try check(sd_bus_message_peek_type(message, &type, &contents), "reading a type") > 0 else { return nil }
+        return (Character(Unicode.Scalar(UInt8(bitPattern: type))), contents.map { String(cString: $0) } ?? "")
+    }
+
+    /// Enters an array (`a`), variant (`v`), struct (`r`) or dictionary entry (`e`).
+    ///
+    /// - Parameter contents: what must be in it: the signature after the `a`, or within the parentheses or braces.
+    /// - Returns: false at the end of the container or message around it.
+    /// - Throws: ``BusError`` if something else comes.
+    ///
+    /// The corresponding C function is ``sd_bus_message_enter_container``.
+    @discardableResult
+    public func enterContainer(_ type: Character, _ contents: StaticString) throws(BusError) -> Bool {
+        try enterContainer(type, contents: contents.cString)
+    }
+
+    /// Enters a container, as the other function of this name does, where the contents are known only now.
+    @_disfavoredOverload
+    @discardableResult
+    public func enterContainer(_ type: Character, _ contents: String) throws(BusError) -> Bool {
+        let result = contents.withCString { sd_bus_message_enter_container(message, type.code, $0) }
+        return try check(result, "reading a container") > 0
+    }
+
+    private func enterContainer(_ type: Character, contents: UnsafePointer<CChar>?) throws(BusError) -> Bool {
+        try check(sd_bus_message_enter_container(message, type.code, contents), "reading a container") > 0
+    }
+
+    /// Leaves a container that was entered.
+    ///
+    /// - Throws: ``BusError`` if something in it hasn't been read.
+    ///
+    /// The corresponding C function is ``sd_bus_message_exit_container``.
+    public func exitContainer() throws(BusError) {
+        try check(sd_bus_message_exit_container(message), "reading a container to its end")
+    }
+
+    /// Passes over the next value, whatever it is.
+    ///
+    /// The corresponding C function is ``sd_bus_message_skip``.
+    public func skip() throws(BusError) {
+        try check(sd_bus_message_skip(message, nil), "skipping a value")
+    }
+
+    /// Whether everything has been read: of the whole message, or of the container entered last.
+    ///
+    /// The corresponding C function is ``sd_bus_message_at_end``.
+    public func isAtEnd(whole: Bool) throws(BusError) -> Bool {
+        try check(sd_bus_message_at_end(message, whole ? 1 : 0), "reading a message") > 0
+    }
+
+    /// Starts over: at the message's beginning, or at that of the container entered last.
+    ///
+    /// The corresponding C function is ``sd_bus_message_rewind``.
+    public func rewind(whole: Bool = true) throws(BusError) {
+        try check(sd_bus_message_rewind(message, whole ? 1 : 0), "reading a message again")
+    }
+
+    private func missing(_ what: StaticString) -> BusError {
+        .invalidArguments("The message ends where \(what) should come")
+    }
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CSystemd
+internal import Glibc
+
+/// Writing. An error leaves the message unusable: it can only be dropped.
+extension Message {
+    /// Appends a string.
+    ///
+    /// - Throws: ``BusError`` (InvalidArgs) if it has a U+0000, which D-Bus can't carry.
+    ///
+    /// The corresponding C function is ``sd_bus_message_append_string_space``: ``sd_bus_message_append_basic`` would end
+    /// the string at a U+0000, and look for it twice.
+    public func append(_ value: String) throws(BusError) {
+        var value = value
+        // Native strings have their UTF-8 in one piece already, and nothing is copied but into the message.
+        let result = value.withUTF8 { append(utf8: $0) }
+        try check(result, "writing a string")
+    }
+
+    private func append(utf8: UnsafeBufferPointer<UInt8>) -> Int32 {
+        if let start = utf8.baseAddress, memchr(start, 0, utf8.count) != nil { return -EINVAL }
+        var space: UnsafeMutablePointer<CChar>?
+        let result = sd_bus_message_append_string_space(message, utf8.count, &space)
+        guard result >= 0, let space, let start = utf8.baseAddress else { return result }
+        memcpy(space, start, utf8.count)
+        return result
+    }
+
+    /// Appends a boolean.
+    public func append(_ value: Bool) throws(BusError) {
+        // 'b' is a C int for sd-bus.
+        try appendBasic("b", value ? 1 : 0 as Int32)
+    }
+
+    /// Appends a byte (`y`).
+    public func append(_ value: UInt8) throws(BusError) { try appendBasic("y", value) }
+    /// Appends an Int16 (`n`).
+    public func append(_ value: Int16) throws(BusError) { try appendBasic("n", value) }
+    /// Appends a UInt16 (`q`).
+    public func append(_ value: UInt16) throws(BusError) { try appendBasic("q", value) }
+    /// Appends an Int32 (`i`).
+    public func append(_ value: Int32) throws(BusError) { try appendBasic("i", value) }
+    /// Appends a UInt32 (`u`).
+    public func append(_ value: UInt32) throws(BusError) { try appendBasic("u", value) }
+    /// Appends an Int64 (`x`).
+    public func append(_ value: Int64) throws(BusError) { try appendBasic("x", value) }
+    /// Appends a UInt64 (`t`).
+    public func append(_ value: UInt64) throws(BusError) { try appendBasic("t", value) }
+    /// Appends a Double (`d`).
+    public func append(_ value: Double) throws(BusError) { try appendBasic("d", value) }
+
+    @inline(__always)
+    private func appendBasic<Value: BitwiseCopyable>(_ type: Unicode.Scalar, _ value: Value) throws(BusError) {
+        var value = value
+        try check(
+            sd_bus_message_append_basic(message, CChar(truncatingIfNeeded: type.value), &value),
+            "writing a value"
+        )
+    }
+
+    /// Appends an object path (`o`).
+    ///
+    /// - Throws: ``BusError`` (InvalidArgs) if it isn't one.
+    public func append(objectPath path: String) throws(BusError) {
+        guard !path.utf8.contains(0) else { throw .invalidArguments("An object path can't have a U+0000") }
+        try check(sd_bus_message_append_basic(message, .objectPath, path), "writing an object path")
+    }
+
+    /// Appends a signature (`g`).
+    ///
+    /// - Throws: ``BusError`` (InvalidArgs) if it isn't one.
+    public func append(signature: String) throws(BusError) {
+        guard !signature.utf8.contains(0) else { throw .invalidArguments("A signature can't have a U+0000") }
+        try check(sd_bus_message_append_basic(message, .signature, signature), "writing a signature")
+    }
+
+    /// Appends an array of bytes (`ay`) at once.
+    ///
+    /// The corresponding C function is ``sd_bus_message_append_array``.
+    public func append(bytes: UnsafeRawBufferPointer) throws(BusError) {
+        try check(sd_bus_message_append_array(message, .byte, bytes.baseAddress, bytes.count), "writing bytes")
+    }
+
+    /// Appends an array of bytes (`ay`) at once.
+    public func append(bytes: [UInt8]) throws(BusError) {
+        let result = bytes.withUnsafeBytes { sd_bus_message_append_array(message, .byte, $0.baseAddress, $0.count) }
+        try check(result, "writing bytes")
+    }
+
+    /// Appends an array of strings (`as`).
+    ///
+    /// - Throws: ``BusError`` (InvalidArgs) if one has a U+0000.
+    public func append(strings: some Sequence<String>) throws(BusError) {
+        try openContainer("a", contents: ("s" as StaticString).cString)
+        for string in strings { try append(string) }
+        try closeContainer()
+    }
+
+    /// Appends an array (`a`), variant (`v`), struct (`r`) or dictionary entry (`e`) and has `body` write what is in it.
+    ///
+    /// - Parameter contents: the signature after the `a`, or within the parentheses or braces.
+    /// - Throws: ``BusError`` if `body` doesn't write that, or what it throws.
+    ///
+    /// The corresponding C functions are ``sd_bus_message_open_container`` and ``sd_bus_message_close_container``.
+    public func container(_ type: Character, _ contents: StaticString, _ body: () throws -> Void) throws {
+        try openContainer(type, contents: contents.cString)
+        try body()
+        try closeContainer()
+    }
+
+    /// Appends a container, as the other function of this name does, where the contents are known only now.
+    @_disfavoredOverload
+    public func container(_ type: Character, _ contents: String, _ body: () throws -> Void) throws {
+        try contents.withCString { try openContainer(type, contents: $0) }
+        try body()
+        try closeContainer()
+    }
+
+    private func openContainer(_ type: Character, contents: UnsafePointer<CChar>?) throws(BusError) {
+        try check(sd_bus_message_open_container(message, type.code, contents), "writing a container")
+    }
+
+    private func closeContainer() throws(BusError) {
+        try check(sd_bus_message_close_container(message), "writing a container to its end")
+    }
+
+    /// Appends what comes next in another message: one value, or all that is left.
+    ///
+    /// - Returns: false if nothing is left.
+    ///
+    /// The corresponding C function is ``sd_bus_message_copy``.
+    @discardableResult
+    public func append(from other: Message, all: Bool = false) throws(BusError) -> Bool {
+        try check(sd_bus_message_copy(message, other.message, all ? 1 : 0), "copying a value") > 0
+    }
+}

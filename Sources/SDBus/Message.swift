@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CSystemd
+
+/// A message: a call, an answer or a signal.
+///
+/// A message that came in is read from front to back, one that goes out is written so. Not Sendable: messages don't leave
+/// the loop's thread; read values out of them instead.
+///
+/// The corresponding C type is ``sd_bus_message``.
+public final class Message {
+    let message: OpaquePointer
+
+    /// Takes over the caller's reference.
+    init(owning message: OpaquePointer) {
+        self.message = message
+    }
+
+    /// Takes a reference of its own.
+    init(retaining message: OpaquePointer) {
+        self.message = sd_bus_message_ref(message)
+    }
+
+    deinit {
+        sd_bus_message_unref(message)
+    }
+
+    /// The unique name of the sender, which the bus vouches for; `nil` where there is no bus.
+    public var sender: String? { string(sd_bus_message_get_sender(message)) }
+    /// The name the message is sent to; `nil` for a broadcast.
+    public var destination: String? { string(sd_bus_message_get_destination(message)) }
+    /// The object.
+    public var path: String? { string(sd_bus_message_get_path(message)) }
+    /// The interface.
+    public var interface: String? { string(sd_bus_message_get_interface(message)) }
+    /// The method or signal.
+    public var member: String? { string(sd_bus_message_get_member(message)) }
+    /// The types of the whole body.
+    public var signature: String? { string(sd_bus_message_get_signature(message, 1)) }
+    /// The error's name, if this is an error.
+    public var errorName: String? { error?.name }
+    /// Whether the sender waits for an answer.
+    public var expectsReply: Bool { sd_bus_message_get_expect_reply(message) > 0 }
+
+    /// The error, if this is one.
+    var error: BusError? {
+        guard sd_bus_message_is_method_error(message, nil) > 0, let error = sd_bus_message_get_error(message) else {
+            return nil
+        }
+        return BusError(error.pointee)
+    }
+
+    /// Has the message's memory erased when it is freed, here and at the other end if that uses sd-bus as well.
+    ///
+    /// The corresponding C function is ``sd_bus_message_sensitive``.
+    public func markSensitive() {
+        sd_bus_message_sensitive(message)
+    }
+
+    private func string(_ value: UnsafePointer<CChar>?) -> String? {
+        value.map { String(cString: $0) }
+    }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CSystemd
+internal import Glibc
+
+/// A call that someone waits for an answer to.
+///
+/// A handler that returns without ``reply(_:)`` or ``fail(_:)`` has put the answer off: whoever keeps this object answers
+/// later. If nobody does, the caller is told so when the last reference is released.
+///
+/// Not Sendable: it is held and released by code of ``BusActor`` only.
+public final class MethodCall {
+    /// The call, positioned at its arguments.
+    public let message: Message
+    /// Who calls.
+    public let peer: Peer
+    /// Whether ``reply(_:)`` or ``fail(_:)`` was called.
+    public private(set) var isAnswered = false
+    /// What owns the reply's signature, which libsystemd keeps a pointer to in `message`.
+    private let table: VTable?
+
+    init(_ message: Message, peer: Peer, table: VTable?) {
+        self.message = message
+        self.peer = peer
+        self.table = table
+    }
+
+    deinit {
+        fail(.failed("The call was not answered"))
+    }
+
+    /// Answers with what `build` writes, if an answer is expected and none was given.
+    ///
+    /// If `build` throws, or writes something other than the interface says, the caller gets that error instead.
+    ///
+    /// - Throws: ``BusError`` if there is no connection any more.
+    ///
+    /// The corresponding C functions are ``sd_bus_message_new_method_return`` and ``sd_bus_send``.
+    public func reply(_ build: (Message) throws -> Void = { _ in }) throws(BusError) {
+        guard takeTurn() else { return }
+        do {
+            try message.sendReturn(build)
+        } catch {
+            try message.sendError(BusError(error))
+        }
+    }
+
+    /// Answers with an error, if an answer is expected and none was given.
+    ///
+    /// The corresponding C function is ``sd_bus_reply_method_error``.
+    public func fail(_ error: BusError) {
+        guard takeTurn() else { return }
+        // Without a connection there is nobody to tell.
+        try? message.sendError(error)
+    }
+
+    /// Whether an answer is to be sent; true only once.
+    private func takeTurn() -> Bool {
+        if isAnswered { return false }
+        isAnswered = true
+        return message.expectsReply
+    }
+}
+
+extension Message {
+    fileprivate func sendReturn(_ build: (Message) throws -> Void) throws {
+        var reply: OpaquePointer?
+        try check(sd_bus_message_new_method_return(message, &reply), "answering")
+        guard let reply else { return }
+        let answer = Message(owning: reply)
+        try build(answer)
+        let result = sd_bus_send(nil, reply, nil)
+        // libsystemd compares signatures, and has only this to say.
+        if result == -ENOMSG { throw BusError.failed("The answer isn't of the type that the interface says") }
+        try check(result, "answering")
+    }
+
+    func sendError(_ error: BusError) throws(BusError) {
+        let result = error.name.withCString { name in
+            error.message.withCString { message in
+                var error = sd_bus_error(name: name, message: message, _need_free: 0)
+                return sd_bus_reply_method_error(self.message, &error)
+            }
+        }
+        try check(result, "answering")
+    }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CSystemd
+internal import Glibc
+
+/// Object paths with a label that may be any string, as an identifier of an app.
+public enum ObjectPath {
+    /// `prefix` with one element more: `label`, with `_` and two hexadecimal digits for what a path can't hold.
+    ///
+    /// - Throws: ``BusError`` (InvalidArgs) if `prefix` is no object path or `label` has a U+0000.
+    ///
+    /// The corresponding C function is ``sd_bus_path_encode``.
+    public static func encode(prefix: String, label: String) throws(BusError) -> String {
+        guard !label.utf8.contains(0) else { throw .invalidArguments("A label can't have a U+0000") }
+        var path: UnsafeMutablePointer<CChar>?
+        try check(sd_bus_path_encode(prefix, label, &path), "encoding an object path")
+        defer { free(path) }
+        return path.map { String(cString: $0) } ?? ""
+    }
+
+    /// The label that ``encode(prefix:label:)`` makes `path` of; `nil` if it makes it of none.
+    ///
+    /// So there is exactly one path for a label: `_61` is not `a`.
+    ///
+    /// The corresponding C function is ``sd_bus_path_decode``.
+    public static func decode(_ path: String, prefix: String) -> String? {
+        var label: UnsafeMutablePointer<CChar>?
+        guard sd_bus_path_decode(path, prefix, &label) > 0, let label else { return nil }
+        defer { free(label) }
+        guard let label = String(validatingCString: label) else { return nil }
+        return try? encode(prefix: prefix, label: label) == path ? label : nil
+    }
+
+    /// Whether `path` is an object path by the D-Bus Specification.
+    ///
+    /// The corresponding C function is ``sd_bus_object_path_is_valid``.
+    public static func isValid(_ path: String) -> Bool {
+        sd_bus_object_path_is_valid(path) > 0 && !path.utf8.contains(0)
+    }
+}

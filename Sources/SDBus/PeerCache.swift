@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+/// The peers that are remembered: those that are held or referred to, and the last ones seen.
+@BusActor
+final class PeerCache {
+    /// How many that aren't held are remembered.
+    static let capacity = 64
+
+    private var peers: [String: Peer] = [:]
+    private var clock: UInt64 = 0
+    /// The sender of the last message, most often that of the next one, and its name for C.
+    private var last: Peer?
+    private var lastName: ContiguousArray<CChar> = []
+
+    /// The peer of a unique name, if it is remembered.
+    func peer(_ name: UnsafePointer<CChar>) -> Peer? {
+        if let last, isEqual(lastName, name) { return last }
+        guard let peer = peers[String(cString: name)] else { return nil }
+        touch(peer)
+        return peer
+    }
+
+    /// Remembers a peer, and forgets those seen longest ago if there are too many.
+    func insert(_ peer: Peer) {
+        peers[peer.uniqueName] = peer
+        touch(peer)
+        if peers.count > Self.capacity { forgetIdle() }
+    }
+
+    private func forgetIdle() {
+        var idle: [(name: String, lastUse: UInt64)] = []
+        var index = peers.startIndex
+        // Not over peers.indices: that would refer to all of them.
+        while index != peers.endIndex {
+            // One that a call refers to would otherwise get a twin with the next message, and there were two contexts.
+            if !peers.values[index].isHeld, isKnownUniquelyReferenced(&peers.values[index]) {
+                idle.append((peers.keys[index], peers.values[index].lastUse))
+            }
+            peers.formIndex(after: &index)
+        }
+        guard idle.count > Self.capacity else { return }
+        idle.sort { $0.lastUse < $1.lastUse }
+        for peer in idle.dropLast(Self.capacity) { remove(peer.name) }
+    }
+
+    /// Forgets a peer.
+    @discardableResult
+    func remove(_ name: String) -> Peer? {
+        if last?.uniqueName == name { last = nil }
+        return peers.removeValue(forKey: name)
+    }
+
+    private func touch(_ peer: Peer) {
+        clock += 1
+        peer.lastUse = clock
+        last = peer
+        lastName = ContiguousArray(peer.uniqueName.utf8CString)
+    }
+}
+
+/// Not in the cache's type: in a closure of the actor's code the compiler checks the executor, each time.
+private func isEqual(_ one: ContiguousArray<CChar>, _ other: UnsafePointer<CChar>) -> Bool {
+    one.withUnsafeBufferPointer { one in
+        one.baseAddress.map { strcmp($0, other) == 0 } ?? false
+    }
+}

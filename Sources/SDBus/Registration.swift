@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CSystemd
+internal import Glibc
+
+/// An interface on a connection: the way from libsystemd's callbacks to the handlers of the table.
+///
+/// For each message libsystemd asks for the object and, if there is one, calls the handler of one member right after, or
+/// the getters of several. In between, ``Found`` remembers the object. A blocking call while the object is looked for is
+/// no danger: libsystemd dispatches nothing meanwhile, and the object is written when that is over.
+@BusActor
+final class Registration {
+    let connection: BusConnection
+    private let found: any Forgetting
+    private let find: @BusActor (_ path: String, Peer) throws -> Bool
+    private var members: [RegisteredMember] = []
+    /// Also kept by calls: in their messages libsystemd has a pointer to the signature of the answer.
+    fileprivate private(set) var table: VTable?
+
+    /// An interface whose object depends on path and caller.
+    convenience init<Object>(
+        _ interface: Interface<Object>,
+        on connection: BusConnection,
+        find: @escaping @BusActor (_ path: String, Peer) throws -> Object?
+    ) {
+        let found = Found<Object>()
+        self.init(interface, on: connection, found: found) { path, peer in
+            found.object = try find(path, peer)
+            return found.object != nil
+        }
+    }
+
+    /// An interface of one object.
+    convenience init<Object>(_ interface: Interface<Object>, on connection: BusConnection, object: Object) {
+        let found = Found<Object>()
+        found.object = object
+        self.init(interface, on: connection, found: found) { _, _ in true }
+    }
+
+    private init<Object>(
+        _ interface: Interface<Object>,
+        on connection: BusConnection,
+        found: Found<Object>,
+        find: @escaping @BusActor (_ path: String, Peer) throws -> Bool
+    ) {
+        self.connection = connection
+        self.found = found
+        self.find = find
+        members = interface.members.map { RegisteredMember($0, of: self, found) }
+        table = VTable(interface, targets: members)
+    }
+
+    /// The table for libsystemd, which lives as long as this object.
+    var vtable: UnsafePointer<sd_bus_vtable>? {
+        UnsafePointer(table?.entries.baseAddress)
+    }
+
+    /// Lets go of the object that was found: it was for one message.
+    func forgetObject() {
+        found.forget()
+    }
+
+    /// Looks for the object of the message that is being dispatched; true if it is there.
+    fileprivate func findObject(_ path: UnsafePointer<CChar>) throws -> Bool {
+        // For someone unknown this is the answer on every path, whether there is something or not.
+        guard let peer = connection.currentPeer() else { throw BusError.accessDenied }
+        connection.lookup = self
+        return try find(String(cString: path), peer)
+    }
+}
+
+/// The object that the message being dispatched is for.
+@BusActor
+private final class Found<Object: AnyObject>: Forgetting {
+    var object: Object?
+
+    nonisolated init() {}
+
+    func forget() { object = nil }
+}
+
+/// A ``Found`` of any kind of object.
+@BusActor
+private protocol Forgetting: AnyObject {
+    func forget()
+}
+
+/// A member of a registered interface: what its entry's userdata leads to.
+@BusActor
+private final class RegisteredMember {
+    private unowned(unsafe) let registration: Registration
+    // unsafe is safe because the registration owns this object, and a slot owns that while callbacks come.
+    private let kind: Kind
+
+    private enum Kind {
+        case method(@BusActor (MethodCall) throws -> Void)
+        case property(@BusActor (Message, Peer) throws -> Void)
+        case signal
+    }
+
+    init<Object>(_ member: Interface<Object>.Member, of registration: Registration, _ found: Found<Object>) {
+        self.registration = registration
+        switch member.kind {
+        case .method(_, _, _, let handler):
+            kind = .method { call in
+                guard let object = found.object else { throw BusError.unknownObject }
+                try handler(object, call)
+            }
+        case .property(_, _, let getter):
+            kind = .property { message, peer in
+                guard let object = found.object else { throw BusError.unknownObject }
+                try getter(object, message, peer)
+            }
+        case .signal:
+            kind = .signal
+        }
+    }
+
+    func handle(_ message: Message) {
+        guard case .method(let handler) = kind else { return }
+        guard let peer = registration.connection.peer(of: message.message) else {
+            try? message.sendError(.accessDenied)
+            return
+        }
+        let call = MethodCall(message, peer: peer, table: registration.table)
+        do {
+            try handler(call)
+        } catch {
+            call.fail(BusError(error))
+        }
+    }
+
+    func get(_ reply: Message) throws {
+        guard case .property(let getter) = kind else { return }
+        guard let peer = registration.connection.currentPeer() else { throw BusError.accessDenied }
+        try getter(reply, peer)
+    }
+}
+
+// MARK: Callbacks of libsystemd
+
+/// sd_bus_message_handler_t of every method.
+func handleMethod(
+    _ message: OpaquePointer?,
+    _ userdata: UnsafeMutableRawPointer?,
+    _ error: UnsafeMutablePointer<sd_bus_error>?
+) -> Int32 {
+    let lent = Lent((message, userdata))
+    BusActor.assumeIsolated {
+        guard case (let message?, let userdata?) = lent.value else { return }
+        Unmanaged<RegisteredMember>.fromOpaque(userdata).takeUnretainedValue().handle(Message(retaining: message))
+    }
+    // 1: the answer is ours to send, now or later.
+    return 1
+}
+
+/// sd_bus_property_get_t of every property.
+func getProperty(
+    _ bus: OpaquePointer?,
+    _ path: UnsafePointer<CChar>?,
+    _ interface: UnsafePointer<CChar>?,
+    _ property: UnsafePointer<CChar>?,
+    _ reply: OpaquePointer?,
+    _ userdata: UnsafeMutableRawPointer?,
+    _ error: UnsafeMutablePointer<sd_bus_error>?
+) -> Int32 {
+    let lent = Lent((reply, userdata, error))
+    return BusActor.assumeIsolated {
+        guard case (let reply?, let userdata?, let error) = lent.value else { return -EINVAL }
+        return answering(error) {
+            try Unmanaged<RegisteredMember>.fromOpaque(userdata).takeUnretainedValue().get(Message(retaining: reply))
+            return 1
+        }
+    }
+}
+
+/// sd_bus_object_find_t of every registration.
+func findObject(
+    _ bus: OpaquePointer?,
+    _ path: UnsafePointer<CChar>?,
+    _ interface: UnsafePointer<CChar>?,
+    _ userdata: UnsafeMutableRawPointer?,
+    _ found: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
+    _ error: UnsafeMutablePointer<sd_bus_error>?
+) -> Int32 {
+    let lent = Lent((path, userdata, found, error))
+    return BusActor.assumeIsolated {
+        guard case (let path?, let userdata?, let found?, let error) = lent.value else { return -EINVAL }
+        found.pointee = userdata
+        return answering(error) {
+            try Unmanaged<Registration>.fromOpaque(userdata).takeUnretainedValue().findObject(path) ? 1 : 0
+        }
+    }
+}
+
+/// Has libsystemd answer with the error that `body` throws.
+@BusActor
+func answering(_ error: UnsafeMutablePointer<sd_bus_error>?, _ body: () throws -> Int32) -> Int32 {
+    do {
+        return try body()
+    } catch let thrown {
+        return BusError(thrown).set(error)
+    }
+}

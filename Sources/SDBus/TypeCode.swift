@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Type codes, as libsystemd takes them.
+extension CChar {
+    static let byte = CChar(UInt8(ascii: "y"))
+    static let string = CChar(UInt8(ascii: "s"))
+    static let objectPath = CChar(UInt8(ascii: "o"))
+    static let signature = CChar(UInt8(ascii: "g"))
+}
+
+extension Character {
+    /// The type code; 0, which libsystemd refuses, for what can't be one.
+    var code: CChar {
+        // Not asciiValue: it costs five times as much.
+        let utf8 = String(self).utf8
+        guard utf8.count == 1, let byte = utf8.first else { return 0 }
+        return CChar(bitPattern: byte)
+    }
+}
+
+extension StaticString {
+    /// The string for C. It lives as long as the process.
+    var cString: UnsafePointer<CChar> {
+        UnsafeRawPointer(utf8Start).assumingMemoryBound(to: CChar.self)
+    }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The one place where what went wrong becomes a name on the bus.
+
+internal import PropertyList
+internal import SDBus
+internal import StoreBus
+internal import StoreEngine
+internal import SyncEngine
+
+extension BusError {
+    /// What a failure is called on the bus.
+    init(mapping error: any Error) {
+        switch error {
+        case let error as BusError: self = error
+        case let error as EngineError: self.init(engine: error)
+        case let error as RemoteError: self.init(remote: error)
+        case let error as KeyError: self.init(key: error)
+        case let error as PrivateFile.Failure: self = .inputOutput("\(error)")
+        default: self = .failed("\(error)")
+        }
+    }
+
+    static func inputOutput(_ message: String) -> BusError {
+        BusError(name: "org.freedesktop.DBus.Error.IOError", message: message)
+    }
+
+    private init(engine error: EngineError) {
+        self =
+            switch error {
+            case .key(let error): BusError(key: error)
+            case .value(let key, .tooDeep(let limit)):
+                .store(.depthExceeded, "The value of \"\(key)\" is nested deeper than \(limit) containers")
+            case .value(let key, let error): .store(.invalidValue, "The value of \"\(key)\": \(error)")
+            case .quota(let violation): .store(.quotaExceeded, violation.sentence)
+            case .conflict(let generation): .store(.conflict, "The store is at generation \(generation)")
+            case .corrupt:
+                .store(.corrupt, "The user's database is damaged; the service's log says what became of it")
+            case .newer:
+                .store(.corrupt, "The user's database was written by a newer version of this service; install that one")
+            case .diskFull: .inputOutput("There is no space left where the service keeps its data; nothing was stored")
+            case .storage(let reason): .inputOutput("The service's data can't be read or written: \(reason)")
+            }
+    }
+
+    private init(key error: KeyError) {
+        self =
+            switch error {
+            case .tooLong: .store(.keyTooLong, "\(error)")
+            case .empty, .containsNUL: .store(.invalidKey, "\(error)")
+            }
+    }
+
+    init(remote error: RemoteError) {
+        self =
+            switch error.code {
+            case .unavailable: .store(.backendUnavailable, error.message)
+            case .unauthorized: .store(.backendAuthenticationFailed, error.message)
+            case .denied: .accessDenied(error.message)
+            case .full: .store(.backendFull, error.message)
+            case .noAccount: .store(.noAccount, error.message)
+            case .reset: .store(.remoteReset, error.message)
+            case .tooNew: .store(.remoteFormatTooNew, error.message)
+            case .damaged: .store(.corrupt, error.message)
+            case .unsupported: .store(.backendUnsupported, error.message)
+            }
+    }
+}
+
+extension QuotaViolation {
+    /// Which limit, what is used, what it is, and what was needed.
+    var sentence: String {
+        switch limit {
+        case .keys:
+            "The store has \(used) keys of \(maximum) (limit keys), and the write needs \(needed)"
+        case .totalBytes:
+            "The store's values have \(used) bytes of \(maximum) (limit total-bytes), and the write needs \(needed)"
+        case .valueBytes:
+            "A value may have \(maximum) bytes (limit value-bytes), and this one needs \(needed)"
+        }
+    }
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import SDBus
+internal import StoreBus
+
+/// The clients that hold something, and what they may reach.
+@BusActor
+final class Clients {
+    private unowned let daemon: Daemon
+    private var present: [ObjectIdentifier: Client] = [:]
+
+    static let subscriptionsPerConnection = 64
+    static let subscriptionsPerUser = 256
+
+    init(daemon: Daemon) {
+        self.daemon = daemon
+    }
+
+    /// The client behind a peer.
+    func client(_ peer: Peer) -> Client {
+        if let client = peer.context as? Client { return client }
+        let client = Client(peer)
+        peer.context = client
+        return client
+    }
+
+    var isEmpty: Bool { present.isEmpty }
+
+    func left(_ peer: Peer) {
+        guard let client = peer.context as? Client else { return }
+        client.leave()
+        peer.context = nil
+        present[ObjectIdentifier(client)] = nil
+    }
+
+    func forgetPaths() {
+        for client in present.values { client.forgetPaths() }
+    }
+
+    /// Refuses a subscription beyond what a connection or a user may have.
+    func checkSubscriptions(of client: Client) throws(BusError) {
+        if client.subscriptions >= Self.subscriptionsPerConnection {
+            throw .limitsExceeded("A connection may have \(Self.subscriptionsPerConnection) subscriptions")
+        }
+        let ofUser = present.values.filter { $0.uid == client.uid }.reduce(0) { $0 + $1.subscriptions }
+        if ofUser >= Self.subscriptionsPerUser {
+            throw .limitsExceeded("A user may have \(Self.subscriptionsPerUser) subscriptions")
+        }
+    }
+
+    // MARK: Paths
+
+    /// The store that a path is for a caller; `nil`: there is none for it.
+    func store(at path: String, for peer: Peer) throws(BusError) -> UserStore? {
+        let client = client(peer)
+        if let store = client.store(at: path) { return store }
+        guard let target = PathTarget(path), let identifier = target.identifier,
+            let uid = reachableUser(target, client)
+        else { return nil }
+        do {
+            guard client.identity.engine == .host else { return nil }
+            if client.isRoot && uid != 0 && !daemon.users.known.contains(uid) && !daemon.declares(identifier) {
+                return nil
+            }
+            let user = try daemon.users.user(uid)
+            guard try mayOpen(identifier, of: user, client) else { return nil }
+            let store = try user.store(identifier)
+            hold(store, at: path, client)
+            return store
+        } catch {
+            throw BusError(mapping: error)
+        }
+    }
+
+    func hold(_ store: UserStore, at path: String, _ client: Client) {
+        present[ObjectIdentifier(client)] = client
+        client.hold(store, at: path)
+    }
+
+    func hold(_ account: UserAccount, _ client: Client) {
+        present[ObjectIdentifier(client)] = client
+        client.hold(account)
+    }
+
+    /// The account that a path is for a caller; `nil`: there is none for it.
+    func account(at path: String, for peer: Peer) throws(BusError) -> UserAccount? {
+        let client = client(peer)
+        guard let target = PathTarget(path), target.identifier == nil, let uid = reachableUser(target, client),
+            client.identity.engine != .unknown
+        else { return nil }
+        do {
+            return try daemon.users.user(uid).account
+        } catch {
+            throw BusError(mapping: error)
+        }
+    }
+
+    /// The uid is compared before anything is looked up, so that nothing of another user shows in any way.
+    private func reachableUser(_ target: PathTarget, _ client: Client) -> UInt32? {
+        let uid = target.uid ?? client.uid
+        return uid == client.uid || client.isRoot ? uid : nil
+    }
+
+    /// Root may open what holds data as well as what is declared.
+    private func mayOpen(_ identifier: String, of user: User, _ client: Client) throws -> Bool {
+        if user.declares(identifier) { return true }
+        return client.isRoot ? try user.storeIdentifiers().contains(identifier) : false
+    }
+
+    /// The objects below a path that are the caller's own.
+    func children(of prefix: String, for peer: Peer) -> [String] {
+        let client = client(peer)
+        guard client.identity.engine == .host, prefix == BusNames.usersPath || prefix.hasPrefix(BusNames.usersPath),
+            let user = try? daemon.users.user(client.uid)
+        else { return [] }
+        let stores = ((try? user.storeIdentifiers()) ?? []).filter { user.declares($0) }
+        let identifiers = Set(stores).union(user.declaredIdentifiers).sorted()
+        return [user.account.path] + identifiers.compactMap { try? BusNames.storePath(uid: user.uid, identifier: $0) }
+    }
+}
+
+/// What a path below the users' path names.
+struct PathTarget: Equatable {
+    /// `nil` is the caller's own.
+    let uid: UInt32?
+    /// `nil` is the account.
+    let identifier: String?
+
+    init?(_ path: String) {
+        let prefix = BusNames.usersPath + "/"
+        guard path.hasPrefix(prefix) else { return nil }
+        let parts = path.dropFirst(prefix.count).split(separator: "/", omittingEmptySubsequences: false)
+        guard let user = parts.first, parts.count <= 2 else { return nil }
+        if user == "self" {
+            uid = nil
+        } else {
+            // "u01" would be a second name of the same object.
+            guard user.first == "u", let number = UInt32(user.dropFirst()), user == "u\(number)" else { return nil }
+            uid = number
+        }
+        guard parts.count == 2 else {
+            identifier = nil
+            return
+        }
+        guard let decoded = ObjectPath.decode(path, prefix: prefix + user), !decoded.isEmpty,
+            (try? ObjectPath.encode(prefix: prefix + user, label: decoded)) == path
+        else { return nil }
+        identifier = decoded
+    }
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Logging
+public import SDBus
+public import SyncEngine
+
+/// What the service was started with.
+public struct Configuration: Sendable {
+    /// The bus to serve on.
+    public var bus: BusAddress
+    /// Decides about folders and manifests; callers of every user are served in both.
+    public var mode: Mode
+    /// Where the databases and accounts are kept. It exists.
+    public var stateDirectory: String
+    /// A directory that does not outlive the running system; `nil` where there is none.
+    public var runtimeDirectory: String?
+    /// Where the apps' manifests are; a file in a later one replaces one of the same name in an earlier one.
+    public var manifestDirectories: [String]
+    /// The folders under which accounts may be, in system mode.
+    public var folderRoots: [String]
+    /// What other devices are told this one is called.
+    public var deviceName: String
+    /// Identifiers without a manifest may be opened, for development.
+    public var allowsUndeclared: Bool
+    /// After so long without anything to do the service ends; `nil`: never.
+    public var idleExit: Duration?
+    /// The version that the service calls itself.
+    public var version: String
+    /// Makes the backend of an account.
+    public var makeBackend: @Sendable (BackendRequest) throws(RemoteError) -> any RemoteBackend
+    /// Tries a backend step by step.
+    public var checkBackend: @Sendable (BackendRequest) async throws(RemoteError) -> [BackendCheck]
+    /// Where the service says what happens to it.
+    public var logger: Logger
+
+    /// What the mode decides.
+    public enum Mode: String, Sendable {
+        /// A service of the machine: it enters no homes.
+        case system
+        /// A service of one person: a folder is that person's own.
+        case user
+    }
+
+    /// A configuration of its parts.
+    public init(
+        bus: BusAddress, mode: Mode, stateDirectory: String, runtimeDirectory: String?,
+        manifestDirectories: [String], folderRoots: [String], deviceName: String, allowsUndeclared: Bool,
+        idleExit: Duration?, version: String,
+        makeBackend: @escaping @Sendable (BackendRequest) throws(RemoteError) -> any RemoteBackend,
+        checkBackend: @escaping @Sendable (BackendRequest) async throws(RemoteError) -> [BackendCheck], logger: Logger
+    ) {
+        self.bus = bus
+        self.mode = mode
+        self.stateDirectory = stateDirectory
+        self.runtimeDirectory = runtimeDirectory
+        self.manifestDirectories = manifestDirectories
+        self.folderRoots = folderRoots
+        self.deviceName = deviceName
+        self.allowsUndeclared = allowsUndeclared
+        self.idleExit = idleExit
+        self.version = version
+        self.makeBackend = makeBackend
+        self.checkBackend = checkBackend
+        self.logger = logger
+    }
+}
+
+/// What a backend is made from.
+public struct BackendRequest: Sendable {
+    /// The address of the account's place, without secrets.
+    public let url: String
+    /// Whose account it is.
+    public let uid: UInt32
+    /// Decides which folders may be used.
+    public let mode: Configuration.Mode
+    /// The folders under which accounts may be, in system mode.
+    public let folderRoots: [String]
+    /// What the place asks for.
+    public let credentials: BackendCredentials
+}
+
+/// What a person signs in with. It is never logged, and never in an error or a property.
+public struct BackendCredentials: Equatable, Sendable, Codable {
+    /// A name.
+    public var user: String?
+    /// A password.
+    public var password: String?
+    /// A bearer token.
+    public var token: String?
+    /// The certificate of a private authority.
+    public var certificateAuthority: [UInt8]?
+}
+
+/// A step of trying a backend.
+public struct BackendCheck: Sendable {
+    /// What was tried.
+    public let step: String
+    /// Whether it went well.
+    public let succeeded: Bool
+    /// What came back, in words that help.
+    public let detail: String
+
+    /// A step of its parts.
+    public init(step: String, succeeded: Bool, detail: String) {
+        self.step = step
+        self.succeeded = succeeded
+        self.detail = detail
+    }
+}

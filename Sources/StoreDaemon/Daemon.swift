@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import Logging
+public import SDBus
+internal import StoreBus
+internal import StoreEngine
+
+/// The service: stores and accounts of every user, on one bus.
+@BusActor
+public final class Daemon {
+    let configuration: Configuration
+    let connection: BusConnection
+    let logger: Logger
+    let environment = Environment.system
+    let manifests: ManifestDirectories
+    private(set) lazy var users = Users(daemon: self)
+    private(set) lazy var clients = Clients(daemon: self)
+    let writes = WriteQueue()
+
+    private let lock: StateLock
+    private var slots: [Slot] = []
+    private var signals: [EventSource] = []
+    private var idleTimer: EventSource?
+    private var isStopping = false
+
+    /// Opens the bus and everything that the service begins with. Nobody can call it yet: see ``serve()``.
+    /// - Throws: a sentence for the person who started it: `DaemonError`.
+    public init(_ configuration: Configuration) throws {
+        self.configuration = configuration
+        logger = configuration.logger
+        lock = try StateLock(configuration.stateDirectory)
+        manifests = ManifestDirectories(configuration.manifestDirectories, logger: logger)
+        connection = try BusConnection.open(configuration.bus, description: "ubiquitous-stored")
+    }
+
+    /// Takes the service's name, answers calls and syncs accounts, until the process ends.
+    public func serve() async throws {
+        try register()
+        connection.afterDispatch = { [weak self] in self?.writes.commit() }
+        connection.onPeerVanished = { [weak self] in self?.peerVanished($0) }
+        connection.onDisconnect = { [weak self] in self?.end("The bus has gone.", code: 1) }
+        connection.onNameLost = { [weak self] in self?.end("The service's name was lost.", code: 1) }
+        manifests.onChange = { [weak self] in self?.manifestsChanged() }
+        signals = [
+            EventLoop.shared.onSignal(SIGTERM) { [weak self] in self?.stop() },
+            EventLoop.shared.onSignal(SIGINT) { [weak self] in self?.stop() },
+            EventLoop.shared.onSignal(SIGHUP) { [weak self] in self?.reload() },
+        ]
+        EventLoop.shared.enableWatchdog()
+        users.resumeAccounts()
+        try await connection.requestName(BusNames.service)
+        notifyServiceManager("READY=1\nSTATUS=Serving.")
+        logger.notice("ubiquitous-stored \(configuration.version) is serving.")
+        armIdleTimer()
+    }
+
+    private func register() throws {
+        slots = [
+            try connection.register(Daemon.interface(self), at: BusNames.managerPath, self),
+            try connection.register(UserAccount.interface(self), under: BusNames.usersPath) {
+                [unowned self] path, peer throws(BusError) in try clients.account(at: path, for: peer)
+            },
+            try connection.register(UserStore.interface(self), under: BusNames.usersPath) {
+                [unowned self] path, peer throws(BusError) in
+                idleTimer = nil
+                return try clients.store(at: path, for: peer)
+            },
+            try connection.enumerate(under: BusNames.usersPath) { [unowned self] prefix, peer in
+                clients.children(of: prefix, for: peer)
+            },
+        ]
+    }
+
+    // MARK: Rules
+
+    /// Whether somebody's app could have the store: a manifest for everybody declares it.
+    func declares(_ identifier: String) -> Bool {
+        manifests.manifests.declares(identifier)
+            || (configuration.allowsUndeclared && Manifest.isName(identifier))
+    }
+
+    /// Refuses callers that may not steer what is not theirs alone.
+    func checkSteers(_ peer: Peer) throws(BusError) {
+        guard clients.client(peer).identity.engine == .host else {
+            throw .accessDenied("A sandboxed app may not do this")
+        }
+    }
+
+    // MARK: What happens
+
+    /// Reads the manifests anew.
+    func reload() {
+        notifyServiceManager("RELOADING=1")
+        manifests.read()
+        notifyServiceManager("READY=1")
+        logger.notice("The manifests were read again.")
+    }
+
+    private func manifestsChanged() {
+        clients.forgetPaths()
+        for user in users.all { user.renewLocalKeys() }
+    }
+
+    private func peerVanished(_ peer: Peer) {
+        clients.left(peer)
+        armIdleTimer()
+    }
+
+    // MARK: Ending
+
+    /// Ends when there has been nothing to do for a while: the bus starts the service again when it is called.
+    private func armIdleTimer() {
+        idleTimer = nil
+        guard let delay = configuration.idleExit, !isStopping, clients.isEmpty, !users.hasAccount else { return }
+        idleTimer = EventLoop.shared.after(delay, accuracy: .seconds(1)) { [weak self] in
+            guard let self, clients.isEmpty, !users.hasAccount else { return }
+            logger.info("Nothing to do; ending until the next call.")
+            stop()
+        }
+    }
+
+    private func stop() {
+        if isStopping { return }
+        isStopping = true
+        notifyServiceManager("STOPPING=1")
+        EventLoop.task { [self] in
+            // What was called before the name is gone is still answered.
+            try? await connection.releaseName(BusNames.service)
+            writes.commit()
+            await users.close()
+            connection.flush()
+            EventLoop.shared.exit(0)
+        }
+    }
+
+    private func end(_ reason: String, code: Int32) {
+        if isStopping { return }
+        isStopping = true
+        logger.error("\(reason)")
+        writes.commit()
+        EventLoop.task { [self] in
+            await users.close()
+            EventLoop.shared.exit(code)
+        }
+    }
+}
+
+/// Why the service can't begin, in a sentence for the person who started it.
+public struct DaemonError: Error, CustomStringConvertible {
+    /// The sentence.
+    public let description: String
+
+    /// An error that says a sentence.
+    public init(_ description: String) {
+        self.description = description
+    }
+}

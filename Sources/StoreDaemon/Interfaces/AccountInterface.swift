@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// org.example.UbiquitousStore.Account: one person's account and its sync.
+
+internal import PropertyList
+internal import SDBus
+internal import StoreBus
+internal import SyncEngine
+
+extension UserAccount {
+    private static let signInOptions = [
+        "user": "s", "password": "s", "token": "s", "ca-pem": "ay", "device-name": "s", "create": "b",
+        "bring-values": "b",
+    ]
+
+    // MARK: Signing in and out
+
+    fileprivate func signIn(_ call: MethodCall) throws {
+        let url = try call.message.readString()
+        let options = try call.message.readOptions(Self.signInOptions)
+        call.answer {
+            try await self.signIn(
+                url, BackendCredentials(options), deviceName: try Self.deviceName(options),
+                creatingAccount: options.boolean("create", default: true),
+                bringingValues: options.boolean("bring-values", default: false))
+        } _: {
+            try $0.append($1)
+        }
+    }
+
+    private static func deviceName(_ options: [String: Option]) throws(BusError) -> String? {
+        guard let name = options.string("device-name") else { return nil }
+        guard (1...255).contains(name.utf8.count) else {
+            throw .invalidArguments("A device's name has 1 to 255 bytes")
+        }
+        return name
+    }
+
+    fileprivate func signOut(_ call: MethodCall) throws {
+        let keepsValues = try call.message.readOptions(["keep-values": "b"]).boolean("keep-values", default: true)
+        call.answer { try await self.signOut(keepingValues: keepsValues) } _: { _, _ in }
+    }
+
+    fileprivate func syncNow(_ call: MethodCall) throws {
+        _ = try call.message.readFlags()
+        guard sync.isSignedIn else { throw BusError.store(.notSignedIn, "No account is signed in") }
+        call.answer { try await self.sync.syncNow() } _: { _, _ in }
+    }
+
+    fileprivate func checkBackend(_ call: MethodCall) throws {
+        let url = try call.message.readString()
+        let options = try call.message.readOptions(Self.signInOptions)
+        call.answer { try await self.check(url, BackendCredentials(options)) } _: { reply, checks in
+            try reply.container("a", "a{sv}") {
+                for check in checks {
+                    try reply.appendDictionary {
+                        try reply.append(entry: "step", .string(Text(check.step)))
+                        try reply.append(entry: "ok", .boolean(check.succeeded))
+                        try reply.append(entry: "detail", .string(Text(check.detail)))
+                    }
+                }
+            }
+        }
+    }
+
+    // MARK: Devices
+
+    fileprivate func listDevices(_ call: MethodCall) throws {
+        try call.reply { reply in
+            try reply.container("a", "a{sv}") {
+                try reply.appendDictionary {
+                    try reply.append(entry: "identifier", .string(Text(deviceIdentifier)))
+                    try reply.append(entry: "name", .string(Text(sync.device.name)))
+                    try reply.container("e", "sv") {
+                        try reply.append("last-seen-usec")
+                        try reply.container("v", "t") { try reply.append(sync.lastPush) }
+                    }
+                    try reply.append(entry: "this", .boolean(true))
+                }
+            }
+        }
+    }
+
+    // MARK: Subscribing
+
+    fileprivate func subscribe(_ call: MethodCall, _ daemon: Daemon) throws {
+        _ = try call.message.readFlags()
+        let client = daemon.clients.client(call.peer)
+        if !isSubscribed(client) { try daemon.clients.checkSubscriptions(of: client) }
+        daemon.clients.hold(self, client)
+        subscribe(client)
+        try call.reply()
+    }
+
+    fileprivate func unsubscribe(_ call: MethodCall, _ daemon: Daemon) throws {
+        unsubscribe(daemon.clients.client(call.peer))
+        try call.reply()
+    }
+
+    // MARK: The table
+
+    /// Every method, signal and property of the interface, in the order of its XML.
+    static func interface(_ daemon: Daemon) -> Interface<UserAccount> {
+        Interface(
+            BusNames.accountInterface,
+            [
+                .steering(
+                    "SignIn", in: ["backend_url": "s", "options": "a{sv}"], out: ["account_identifier": "s"],
+                    sensitive: true, on: daemon
+                ) { try $0.signIn($1) },
+                .steering("SignOut", in: ["options": "a{sv}"], on: daemon) { try $0.signOut($1) },
+                .method("SyncNow", in: ["flags": "t"], on: daemon) { try $0.syncNow($1) },
+                .later("Resolve", in: ["side": "s"], on: daemon),
+                .later("SetPaused", in: ["paused": "b"], on: daemon),
+                .later("SetStoreSynchronized", in: ["identifier": "s", "on": "b"], on: daemon),
+                .steering("ListDevices", out: ["devices": "aa{sv}"], on: daemon) { try $0.listDevices($1) },
+                .later("RenameDevice", in: ["identifier": "s", "name": "s"], on: daemon),
+                .later("ForgetDevice", in: ["identifier": "s"], on: daemon),
+                .steering(
+                    "CheckBackend", in: ["backend_url": "s", "options": "a{sv}"], out: ["steps": "aa{sv}"],
+                    sensitive: true, on: daemon
+                ) { try $0.checkBackend($1) },
+                .method("Subscribe", in: ["flags": "t"], on: daemon) { try $0.subscribe($1, daemon) },
+                .method("Unsubscribe", on: daemon) { try $0.unsubscribe($1, daemon) },
+                .signal("AccountChanged", ["state": "s", "info": "a{sv}"]),
+                .property("State", "s", changes: .silently) { account, message, _ in
+                    try message.append(account.sync.state.rawValue)
+                },
+                .property("Backend", "s", changes: .silently) { account, message, peer in
+                    let isHost = daemon.clients.client(peer).identity.engine == .host
+                    try message.append(isHost ? account.url : "")
+                },
+                .property("AccountIdentifier", "s", changes: .silently) { account, message, _ in
+                    try message.append(account.accountIdentifier)
+                },
+                .property("DeviceIdentifier", "s", changes: .silently) { account, message, _ in
+                    try message.append(account.deviceIdentifier)
+                },
+                .property("DeviceName", "s", changes: .silently) { account, message, _ in
+                    try message.append(account.sync.device.name)
+                },
+                .property("InitialSyncDone", "b", changes: .silently) { account, message, _ in
+                    try message.append(account.isDownloaded && account.sync.isSignedIn)
+                },
+                .property("PendingChanges", "u", changes: .silently) { account, message, _ in
+                    daemon.writes.commit()
+                    try message.append(UInt32(clamping: try account.pendingChanges()))
+                },
+                .property("LastPullUSec", "t", changes: .silently) { account, message, _ in
+                    try message.append(account.sync.lastPull)
+                },
+                .property("LastPushUSec", "t", changes: .silently) { account, message, _ in
+                    try message.append(account.sync.lastPush)
+                },
+                .property("LastErrorName", "s", changes: .silently) { account, message, _ in
+                    try message.append(account.sync.lastError.map { BusError(remote: $0).name } ?? "")
+                },
+                .property("LastErrorMessage", "s", changes: .silently) { account, message, _ in
+                    try message.append(account.sync.lastError?.message ?? "")
+                },
+                .property("NextAttemptUSec", "t", changes: .silently) { account, message, _ in
+                    try message.append(account.nextAttempt)
+                },
+            ])
+    }
+}
+
+extension Interface<UserAccount>.Member {
+    /// A method that a sandboxed app may not call: it steers the account.
+    @BusActor
+    fileprivate static func steering(
+        _ name: String, in arguments: KeyValuePairs<String, String> = [:],
+        out results: KeyValuePairs<String, String> = [:], sensitive: Bool = false, on daemon: Daemon,
+        _ handler: @escaping @BusActor (UserAccount, MethodCall) throws -> Void
+    ) -> Self {
+        .method(name, in: arguments, out: results, sensitive: sensitive, on: daemon) { account, call in
+            try daemon.checkSteers(call.peer)
+            try handler(account, call)
+        }
+    }
+
+    /// A method that is not there yet.
+    @BusActor
+    fileprivate static func later(
+        _ name: String, in arguments: KeyValuePairs<String, String>, on daemon: Daemon
+    ) -> Self {
+        .steering(name, in: arguments, on: daemon) { _, _ in
+            throw BusError.notSupported("\(name) is not in this version yet")
+        }
+    }
+}
+
+extension BackendCredentials {
+    init(_ options: [String: Option]) {
+        self.init(
+            user: options.string("user"), password: options.string("password"), token: options.string("token"),
+            certificateAuthority: options.bytes("ca-pem"))
+    }
+}

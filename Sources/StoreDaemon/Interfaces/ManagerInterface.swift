@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// org.example.UbiquitousStore.Manager: the service itself.
+
+internal import Glibc
+internal import PropertyList
+internal import SDBus
+internal import StoreBus
+internal import StoreEngine
+internal import SyncEngine
+
+extension Daemon {
+    // MARK: Stores
+
+    fileprivate func openStore(_ call: MethodCall) throws {
+        let name = try call.message.readString()
+        _ = try call.message.readOptions()
+        let client = clients.client(call.peer)
+        let user = try users.user(client.uid)
+        let identifier = name.isEmpty ? try defaultIdentifier(of: client, user) : name
+        let path = try entitledPath(identifier, client, user)
+        guard let store = try clients.store(at: path, for: call.peer) else { throw notEntitled(identifier) }
+        try call.reply { reply in
+            try reply.append(objectPath: path)
+            try reply.appendDictionary {
+                try reply.append(entry: "identifier", .string(Text(identifier)))
+                try reply.append(
+                    entry: "initial-sync-done",
+                    .boolean(store.store.isDownloaded && user.account.sync.isSignedIn))
+            }
+        }
+    }
+
+    private func entitledPath(_ identifier: String, _ client: Client, _ user: User) throws -> String {
+        switch client.identity.engine {
+        case .unknown:
+            throw BusError.store(
+                .identityUnknown, "The service can't tell what sandbox the caller is in, and opens no store for it")
+        case .flatpak: throw notEntitled(identifier)
+        case .host: break
+        }
+        guard user.declares(identifier) else { throw notEntitled(identifier) }
+        return try BusNames.storePath(uid: user.uid, identifier: identifier)
+    }
+
+    private func notEntitled(_ identifier: String) -> BusError {
+        .store(.notEntitled, "No installed manifest declares the identifier \"\(identifier)\" for this caller")
+    }
+
+    private func defaultIdentifier(of client: Client, _ user: User) throws -> String {
+        let identifiers = defaultIdentifiers(of: client, user)
+        guard let identifier = identifiers.first, identifiers.count == 1 else {
+            throw BusError.store(
+                .ambiguousIdentity,
+                identifiers.isEmpty
+                    ? "The service can't tell which app the caller is; name the store's identifier"
+                    : "The caller's app declares several stores; name the identifier of one")
+        }
+        return identifier
+    }
+
+    private func defaultIdentifiers(of client: Client, _ user: User) -> [String] {
+        let application = client.identity.applicationIdentifier
+        if client.identity.engine != .host || application.isEmpty { return [] }
+        return manifests.manifests.identifiers(ofApplication: application)
+    }
+
+    fileprivate func listStores(_ call: MethodCall) throws {
+        let everybody = try call.message.readFlags(0x1) != 0
+        let client = clients.client(call.peer)
+        guard !everybody || client.isRoot else {
+            throw BusError.accessDenied("Only root may list the stores of every user")
+        }
+        try checkSteers(call.peer)
+        let uids = everybody ? users.known : [client.uid]
+        let stores = try uids.flatMap { uid in
+            try users.user(uid).storeIdentifiers().map { (uid, $0) }
+        }
+        try call.reply { reply in
+            try reply.container("a", "(uso)") {
+                for (uid, identifier) in stores {
+                    try reply.container("r", "uso") {
+                        try reply.append(uid)
+                        try reply.append(identifier)
+                        try reply.append(objectPath: try BusNames.storePath(uid: uid, identifier: identifier))
+                    }
+                }
+            }
+        }
+    }
+
+    fileprivate func removeStore(_ call: MethodCall) throws {
+        let identifier = try call.message.readString()
+        let flags = try call.message.readFlags(0x1)
+        try checkSteers(call.peer)
+        guard flags == 0 else { throw BusError.notSupported("RemoveStore with 0x1 is not in this version yet") }
+        let user = try users.user(clients.client(call.peer).uid)
+        guard Manifest.isName(identifier),
+            let keys = try user.recovering({ try user.database.forget(store: identifier) })
+        else {
+            throw BusError.store(.noSuchStore, "Nothing is stored under the identifier \"\(identifier)\"")
+        }
+        if !keys.isEmpty {
+            user.storeInUse(identifier)?.notify(.localChange, keys: keys)
+        }
+        try call.reply()
+    }
+
+    // MARK: Callers
+
+    fileprivate func identify(_ call: MethodCall) throws {
+        let client = clients.client(call.peer)
+        let user = try users.user(client.uid)
+        let isHost = client.identity.engine == .host
+        let defaults = defaultIdentifiers(of: client, user)
+        try call.reply { reply in
+            try reply.appendDictionary {
+                try reply.container("e", "sv") {
+                    try reply.append("uid")
+                    try reply.container("v", "u") { try reply.append(client.uid) }
+                }
+                try reply.append(entry: "engine", .string(Text(client.identity.engine.rawValue)))
+                try reply.append(entry: "app-id", .string(Text(client.identity.applicationIdentifier)))
+                try reply.append(
+                    entry: "default-identifier", .string(Text(defaults.count == 1 ? defaults[0] : "")))
+                try reply.container("e", "sv") {
+                    try reply.append("entitled")
+                    try reply.container("v", "as") {
+                        try reply.append(strings: isHost ? user.declaredIdentifiers.sorted() : [])
+                    }
+                }
+            }
+        }
+    }
+
+    fileprivate func registerManifest(_ call: MethodCall) throws {
+        let bytes = try call.message.readBytes()
+        _ = try call.message.readOptions()
+        try checkSteers(call.peer)
+        let user = try users.user(clients.client(call.peer).uid)
+        guard bytes.count <= Manifest.maximumSize else {
+            throw BusError.limitsExceeded("A manifest has \(Manifest.maximumSize) bytes at most")
+        }
+        let manifest: Manifest
+        do { manifest = try Manifest(propertyList: bytes) } catch {
+            throw BusError.invalidArguments("The manifest is refused: \(error)")
+        }
+        guard !manifests.manifests.declares(manifest.identifier) else {
+            throw BusError.store(
+                .notEntitled, "The identifier \"\(manifest.identifier)\" is declared by an installed manifest")
+        }
+        guard user.registered.count < RegisteredManifests.maximum
+            || user.registered.has(manifest.applicationIdentifier)
+        else {
+            throw BusError.limitsExceeded("A user may register \(RegisteredManifests.maximum) manifests")
+        }
+        try user.register(manifest, bytes)
+        try call.reply { try $0.append(strings: [manifest.identifier]) }
+    }
+
+    fileprivate func reload(_ call: MethodCall) throws {
+        let uid = call.peer.credentials.uid
+        guard uid == 0 || uid == geteuid() else {
+            throw BusError.accessDenied("Only root and the service's own user may have it reload")
+        }
+        try checkSteers(call.peer)
+        reload()
+        try call.reply()
+    }
+
+    // MARK: The table
+
+    /// Every method and property of the interface, in the order of its XML.
+    static func interface(_ daemon: Daemon) -> Interface<Daemon> {
+        Interface(
+            BusNames.managerInterface,
+            [
+                .method(
+                    "OpenStore", in: ["identifier": "s", "options": "a{sv}"], out: ["store": "o", "info": "a{sv}"],
+                    on: daemon
+                ) { try $0.openStore($1) },
+                .method("ListStores", in: ["flags": "t"], out: ["stores": "a(uso)"], on: daemon) {
+                    try $0.listStores($1)
+                },
+                .method("RemoveStore", in: ["identifier": "s", "flags": "t"], on: daemon) { try $0.removeStore($1) },
+                .method("Identify", out: ["identity": "a{sv}"], on: daemon) { try $0.identify($1) },
+                .method(
+                    "RegisterManifest", in: ["plist": "ay", "options": "a{sv}"], out: ["identifiers": "as"],
+                    on: daemon
+                ) { try $0.registerManifest($1) },
+                .method("Reload", on: daemon) { try $0.reload($1) },
+                .property("Version", "s", changes: .never) { daemon, message, _ in
+                    try message.append(daemon.configuration.version)
+                },
+                .property("Features", "as", changes: .never) { _, message, _ in
+                    try message.append(strings: ["folder"])
+                },
+                .property("Limits", "a{st}", changes: .never) { _, message, _ in try message.append(.standard) },
+            ])
+    }
+}

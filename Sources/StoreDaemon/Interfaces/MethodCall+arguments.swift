@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import PropertyList
+internal import SDBus
+internal import StoreBus
+
+/// An option of an `a{sv}` argument, by its name and type.
+enum Option: Sendable {
+    case boolean(Bool)
+    case unsigned(UInt64)
+    case string(String)
+    case bytes([UInt8])
+}
+
+extension Message {
+    /// Reads flags, of which only those in `allowed` may be set.
+    func readFlags(_ allowed: UInt64 = 0) throws(BusError) -> UInt64 {
+        let flags = try readUInt64()
+        guard flags & ~allowed == 0 else {
+            throw .invalidArguments("The flags 0x\(String(flags & ~allowed, radix: 16)) are unknown")
+        }
+        return flags
+    }
+
+    /// Reads options, each of which has to be known and of its type.
+    /// - Parameter known: the names with their D-Bus types: `b`, `t`, `s` or `ay`.
+    func readOptions(_ known: [String: String] = [:]) throws -> [String: Option] {
+        var options: [String: Option] = [:]
+        try readDictionary { name in
+            guard let type = known[name] else { throw BusError.invalidArguments("The option \"\(name)\" is unknown") }
+            guard options[name] == nil else {
+                throw BusError.invalidArguments("The option \"\(name)\" comes twice")
+            }
+            options[name] = try readOption(name, type)
+        }
+        return options
+    }
+
+    private func readOption(_ name: String, _ type: String) throws(BusError) -> Option {
+        guard let given = try peekType(), given.type == "v", given.contents == type else {
+            throw .invalidArguments("The option \"\(name)\" has to be of the type \(type)")
+        }
+        _ = try enterContainer("v", given.contents)
+        let option: Option =
+            switch type {
+            case "b": .boolean(try readBool())
+            case "t": .unsigned(try readUInt64())
+            case "ay": .bytes(try readBytes())
+            default: .string(try readString())
+            }
+        try exitContainer()
+        return option
+    }
+
+    /// Reads a key that is to be written.
+    func readKey() throws -> Key {
+        try Key(try readString())
+    }
+}
+
+extension Dictionary<String, Option> {
+    func boolean(_ name: String, default value: Bool) -> Bool {
+        if case .boolean(let value) = self[name] { value } else { value }
+    }
+
+    func string(_ name: String) -> String? {
+        if case .string(let value) = self[name] { value } else { nil }
+    }
+
+    func unsigned(_ name: String) -> UInt64? {
+        if case .unsigned(let value) = self[name] { value } else { nil }
+    }
+
+    func bytes(_ name: String) -> [UInt8]? {
+        if case .bytes(let value) = self[name] { value } else { nil }
+    }
+}
+
+extension MethodCall {
+    /// Answers with what a piece of work that takes a while comes to.
+    @BusActor
+    func answer<T>(_ work: @escaping @BusActor () async throws -> T, _ build: @escaping (Message, T) throws -> Void) {
+        EventLoop.task { [self] in
+            do {
+                let result = try await work()
+                try reply { try build($0, result) }
+            } catch {
+                fail(BusError(mapping: error))
+            }
+        }
+    }
+}
+
+extension Interface.Member {
+    /// A method that does not see writes that are not committed yet, and whose errors get their names.
+    @BusActor
+    static func method(
+        _ name: String, in arguments: KeyValuePairs<String, String> = [:],
+        out results: KeyValuePairs<String, String> = [:], sensitive: Bool = false, on daemon: Daemon,
+        _ handler: @escaping @BusActor (Object, MethodCall) throws -> Void
+    ) -> Self {
+        .method(name, in: arguments, out: results, sensitive: sensitive) { object, call in
+            daemon.writes.commit()
+            do { try handler(object, call) } catch { throw BusError(mapping: error) }
+        }
+    }
+
+    /// A method that writes: its call is answered once the write is committed.
+    @BusActor
+    static func write(
+        _ name: String, in arguments: KeyValuePairs<String, String>,
+        _ handler: @escaping @BusActor (Object, MethodCall) throws -> Void
+    ) -> Self {
+        .method(name, in: arguments, out: ["generation": "t"]) { object, call in
+            do { try handler(object, call) } catch { throw BusError(mapping: error) }
+        }
+    }
+}

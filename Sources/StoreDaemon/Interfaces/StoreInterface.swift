@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// org.example.UbiquitousStore: one app's store.
+
+internal import PropertyList
+internal import SDBus
+internal import StoreBus
+internal import StoreEngine
+internal import SyncEngine
+
+extension UserStore {
+    // MARK: Reading
+
+    fileprivate func getValue(_ call: MethodCall) throws {
+        try checkReadable()
+        let name = try call.message.readString()
+        guard let key = try? Key(name), let value = store.value(for: key) else {
+            throw BusError.store(.noSuchKey, "There is no key \"\(name)\"")
+        }
+        try call.reply { try $0.append(variant: value) }
+    }
+
+    fileprivate func getValues(_ call: MethodCall) throws {
+        try checkReadable()
+        let keys = try Set(call.message.readStrings().map { Text($0) })
+        try call.reply { reply in
+            try reply.appendDictionary {
+                for name in keys {
+                    guard let key = try? Key(name.string), let value = store.value(for: key) else { continue }
+                    try reply.append(entry: name.string, value)
+                }
+            }
+        }
+    }
+
+    fileprivate func getSnapshot(_ call: MethodCall) throws {
+        try checkReadable()
+        let since = try call.message.readUInt64()
+        _ = try call.message.readFlags()
+        try call.reply { reply in
+            try reply.append(store.generation)
+            if store.knowsChanges(since: since) {
+                try append(store.changes(since: since), to: reply)
+            } else {
+                try appendEverything(to: reply)
+            }
+        }
+    }
+
+    private func append(_ changes: [Key: Value?], to reply: Message) throws {
+        try reply.append(false)
+        try reply.appendDictionary {
+            for case (let key, let value?) in changes { try reply.append(entry: key.string, value) }
+        }
+        try reply.append(strings: changes.filter { $0.value == nil }.keys.sorted().map(\.string))
+    }
+
+    private func appendEverything(to reply: Message) throws {
+        try reply.append(true)
+        try reply.appendDictionary {
+            try store.forEachValue { try reply.append(entry: $0.string, $1) }
+        }
+        try reply.append(strings: [])
+    }
+
+    /// What was lost with a damaged database is not shown as absent while it is still to come from the remote.
+    private func checkReadable() throws(BusError) {
+        guard user.database.isAwaitingRemote else { return }
+        throw .store(.corrupt, "The database was damaged; its values are on their way from the account's remote")
+    }
+
+    // MARK: Writing
+
+    fileprivate func setValue(_ call: MethodCall, _ daemon: Daemon) throws {
+        let key = try call.message.readKey()
+        let value = try call.message.readValue()
+        try write(call, daemon) { try $0.stage(setting: [(key, value)], removing: []) }
+    }
+
+    fileprivate func removeValue(_ call: MethodCall, _ daemon: Daemon) throws {
+        let key = try call.message.readKey()
+        try write(call, daemon) { try $0.stage(setting: [], removing: [key]) }
+    }
+
+    fileprivate func apply(_ call: MethodCall, _ daemon: Daemon) throws {
+        let values = try call.message.readValues().map { (try Key($0.key), $0.value) }
+        let removed = try call.message.readStrings().map { try Key($0) }
+        let options = try call.message.readOptions(["if-generation": "t"])
+        try checkDistinct(values.map(\.0) + removed)
+        if options["if-generation"] != nil { daemon.writes.commit() }
+        try write(call, daemon) {
+            try $0.stage(setting: values, removing: removed, ifGeneration: options.unsigned("if-generation"))
+        }
+    }
+
+    private func checkDistinct(_ keys: [Key]) throws(BusError) {
+        var seen: Set<Key> = []
+        for key in keys where !seen.insert(key).inserted {
+            throw .invalidArguments("The key \"\(key)\" comes twice")
+        }
+    }
+
+    private func write(_ call: MethodCall, _ daemon: Daemon, stage: (Store) throws -> [Key]) throws {
+        try daemon.writes.add(call, daemon.clients.client(call.peer), self, stage: stage)
+    }
+
+    fileprivate func synchronize(_ call: MethodCall) throws {
+        let waits = try call.message.readFlags(0x1) != 0
+        let account = user.account.sync
+        call.answer {
+            try await self.user.database.synchronize()
+            if waits {
+                guard account.isSignedIn else { throw BusError.store(.notSignedIn, "No account is signed in") }
+                try await account.syncNow()
+                return true
+            }
+            if self.store.pendingChanges == 0 { return true }
+            account.hasten()
+            return account.isSignedIn && account.lastError == nil
+        } _: {
+            try $0.append($1)
+        }
+    }
+
+    // MARK: History
+
+    fileprivate func getHistory(_ call: MethodCall) throws {
+        try checkReadable()
+        let name = try call.message.readString()
+        _ = try call.message.readFlags()
+        guard let key = try? Key(name) else { throw BusError.store(.noSuchKey, "There can be no key \"\(name)\"") }
+        let values = try user.database.history(of: key, in: store)
+        try call.reply { reply in
+            try reply.container("a", "a{sv}") {
+                for former in values { try append(former, to: reply) }
+            }
+        }
+    }
+
+    private func append(_ former: FormerValue, to reply: Message) throws {
+        try reply.appendDictionary {
+            try reply.append(entry: "value", former.value)
+            try reply.container("e", "sv") {
+                try reply.append("when")
+                try reply.container("v", "t") { try reply.append(former.time) }
+            }
+            if let device = user.account.sync.deviceIdentifier(of: former.origin) {
+                try reply.append(entry: "origin-device", .string(Text(device)))
+            }
+            try reply.append(entry: "why", .string(Text(former.why.rawValue)))
+        }
+    }
+
+    // MARK: Subscribing
+
+    fileprivate func subscribe(_ call: MethodCall, _ daemon: Daemon) throws {
+        let includesLocal = try call.message.readFlags(0x1) != 0
+        let client = daemon.clients.client(call.peer)
+        if !isSubscribed(client) { try daemon.clients.checkSubscriptions(of: client) }
+        daemon.clients.hold(self, at: path, client)
+        subscribe(client, includingLocal: includesLocal)
+        try call.reply { try $0.append(store.generation) }
+    }
+
+    fileprivate func unsubscribe(_ call: MethodCall, _ daemon: Daemon) throws {
+        unsubscribe(daemon.clients.client(call.peer))
+        try call.reply()
+    }
+
+    // MARK: The table
+
+    /// Every method, signal and property of the interface, in the order of its XML.
+    static func interface(_ daemon: Daemon) -> Interface<UserStore> {
+        Interface(
+            BusNames.storeInterface,
+            [
+                .method("GetValue", in: ["key": "s"], out: ["value": "v"], on: daemon) { try $0.getValue($1) },
+                .method("GetValues", in: ["keys": "as"], out: ["values": "a{sv}"], on: daemon) {
+                    try $0.getValues($1)
+                },
+                .method(
+                    "GetSnapshot", in: ["since_generation": "t", "flags": "t"],
+                    out: ["generation": "t", "complete": "b", "values": "a{sv}", "removed": "as"], on: daemon
+                ) { try $0.getSnapshot($1) },
+                .write("SetValue", in: ["key": "s", "value": "v"]) { try $0.setValue($1, daemon) },
+                .write("RemoveValue", in: ["key": "s"]) { try $0.removeValue($1, daemon) },
+                .write("Apply", in: ["set": "a{sv}", "remove": "as", "options": "a{sv}"]) {
+                    try $0.apply($1, daemon)
+                },
+                .method("Synchronize", in: ["flags": "t"], out: ["accepted": "b"], on: daemon) {
+                    try $0.synchronize($1)
+                },
+                .method("GetHistory", in: ["key": "s", "flags": "t"], out: ["history": "aa{sv}"], on: daemon) {
+                    try $0.getHistory($1)
+                },
+                .method("Subscribe", in: ["flags": "t"], out: ["generation": "t"], on: daemon) {
+                    try $0.subscribe($1, daemon)
+                },
+                .method("Unsubscribe", on: daemon) { try $0.unsubscribe($1, daemon) },
+                .signal(
+                    "DidChangeExternally",
+                    ["reason": "u", "changed_keys": "as", "generation": "t", "info": "a{sv}"]),
+                .property("Identifier", "s", changes: .never) { store, message, _ in
+                    try message.append(store.identifier)
+                },
+                .property("User", "u", changes: .never) { store, message, _ in try message.append(store.user.uid) },
+                .property("Generation", "t", changes: .silently) { store, message, _ in
+                    daemon.writes.commit()
+                    try message.append(store.store.generation)
+                },
+                .property("KeyCount", "u", changes: .silently) { store, message, _ in
+                    daemon.writes.commit()
+                    try message.append(UInt32(clamping: store.store.usage.keys))
+                },
+                .property("BytesUsed", "t", changes: .silently) { store, message, _ in
+                    daemon.writes.commit()
+                    try message.append(UInt64(store.store.usage.bytes))
+                },
+                .property("Limits", "a{st}", changes: .never) { _, message, _ in try message.append(.standard) },
+                .property("PendingChanges", "u", changes: .silently) { store, message, _ in
+                    daemon.writes.commit()
+                    try message.append(UInt32(clamping: store.store.pendingChanges))
+                },
+                .property("InitialSyncDone", "b", changes: .silently) { store, message, _ in
+                    try message.append(store.store.isDownloaded && store.user.account.sync.isSignedIn)
+                },
+            ])
+    }
+}
+
+extension Message {
+    /// Writes limits as `a{st}`.
+    func append(_ limits: Limits) throws {
+        try container("a", "{st}") {
+            for (name, value) in limits.namedValues {
+                try container("e", "st") {
+                    try append(name)
+                    try append(value)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Foundation
+internal import StoreEngine
+
+/// What an app declares: an entitlement-style property list.
+struct Manifest: Equatable, Sendable {
+    /// The store's identifier, expanded.
+    let identifier: String
+    let teamIdentifier: String?
+    /// The app id: reverse DNS, the name of the app's .desktop file.
+    let applicationIdentifier: String
+    /// Suites of the defaults domains.
+    let groups: [String]
+    /// Keys, and prefixes that end in `*`, that never leave the device.
+    let localKeys: [String]
+
+    /// Why a manifest is refused.
+    struct Refusal: Error, Equatable {
+        /// The key that is wrong; `nil` for the file as a whole.
+        let key: String?
+        let reason: String
+    }
+
+    private enum Name {
+        static let identifier = "com.apple.developer.ubiquity-kvstore-identifier"
+        static let team = "com.apple.developer.team-identifier"
+        static let application = "application-identifier"
+        static let groups = "com.apple.security.application-groups"
+        static let localKeys = "org.example.UbiquitousStore.local-keys"
+    }
+
+    /// A larger file is no manifest.
+    static let maximumSize = 64 << 10
+
+    /// Reads an XML or binary property list.
+    init(propertyList bytes: [UInt8]) throws(Refusal) {
+        guard let object = try? PropertyListSerialization.propertyList(from: Data(bytes), format: nil) else {
+            throw Refusal(key: nil, reason: "it is no XML or binary property list")
+        }
+        guard let dictionary = object as? [String: Any] else {
+            throw Refusal(key: nil, reason: "it is no dictionary")
+        }
+        guard let application = try Self.string(dictionary, Name.application), Self.isName(application) else {
+            throw Refusal(key: Name.application, reason: "it has to be the app id, such as org.example.Notes")
+        }
+        applicationIdentifier = application
+        teamIdentifier = try Self.string(dictionary, Name.team)
+        identifier = try Self.identifier(dictionary, team: teamIdentifier, application: application)
+        groups = try Self.strings(dictionary, Name.groups)
+        localKeys = try Self.strings(dictionary, Name.localKeys)
+    }
+
+    /// Whether a string can be an identifier after it was expanded.
+    static func isName(_ name: String) -> Bool {
+        (1...255).contains(name.utf8.count)
+            && name.utf8.allSatisfy {
+                switch $0 {
+                case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"):
+                    true
+                default: false
+                }
+            }
+    }
+
+    private static func identifier(
+        _ dictionary: [String: Any], team: String?, application: String
+    ) throws(Refusal) -> String {
+        guard let declared = try string(dictionary, Name.identifier) else {
+            throw Refusal(key: Name.identifier, reason: "it is missing")
+        }
+        let expanded = declared.replacing("$(TeamIdentifierPrefix)", with: team.map { $0 + "." } ?? "")
+            .replacing("$(CFBundleIdentifier)", with: application)
+        guard isName(expanded) else {
+            throw Refusal(
+                key: Name.identifier,
+                reason: "\"\(expanded)\" has to be 1 to 255 of the characters A-Z a-z 0-9 . _ -")
+        }
+        return expanded
+    }
+
+    private static func string(_ dictionary: [String: Any], _ key: String) throws(Refusal) -> String? {
+        guard let value = dictionary[key] else { return nil }
+        guard let string = value as? String else { throw Refusal(key: key, reason: "it has to be a string") }
+        return string
+    }
+
+    private static func strings(_ dictionary: [String: Any], _ key: String) throws(Refusal) -> [String] {
+        guard let value = dictionary[key] else { return [] }
+        guard let strings = value as? [String] else {
+            throw Refusal(key: key, reason: "it has to be an array of strings")
+        }
+        return strings
+    }
+}
+
+extension Manifest.Refusal: CustomStringConvertible {
+    var description: String { key.map { "\($0): \(reason)" } ?? reason }
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import StoreEngine
+
+/// The manifests that are in force: which identifiers there are, and whose they are.
+struct ManifestSet {
+    private(set) var byIdentifier: [String: [Manifest]] = [:]
+
+    /// Puts manifests together; several may share an identifier if they are of one team or one app.
+    /// - Parameter manifests: each with where it came from.
+    /// - Returns: the set, and a sentence for each manifest that was refused.
+    static func resolve(_ manifests: [(source: String, manifest: Manifest)]) -> (set: ManifestSet, problems: [String]) {
+        var set = ManifestSet()
+        var problems: [String] = []
+        for (identifier, claims) in Dictionary(grouping: manifests, by: \.manifest.identifier) {
+            let group = claims.map(\.manifest)
+            if mayShare(group) {
+                set.byIdentifier[identifier] = group
+            } else {
+                let sources = claims.map(\.source).sorted().joined(separator: ", ")
+                problems.append(
+                    "\(sources): the identifier \(identifier) is declared by apps that share neither their team"
+                        + " nor their application-identifier, so none of them gets it")
+            }
+        }
+        return (set, problems.sorted())
+    }
+
+    /// The identifiers that somebody declares, sorted.
+    var identifiers: [String] { byIdentifier.keys.sorted() }
+
+    func declares(_ identifier: String) -> Bool { byIdentifier[identifier] != nil }
+
+    /// The identifiers that an app declares, sorted.
+    func identifiers(ofApplication application: String) -> [String] {
+        byIdentifier.filter { $0.value.contains { $0.applicationIdentifier == application } }.keys.sorted()
+    }
+
+    /// The keys of a store that stay on the device.
+    func localKeys(of identifier: String) -> LocalKeys {
+        LocalKeys(byIdentifier[identifier]?.flatMap(\.localKeys) ?? [])
+    }
+
+    private static func mayShare(_ group: [Manifest]) -> Bool {
+        let teams = Set(group.map(\.teamIdentifier))
+        let applications = Set(group.map(\.applicationIdentifier))
+        return applications.count == 1 || (teams.count == 1 && !teams.contains(nil))
+    }
+}

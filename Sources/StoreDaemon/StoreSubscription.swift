@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// When a subscriber is told. The first change goes out at once; those that follow within 50 ms are merged,
+// and one of another reason sends what is waiting and goes out itself.
+//
+// A subscriber that does not read must not fill the bus: what the bus holds for one connection counts against
+// the sender, and beyond a limit the bus stops listening to the service, for everybody. So a subscriber that
+// was sent much is asked for a sign of life, and until it gives one its changes are merged here, where they
+// are keys and no more.
+
+internal import PropertyList
+internal import SDBus
+internal import StoreBus
+internal import SyncEngine
+
+/// A change of a store as a signal tells of it.
+struct StoreChange {
+    let reason: StoreNotice.Reason
+    var keys: Set<Key>
+    var generation: UInt64
+    var info: [String: Value]
+
+    /// Takes in a later change of the same reason. Of what is known about them only what both agree on stays.
+    mutating func merge(_ later: StoreChange) {
+        keys.formUnion(later.keys)
+        generation = later.generation
+        info = info.filter { later.info[$0.key] == $0.value }
+    }
+}
+
+/// One connection's subscription to one store.
+@BusActor
+final class StoreSubscription {
+    let client: Client
+    /// Changes by other processes of this device are told as well.
+    var includesLocal: Bool
+
+    private let path: String
+    private let connection: BusConnection
+    private var waiting: [StoreChange] = []
+    private var lastSent: UInt64?
+    private var timer: EventSource?
+    private var unacknowledged = 0
+    private var isAsking = false
+
+    private static let interval: UInt64 = 50_000
+    /// So many bytes of signals are sent without a sign that they are read.
+    private static let credit = 256 << 10
+
+    init(_ client: Client, path: String, includesLocal: Bool, connection: BusConnection) {
+        self.client = client
+        self.path = path
+        self.includesLocal = includesLocal
+        self.connection = connection
+    }
+
+    /// Tells of a change, now or with those that follow.
+    func add(_ change: StoreChange) {
+        if let last = waiting.last, last.reason == change.reason {
+            waiting[waiting.count - 1].merge(change)
+        } else {
+            let flushes = !waiting.isEmpty || lastReason != change.reason
+            waiting.append(change)
+            if flushes { return send() }
+        }
+        let due = lastSent.map { $0 + Self.interval } ?? 0
+        let now = EventLoop.now
+        if due <= now { return send() }
+        if timer == nil {
+            timer = EventLoop.shared.after(.microseconds(Int64(due - now))) { [weak self] in
+                self?.timer = nil
+                self?.send()
+            }
+        }
+    }
+
+    func cancel() {
+        timer = nil
+        waiting = []
+    }
+
+    private var lastReason: StoreNotice.Reason?
+
+    private func send() {
+        timer = nil
+        if isAsking { return mergeWaiting() }
+        for change in waiting { send(change) }
+        waiting = []
+        lastSent = EventLoop.now
+        if unacknowledged > Self.credit { askForSignOfLife() }
+    }
+
+    private func send(_ change: StoreChange) {
+        lastReason = change.reason
+        unacknowledged += 200 + change.keys.reduce(0) { $0 + $1.string.utf8.count + 8 }
+        do {
+            let signal = try connection.newSignal(
+                path, BusNames.storeInterface, "DidChangeExternally", to: client.peer.uniqueName)
+            try signal.append(change.reason.rawValue)
+            try signal.append(strings: change.keys.sorted().map(\.string))
+            try signal.append(change.generation)
+            try signal.appendDictionary {
+                for (key, value) in change.info { try signal.append(entry: key, value) }
+            }
+            try connection.send(signal)
+        } catch {
+            // The connection is gone, and with it everybody who could be told.
+        }
+    }
+
+    /// Keeps what waits for a subscriber that does not read as short as can be.
+    private func mergeWaiting() {
+        var merged: [StoreChange] = []
+        for change in waiting {
+            if let index = merged.firstIndex(where: { $0.reason == change.reason }) {
+                merged[index].merge(change)
+            } else {
+                merged.append(change)
+            }
+        }
+        waiting = merged
+    }
+
+    /// Calls what every client library answers by itself, once it has read what was sent before.
+    private func askForSignOfLife() {
+        isAsking = true
+        EventLoop.task { [weak self, connection, name = client.peer.uniqueName] in
+            // An error is an answer as well; without any the question is asked again.
+            _ = try? await connection.call(name, "/", "org.freedesktop.DBus.Peer", "Ping") { _ in } decode: { _ in }
+            self?.acknowledged()
+        }
+    }
+
+    private func acknowledged() {
+        isAsking = false
+        unacknowledged = 0
+        if !waiting.isEmpty { send() }
+    }
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Foundation
+internal import Glibc
+
+/// What a user is signed in to, with its secrets: a file of its own, which only the service reads.
+///
+/// It is apart from the database so that it is still there when that is damaged.
+struct AccountFile: Codable, Equatable {
+    /// The address of the account's place, without secrets.
+    var url: String
+    /// The account's identifier.
+    var account: String
+    /// What the place asks for.
+    var credentials: BackendCredentials
+    /// What this device is called there.
+    var deviceName: String
+
+    private static func path(in directory: String) -> String { directory + "/account.plist" }
+
+    /// Whether there is one: then the user is signed in.
+    static func exists(in directory: String) -> Bool { access(path(in: directory), F_OK) == 0 }
+
+    /// Reads the file; `nil` where there is none.
+    static func read(in directory: String) throws -> AccountFile? {
+        guard exists(in: directory) else { return nil }
+        let data = try Data(contentsOf: URL(filePath: path(in: directory)))
+        return try PropertyListDecoder().decode(AccountFile.self, from: data)
+    }
+
+    /// Writes the file, whole or not at all, and so that a power cut does not take it away.
+    func write(in directory: String) throws {
+        let encoder = PropertyListEncoder()
+        encoder.outputFormat = .binary
+        let data = try encoder.encode(self)
+        try PrivateFile.replace(Self.path(in: directory), with: Array(data))
+    }
+
+    /// Removes the file: the user is signed out.
+    static func remove(in directory: String) throws {
+        guard unlink(path(in: directory)) == 0 || errno == ENOENT else {
+            throw PrivateFile.Failure(path: path(in: directory), code: errno)
+        }
+        try PrivateFile.synchronize(directory: directory)
+    }
+}
+
+/// Files that only the service reads.
+enum PrivateFile {
+    struct Failure: Error, CustomStringConvertible {
+        let path: String
+        let code: Int32
+        var description: String { "\(path): \(String(cString: strerror(code)))" }
+    }
+
+    /// Puts a file in place, whole or not at all, so that it survives a power cut.
+    static func replace(_ path: String, with bytes: [UInt8]) throws(Failure) {
+        let temporary = path + ".new"
+        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { throw Failure(path: temporary, code: errno) }
+        defer { close(descriptor) }
+        guard write(descriptor, bytes, bytes.count) == bytes.count, fsync(descriptor) == 0,
+            rename(temporary, path) == 0
+        else {
+            let code = errno == 0 ? ENOSPC : errno
+            unlink(temporary)
+            throw Failure(path: path, code: code)
+        }
+        try synchronize(directory: String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)]))
+    }
+
+    static func synchronize(directory: String) throws(Failure) {
+        let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw Failure(path: directory, code: errno) }
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 else { throw Failure(path: directory, code: errno) }
+    }
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import Logging
+internal import StoreEngine
+
+/// The manifests that one user's apps have registered themselves, kept with the user's data.
+struct RegisteredManifests {
+    private let directory: String
+    private var manifests: [String: Manifest] = [:]
+
+    static let maximum = 64
+
+    init(in directory: String, logger: Logger) {
+        self.directory = directory
+        for name in Self.names(in: directory) {
+            let path = "\(directory)/\(name)"
+            do {
+                let manifest = try Manifest(propertyList: try ManifestFile.read(path, trusting: geteuid()))
+                manifests[manifest.applicationIdentifier] = manifest
+            } catch {
+                logger.warning("The registered manifest \(path) is refused: \(error)")
+            }
+        }
+    }
+
+    var count: Int { manifests.count }
+
+    var identifiers: Set<String> { Set(manifests.values.map(\.identifier)) }
+
+    func declares(_ identifier: String) -> Bool { manifests.values.contains { $0.identifier == identifier } }
+
+    func has(_ application: String) -> Bool { manifests[application] != nil }
+
+    func localKeys(of identifier: String) -> LocalKeys {
+        LocalKeys(manifests.values.filter { $0.identifier == identifier }.flatMap(\.localKeys))
+    }
+
+    /// Adds a manifest, in place of an earlier one of the same app.
+    mutating func add(_ manifest: Manifest, _ bytes: [UInt8]) throws {
+        guard mkdir(directory, 0o700) == 0 || errno == EEXIST else {
+            throw PrivateFile.Failure(path: directory, code: errno)
+        }
+        try PrivateFile.replace("\(directory)/\(manifest.applicationIdentifier).plist", with: bytes)
+        manifests[manifest.applicationIdentifier] = manifest
+    }
+
+    private static func names(in directory: String) -> [String] {
+        DirectoryListing.names(in: directory).filter { $0.hasSuffix(".plist") }.sorted()
+    }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Logging
+internal import PropertyList
+internal import SDBus
+internal import StoreEngine
+internal import SyncEngine
+
+/// One user's data while the service has it open: the database, the account, and the stores in use.
+@BusActor
+final class User {
+    let uid: UInt32
+    let directory: UserDirectory
+    let account: UserAccount
+    private(set) var database: UserDatabase
+    private unowned let daemon: Daemon
+    private var stores: [String: UserStore] = [:]
+    /// The manifests that this user's apps have registered.
+    private(set) var registered: RegisteredManifests
+
+    /// Opens the user's data; a damaged database is set aside.
+    init(_ uid: UInt32, daemon: Daemon) throws {
+        self.uid = uid
+        self.daemon = daemon
+        directory = UserDirectory(of: uid, in: daemon.configuration.stateDirectory)
+        try directory.prepare(logger: daemon.logger, time: daemon.environment.time())
+        database = try Self.openDatabase(in: directory, daemon: daemon)
+        registered = RegisteredManifests(in: directory.path + "/manifests.d", logger: daemon.logger)
+        account = try UserAccount(uid, database: database, directory: directory.path, daemon: daemon)
+        account.start()
+    }
+
+    // MARK: Stores
+
+    /// What this user's manifests and the system's declare.
+    func declares(_ identifier: String) -> Bool {
+        hasManifest(identifier) || (daemon.configuration.allowsUndeclared && Manifest.isName(identifier))
+    }
+
+    private func hasManifest(_ identifier: String) -> Bool {
+        daemon.manifests.manifests.declares(identifier) || registered.declares(identifier)
+    }
+
+    /// The identifiers that are declared for this user.
+    var declaredIdentifiers: Set<String> {
+        Set(daemon.manifests.manifests.identifiers).union(registered.identifiers)
+    }
+
+    func localKeys(of identifier: String) -> LocalKeys {
+        daemon.manifests.manifests.localKeys(of: identifier).union(registered.localKeys(of: identifier))
+    }
+
+    /// The store of an identifier, loaded if it isn't; to be held at once (see ``UserStore/hold()``).
+    func store(_ identifier: String) throws -> UserStore {
+        if let store = stores[identifier] { return store }
+        let store = try recovering {
+            try UserStore(
+                database.store(identifier, localKeys: localKeys(of: identifier)), of: self, daemon: daemon)
+        }
+        // The manifest may have changed while nobody used the store. If it fails, the next one to load it tries again.
+        if hasManifest(identifier) { _ = try? store.store.releaseLocalValues() }
+        stores[identifier] = store
+        return store
+    }
+
+    /// The stores in use.
+    var storesInUse: [UserStore] { Array(stores.values) }
+
+    /// The store of an identifier, if somebody uses it.
+    func storeInUse(_ identifier: String) -> UserStore? { stores[identifier] }
+
+    /// Lets go of a store that nobody uses any more.
+    func letGo(_ store: UserStore) {
+        stores[store.identifier] = nil
+    }
+
+    /// The identifiers of the stores that hold something, sorted.
+    func storeIdentifiers() throws -> [String] {
+        try recovering { try database.storeIdentifiers() }
+    }
+
+    /// Takes on what the manifests say about keys that stay on the device.
+    func renewLocalKeys() {
+        // A manifest that is gone says nothing about its keys: what was to stay here stays.
+        for store in storesInUse where hasManifest(store.identifier) {
+            let keys = (try? store.store.replaceLocalKeys(localKeys(of: store.identifier))) ?? []
+            if !keys.isEmpty { store.notify(.localChange, keys: keys) }
+        }
+    }
+
+    func register(_ manifest: Manifest, _ bytes: [UInt8]) throws {
+        try registered.add(manifest, bytes)
+        daemon.clients.forgetPaths()
+        renewLocalKeys()
+    }
+
+    // MARK: Damage
+
+    /// Does something with the database; if it proves damaged, sets it aside and tries once more.
+    func recovering<T>(_ body: () throws -> T) throws -> T {
+        do { return try body() } catch EngineError.corrupt(let reason) {
+            try recover(reason)
+            return try body()
+        }
+    }
+
+    /// Sets the database aside and goes on with a new one.
+    func recover(_ reason: String) throws {
+        daemon.logger.error("The database of the user \(uid) is damaged (\(reason)).")
+        database.close()
+        try Self.setAside(in: directory, daemon: daemon)
+        database = try Self.openDatabase(in: directory, daemon: daemon)
+        try account.replace(database: database)
+        for store in storesInUse {
+            store.replace(try database.store(store.identifier, localKeys: localKeys(of: store.identifier)))
+        }
+    }
+
+    private static func openDatabase(in directory: UserDirectory, daemon: Daemon) throws -> UserDatabase {
+        func open() throws -> UserDatabase {
+            try UserDatabase(
+                in: directory.path, runtimeDirectory: daemon.configuration.runtimeDirectory,
+                environment: daemon.environment)
+        }
+        do { return try open() } catch EngineError.corrupt(let reason) {
+            daemon.logger.error("The database in \(directory.path) is damaged (\(reason)).")
+            try setAside(in: directory, daemon: daemon)
+            return try open()
+        }
+    }
+
+    private static func setAside(in directory: UserDirectory, daemon: Daemon) throws {
+        // The database may be too damaged to tell whose values it had.
+        let account = (try? AccountFile.read(in: directory.path))?.account
+        let report = try UserDatabase.setAside(
+            in: directory.path, at: daemon.environment.time(), account: account)
+        daemon.logger.error(
+            """
+            The damaged database was set aside as \(report.fileName), with \(report.salvagedValues) values saved \
+            from it. What an account has comes back from its remote. Keep the file until you miss nothing.
+            """)
+    }
+
+    /// Ends what is under way and closes the database.
+    func close() async {
+        await account.stop()
+        database.close()
+    }
+}

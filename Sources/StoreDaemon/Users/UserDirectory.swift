@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import Logging
+
+/// The place of one user's data in the state directory.
+struct UserDirectory {
+    let uid: UInt32
+    let path: String
+
+    /// Where a user's data is or would be.
+    init(of uid: UInt32, in stateDirectory: String) {
+        self.uid = uid
+        path = "\(stateDirectory)/u\(uid)"
+    }
+
+    /// Whether there is data of the user.
+    var exists: Bool { access(path, F_OK) == 0 }
+
+    /// The users that have data, by number.
+    static func users(in stateDirectory: String) -> [UInt32] {
+        DirectoryListing.names(in: stateDirectory).compactMap { name in
+            // "u01" is no name of ours, though it is a number.
+            guard name.first == "u", let uid = UInt32(name.dropFirst()), name == "u\(uid)" else { return nil }
+            return uid
+        }.sorted()
+    }
+
+    /// Makes the directory, and sees to it that what is there is this user's.
+    ///
+    /// A uid that was given to somebody else has another name now: what is there is its predecessor's, and is
+    /// set aside. A name that can't be looked up says nothing.
+    func prepare(logger: Logger, time: UInt64) throws(PrivateFile.Failure) {
+        let name = Self.name(of: uid)
+        if exists, let name, let owner = recordedName, owner != name {
+            let aside = "\(path).\(owner).\(time / 1_000_000)"
+            guard rename(path, aside) == 0 else { throw PrivateFile.Failure(path: aside, code: errno) }
+            logger.warning(
+                """
+                The user id \(uid) is \(name)'s now and was \(owner)'s: \(owner)'s data was set aside as \(aside). \
+                Remove it, or if \(name) is a new name of the same person, stop the service and move it back.
+                """)
+        }
+        guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw PrivateFile.Failure(path: path, code: errno) }
+        if let name, recordedName == nil { try PrivateFile.replace(nameFile, with: Array(name.utf8)) }
+    }
+
+    private var nameFile: String { path + "/user" }
+
+    private var recordedName: String? {
+        let descriptor = open(nameFile, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: 256)
+        let count = read(descriptor, &bytes, bytes.count)
+        return count > 0 ? String(decoding: bytes[..<count], as: UTF8.self) : nil
+    }
+
+    /// The user's name, if it can be looked up.
+    private static func name(of uid: UInt32) -> String? {
+        var entry = passwd()
+        var result: UnsafeMutablePointer<passwd>?
+        var buffer = [CChar](repeating: 0, count: 16 << 10)
+        guard getpwuid_r(uid, &entry, &buffer, buffer.count, &result) == 0, result != nil else { return nil }
+        return String(cString: entry.pw_name)
+    }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Writes that arrive together are committed together.
+//
+// A write is staged when its call is read, and answered when its commit is done. Whoever reads the bus says
+// when what was waiting has been read, and whoever is about to read a store says so first: so nobody sees
+// a write that could still be lost, and nobody waits for a write that has not come.
+
+internal import PropertyList
+internal import SDBus
+internal import StoreEngine
+internal import SyncEngine
+
+/// The writes that wait for their commit.
+@BusActor
+final class WriteQueue {
+    private struct Waiting {
+        let call: MethodCall
+        let client: Client
+        let store: UserStore
+        let generation: UInt64
+        let keys: [Key]
+    }
+
+    private var waiting: [Waiting] = []
+
+    var isEmpty: Bool { waiting.isEmpty }
+
+    /// Stages a write and answers its call once it is committed.
+    func add(_ call: MethodCall, _ client: Client, _ store: UserStore, stage: (Store) throws -> [Key]) throws {
+        do {
+            let keys = try stage(store.store)
+            waiting.append(
+                Waiting(call: call, client: client, store: store, generation: store.store.generation, keys: keys))
+        } catch EngineError.quota(let violation) {
+            commit()
+            call.fail(BusError(mapping: EngineError.quota(violation)))
+            store.notify(.quotaViolationChange, keys: violation.keys, info: violation.info)
+        }
+    }
+
+    /// Commits what waits, answers, and tells the subscribers.
+    func commit() {
+        if waiting.isEmpty { return }
+        let round = waiting
+        waiting = []
+        var failures: [ObjectIdentifier: BusError] = [:]
+        for user in Set(round.map { ObjectIdentifier($0.store.user) }) {
+            guard let write = round.first(where: { ObjectIdentifier($0.store.user) == user }) else { continue }
+            failures[user] = commit(write.store.user)
+        }
+        for write in round {
+            if let failure = failures[ObjectIdentifier(write.store.user)] {
+                write.call.fail(failure)
+            } else {
+                answer(write)
+            }
+        }
+        for write in round where failures[ObjectIdentifier(write.store.user)] == nil && !write.keys.isEmpty {
+            write.store.notify(.localChange, keys: write.keys, except: write.client)
+            write.store.user.account.sync.noteLocalChange()
+        }
+    }
+
+    private func commit(_ user: User) -> BusError? {
+        do {
+            try user.database.commit()
+            return nil
+        } catch EngineError.corrupt(let reason) {
+            try? user.recover(reason)
+            return BusError(mapping: EngineError.corrupt(reason))
+        } catch {
+            return BusError(mapping: error)
+        }
+    }
+
+    private func answer(_ write: Waiting) {
+        // A caller that is gone has nobody to be told.
+        try? write.call.reply { try $0.append(write.generation) }
+    }
+}
+
+extension QuotaViolation {
+    /// What a signal says of it.
+    var info: [String: Value] {
+        [
+            "limit": .string(Text(limit.rawValue)), "needed": .integer(Int64(needed)),
+            "available": .integer(Int64(available)),
+        ]
+    }
+}

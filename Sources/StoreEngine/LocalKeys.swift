@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import PropertyList
+
+/// The keys of a store that never leave the device, as the app's manifest names them.
+public struct LocalKeys: Equatable, Sendable {
+    private let keys: Set<Text>
+    private let prefixes: [[UInt8]]
+
+    /// No key is local.
+    public static let none = LocalKeys([])
+
+    /// Keys, and prefixes of keys that end in `*`.
+    public init(_ patterns: [String]) {
+        keys = Set(patterns.filter { !$0.hasSuffix("*") }.map { Text($0) })
+        prefixes = patterns.filter { $0.hasSuffix("*") }.map { Array($0.utf8.dropLast()) }
+    }
+
+    /// Whether no key is local.
+    public var isEmpty: Bool { keys.isEmpty && prefixes.isEmpty }
+
+    /// Whether the key stays on the device.
+    public func contains(_ key: Key) -> Bool {
+        if isEmpty { return false }
+        return keys.contains(key.text) || prefixes.contains { key.string.utf8.starts(with: $0) }
+    }
+
+    /// Both sets of keys together: local for one app of those that share a store is local for all.
+    public func union(_ other: LocalKeys) -> LocalKeys {
+        LocalKeys(keys: keys.union(other.keys), prefixes: prefixes + other.prefixes)
+    }
+
+    private init(keys: Set<Text>, prefixes: [[UInt8]]) {
+        self.keys = keys
+        self.prefixes = prefixes
+    }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import PropertyList
+
+/// What brought a change into a replica.
+public enum Cause: Int64, Sendable {
+    /// A write on this device.
+    case written = 0
+    /// Another device's change, joined.
+    case joined = 1
+    /// The first download of the account's values.
+    case downloaded = 2
+    /// It came along when the account changed.
+    case carried = 3
+    /// The entry went, because another device has seen it and no longer holds it.
+    case dropped = 4
+
+    /// Whether the change was made here, so that the remote does not have it until it is published.
+    var isOwn: Bool { self == .written || self == .carried }
+}
+
+/// An entry as it is held in memory.
+struct Record: Sendable {
+    var stamp: Stamp
+    var n: UInt64
+    var content: Content
+    /// The store's generation in which the key's visible value changed last.
+    var generation: UInt64
+    /// Its row among the replica's changes.
+    var sequence: UInt64
+    var cause: Cause
+
+    enum Content: Sendable {
+        /// A value that may be shown, and what it counts against the limits.
+        case value(Value, size: Int)
+        /// Bytes that are no value that may be shown; passed on as they came.
+        case hidden([UInt8])
+        case tombstone
+        /// No entry any more: another device has seen it and no longer holds it. Kept for its generation.
+        case dropped
+    }
+
+    var value: Value? {
+        if case .value(let value, _) = content { value } else { nil }
+    }
+
+    var size: Int {
+        if case .value(_, let size) = content { size } else { 0 }
+    }
+
+    /// Whether there is no entry any more.
+    var isDropped: Bool {
+        if case .dropped = content { true } else { false }
+    }
+
+    /// The same as it travels; `nil` where there is no entry.
+    var entry: Entry? {
+        switch content {
+        case .value(let value, _): Entry(stamp: stamp, n: n, value: value.encoded())
+        case .hidden(let bytes): Entry(stamp: stamp, n: n, value: bytes)
+        case .tombstone: Entry(stamp: stamp, n: n, value: nil)
+        case .dropped: nil
+        }
+    }
+}
+
+extension Record.Content {
+    /// What bytes that came from the database or a remote are to this device.
+    init(encoded: [UInt8]?, key: Key, limits: Limits) {
+        guard let encoded else {
+            self = .tombstone
+            return
+        }
+        if key.violation == nil, let (value, size) = try? Value.decode(encoded, limits: limits) {
+            self = .value(value, size: size)
+        } else {
+            self = .hidden(encoded)
+        }
+    }
+}
+
+/// What counts against a store's limits.
+public struct Usage: Equatable, Sendable {
+    /// Keys with a visible value.
+    public var keys = 0
+    /// The sizes of these values.
+    public var bytes = 0
+
+    mutating func replace(_ old: Record?, by new: Record?) {
+        if let old, old.value != nil { keys -= 1; bytes -= old.size }
+        if let new, new.value != nil { keys += 1; bytes += new.size }
+    }
+}

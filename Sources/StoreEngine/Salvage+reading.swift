@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Foundation
+internal import GRDB
+internal import PropertyList
+
+extension Salvage {
+    /// Reads what can be read of the database, where it is.
+    func read(knownAccount: String?) -> Saved {
+        var saved = Saved()
+        saved.account = knownAccount
+        var configuration = Configuration()
+        configuration.readonly = true
+        configuration.busyMode = .timeout(1)
+        guard let queue = try? DatabaseQueue(path: path, configuration: configuration) else { return saved }
+        defer { try? queue.close() }
+        queue.unsafeReentrantRead { db in readAll(into: &saved, db) }
+        return saved
+    }
+
+    private func readAll(into saved: inout Saved, _ db: Database) {
+        let current = (try? db.property("account")) ?? nil
+        if let current, current > 0, let account = (try? db.account(current)) ?? nil, !account.identifier.isEmpty {
+            saved.account = account.identifier
+        }
+        var names: [Int64: String] = [:]
+        for row in rows(of: "store", db) {
+            saved.generation = max(saved.generation, (try? row.counter("generation")) ?? 0)
+            guard let id: Int64 = try? row.decode(forColumn: "id") else { continue }
+            names[id] = try? row.decode(String.self, forColumn: "identifier")
+        }
+        for row in rows(of: "replica", db) {
+            guard let account: Int64 = try? row.decode(forColumn: "account"),
+                let id: Int64 = try? row.decode(forColumn: "id"),
+                let store: Int64 = try? row.decode(forColumn: "store"), let name = names[store]
+            else { continue }
+            let last = lastRows(of: id, db).filter { $0.sequence > 0 }
+            saved.generation = last.reduce(saved.generation) { max($0, $1.generation) }
+            if account <= 0 {
+                // Without an account, or beside it: these values are nowhere else.
+                let target = account == Account.none && saved.account != nil ? Self.accountID : account
+                saved.changes += last.filter(isValue).map { SavedChange(store: name, account: target, row: $0) }
+            } else if account == current, saved.account != nil, let published = try? row.counter("published") {
+                saved.changes += last.filter { isValue($0) && $0.isOwn && $0.sequence > published }
+                    .map { SavedChange(store: name, account: Self.accountID, row: $0) }
+            }
+        }
+    }
+
+    private func isValue(_ row: SavedRow) -> Bool {
+        guard row.key.violation == nil, let value = row.value else { return false }
+        return (try? Value.decode(value, limits: limits)) != nil
+    }
+
+    /// The rows of a small table, from both ends up to what can't be read.
+    private func rows(of table: String, _ db: Database) -> [Row] {
+        var rows: [Int64: Row] = [:]
+        for order in ["ASC", "DESC"] {
+            do {
+                let cursor = try Row.fetchCursor(db, sql: "SELECT * FROM \(table) ORDER BY id \(order)")
+                while let row = try cursor.next() {
+                    let id: Int64 = try row.decode(forColumn: "id")
+                    // A damaged tree may lead back to where we were.
+                    guard rows.updateValue(row.copy(), forKey: id) == nil || order == "DESC" else { break }
+                }
+                break
+            } catch { continue }
+        }
+        return rows.sorted { $0.key < $1.key }.map(\.value)
+    }
+
+    /// The last row of each key that could be read, in their order.
+    private func lastRows(of replica: Int64, _ db: Database) -> [SavedRow] {
+        var last: [Key: SavedRow] = [:]
+        var reader = RangeReader(db, replica: replica) { row in
+            if (last[row.key]?.sequence ?? 0) <= row.sequence { last[row.key] = row }
+        }
+        reader.read(from: 1, to: 1 << 61)
+        return last.values.sorted { $0.sequence < $1.sequence }
+    }
+}
+
+/// A row of the table `change`, as far as it matters here.
+struct SavedRow {
+    let sequence: UInt64
+    let generation: UInt64
+    let key: Key
+    let value: [UInt8]?
+    let wall: Int64
+    let counter: Int64
+    let isOwn: Bool
+
+    /// Reads a row; `nil` if it makes no sense.
+    init?(_ row: Row, sequence: UInt64) {
+        guard let key = try? row.decode(Data.self, forColumn: "key"),
+            let cause = (try? row.decode(Int64.self, forColumn: "cause")).flatMap(Cause.init)
+        else { return nil }
+        self.sequence = sequence
+        self.key = Key(unchecked: String(decoding: key, as: UTF8.self))
+        generation = (try? row.counter("generation")) ?? 0
+        value = cause == .dropped ? nil : (try? row.decode(Data?.self, forColumn: "value")).flatMap { $0.map(Array.init) }
+        wall = min(max(0, (try? row.decode(forColumn: "wall")) ?? 0), Int64(Stamp.wallLimit) - 1)
+        counter = min(max(0, (try? row.decode(forColumn: "counter")) ?? 0), Int64(UInt16.max))
+        isOwn = cause.isOwn
+    }
+}
+
+/// Reads the changes of a replica around what can't be read: from below, from above, and what is between in halves.
+private struct RangeReader {
+    private let db: Database
+    private let replica: Int64
+    private let found: (SavedRow) -> Void
+    /// How often it may meet damage before it gives up.
+    private var patience = 2000
+
+    init(_ db: Database, replica: Int64, found: @escaping (SavedRow) -> Void) {
+        self.db = db
+        self.replica = replica
+        self.found = found
+    }
+
+    mutating func read(from low: UInt64, to high: UInt64) {
+        guard low <= high, patience > 0 else { return }
+        var (below, above) = (low - 1, high + 1)
+        if readUntilDamage(low...high, order: "ASC", { below = $0 }) { return }
+        patience -= 1
+        guard below < high else { return }
+        if readUntilDamage((below + 1)...high, order: "DESC", { above = $0 }) { return }
+        guard above - below > 2 else { return }
+        let middle = below + (above - below) / 2
+        read(from: below + 1, to: middle)
+        read(from: middle + 1, to: above - 1)
+    }
+
+    /// - Returns: whether all of the range was read.
+    private func readUntilDamage(_ range: ClosedRange<UInt64>, order: String, _ passed: (UInt64) -> Void) -> Bool {
+        do {
+            let cursor = try Row.fetchCursor(
+                db,
+                sql: """
+                    SELECT sequence, generation, key, value, wall, counter, cause FROM change
+                    WHERE replica = ? AND sequence BETWEEN ? AND ? ORDER BY sequence \(order)
+                    """,
+                arguments: [replica, Int64(range.lowerBound), Int64(range.upperBound)])
+            var last: UInt64?
+            while let row = try cursor.next() {
+                let sequence = try row.counter("sequence")
+                // A damaged tree may lead back to where we were.
+                let isOnward = last.map { order == "ASC" ? sequence > $0 : sequence < $0 } ?? true
+                guard isOnward, range.contains(sequence) else { return false }
+                last = sequence
+                passed(sequence)
+                if let saved = SavedRow(row, sequence: sequence) { found(saved) }
+            }
+            return true
+        } catch {
+            return false
+        }
+    }
+}

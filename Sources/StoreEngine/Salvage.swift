@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What happens to a damaged database.
+//
+// It keeps its bytes, under another name, and a new one takes its place with what could be read. What an account
+// has comes back from its remote; so of an account only what the remote does not have is worth saving, and that
+// is provisional: the account wins where it knows of the key. Values that exist nowhere else, of somebody who
+// never signed in and those that never leave the device, are saved as they are.
+//
+// The order is: build the new database beside the damaged one, rename the damaged one with its log, rename the
+// new one. Until the first rename nothing has happened; after it the new database is complete, and whoever opens
+// the directory next finishes the rest.
+
+internal import Foundation
+internal import GRDB
+internal import Glibc
+public import PropertyList
+
+/// What became of a damaged database.
+public struct SalvageReport: Equatable, Sendable {
+    /// The name of the file, in the same directory, that the damaged database has now.
+    public let fileName: String
+    /// How many values could be read and are in the new database.
+    public let salvagedValues: Int
+    /// The account whose values are to come back from its remote.
+    public let account: String?
+}
+
+extension UserDatabase {
+    /// Sets a damaged database aside, and makes a new one in its place with what can be read of it.
+    ///
+    /// Nobody may have the database open. What was set aside before is never overwritten.
+    /// - Parameters:
+    ///   - directory: the database's.
+    ///   - time: microseconds since 1970.
+    ///   - account: the identifier of the account that the device is signed in to, where somebody else knows it:
+    ///     for a database that is too damaged to tell.
+    ///   - limits: what a value may be.
+    ///   - random: 64 random bits.
+    public static func setAside(
+        in directory: String, at time: UInt64, account: String? = nil, limits: Limits = .standard,
+        random: () -> UInt64 = { .random(in: .min ... .max) }
+    ) throws(EngineError) -> SalvageReport {
+        do {
+            let salvage = Salvage(directory: directory, time: time, limits: limits)
+            let saved = salvage.read(knownAccount: account)
+            try salvage.build(saved, origin: Origin(bits: random()))
+            let fileName = try salvage.setAside()
+            try Salvage.finish(in: directory)
+            return SalvageReport(fileName: fileName, salvagedValues: saved.changes.count, account: saved.account)
+        } catch {
+            throw EngineError(error)
+        }
+    }
+}
+
+/// The steps of setting a database aside.
+struct Salvage {
+    let directory: String
+    let time: UInt64
+    let limits: Limits
+
+    var path: String { directory + "/" + UserDatabase.fileName }
+    private static let newSuffix = ".new"
+    private static let suffixes = ["", "-wal", "-shm"]
+
+    // MARK: Renaming
+
+    /// Gives the damaged database another name.
+    func setAside() throws -> String {
+        let base = UserDatabase.fileName + ".damaged-" + Self.text(of: time)
+        var name = base
+        var count = 1
+        while Self.suffixes.contains(where: { exists(directory + "/" + name + $0) }) {
+            count += 1
+            name = "\(base)-\(count)"
+        }
+        for suffix in Self.suffixes where exists(path + suffix) {
+            try Self.rename(path + suffix, to: directory + "/" + name + suffix)
+        }
+        return name
+    }
+
+    /// Puts the new database in its place, if the damaged one has been renamed.
+    static func finish(in directory: String) throws {
+        let path = directory + "/" + UserDatabase.fileName
+        guard exists(path + newSuffix), !exists(path) else { return }
+        // A log that is still there is the damaged one's.
+        for suffix in suffixes.dropFirst() { unlink(path + suffix) }
+        try rename(path + newSuffix, to: path)
+    }
+
+    private func exists(_ path: String) -> Bool { Self.exists(path) }
+
+    private static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+
+    private static func rename(_ old: String, to new: String) throws {
+        guard Glibc.rename(old, new) == 0 else {
+            throw EngineError.storage("renaming \(old): \(String(cString: strerror(errno)))")
+        }
+    }
+
+    /// `YYYY-MM-DDTHHMMSSZ`.
+    static func text(of time: UInt64) -> String {
+        var seconds = time_t(min(time / 1_000_000, 253_402_300_799))
+        var parts = tm()
+        gmtime_r(&seconds, &parts)
+        func digits(_ number: Int32, _ count: Int) -> String {
+            let text = String(number)
+            return String(repeating: "0", count: max(0, count - text.count)) + text
+        }
+        return digits(parts.tm_year + 1900, 4) + "-" + digits(parts.tm_mon + 1, 2) + "-" + digits(parts.tm_mday, 2)
+            + "T" + digits(parts.tm_hour, 2) + digits(parts.tm_min, 2) + digits(parts.tm_sec, 2) + "Z"
+    }
+
+    // MARK: Building
+
+    /// What could be read.
+    struct Saved {
+        var changes: [SavedChange] = []
+        /// The account that was current.
+        var account: String?
+        /// The greatest generation that was seen.
+        var generation: UInt64 = 0
+    }
+
+    /// A value that is worth saving.
+    struct SavedChange {
+        let store: String
+        /// The account that it goes to, in the new database.
+        let account: Int64
+        let row: SavedRow
+    }
+
+    /// The account's row in a new database.
+    static let accountID: Int64 = 1
+
+    /// Makes the new database, beside the damaged one.
+    func build(_ saved: Saved, origin: Origin) throws {
+        for suffix in Self.suffixes { unlink(path + Self.newSuffix + suffix) }
+        let queue = try UserDatabase.open(path + Self.newSuffix)
+        try queue.write { db in try write(saved, origin: origin, db) }
+        // One file, so that one rename puts it in place. A checkpoint syncs it as well.
+        try queue.writeWithoutTransaction { db in try db.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)") }
+        try queue.close()
+    }
+
+    private func write(_ saved: Saved, origin: Origin, _ db: Database) throws {
+        let base = min(max(time, saved.generation + 1), 1 << 61)
+        try db.setProperty("generation", Int64(base))
+        if let account = saved.account {
+            try db.execute(
+                sql: "INSERT INTO account (id, identifier) VALUES (?, ?)", arguments: [Self.accountID, account])
+            try db.setProperty("account", Self.accountID)
+            try db.setProperty("awaiting-remote", 1)
+        }
+        if !saved.changes.isEmpty { try db.saveOrigin(origin) }
+        for change in saved.changes {
+            try db.execute(
+                sql: "INSERT OR IGNORE INTO store (identifier, generation, known_from) VALUES (?, ?, ?)",
+                arguments: [change.store, Int64(base), Int64(base)])
+            try db.execute(
+                sql: """
+                    INSERT OR IGNORE INTO replica (store, account) SELECT id, ? FROM store WHERE identifier = ?;
+                    """,
+                arguments: [change.account, change.store])
+            try write(change, origin: origin, generation: base, db)
+        }
+    }
+
+    /// Writes a value as a write that was made before any account's values arrived.
+    private func write(_ change: SavedChange, origin: Origin, generation: UInt64, _ db: Database) throws {
+        try db.execute(
+            sql: """
+                INSERT INTO change
+                    (replica, sequence, generation, key, value, provisional, wall, counter, origin, cause, time)
+                SELECT replica.id,
+                    1 + coalesce((SELECT max(sequence) FROM change WHERE change.replica = replica.id), 0),
+                    ?, ?, ?, 1, ?, ?, ?, ?, ?
+                FROM replica JOIN store ON store.id = replica.store WHERE account = ? AND identifier = ?
+                """,
+            arguments: [
+                Int64(generation), Data(change.row.key.string.utf8), Data(change.row.value ?? []),
+                change.row.wall, change.row.counter, Int64(bitPattern: origin.bits), Cause.written.rawValue,
+                Int64(bitPattern: time), change.account, change.store,
+            ])
+    }
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import GRDB
+internal import Glibc
+
+/// The versions of the database's schema. A version that was released is never changed.
+enum Schema {
+    private static var migrator: DatabaseMigrator {
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("v1") { db in
+            try db.execute(sql: String(decoding: PackageResources.v1_sql, as: UTF8.self))
+        }
+        return migrator
+    }
+
+    /// Looks whether this program knows the version of the database at a path, if there is one.
+    /// - Throws: `EngineError.newer` if it doesn't; the database is left as it is.
+    static func check(_ path: String) throws {
+        guard access(path, F_OK) == 0 else { return }
+        var configuration = Configuration()
+        configuration.readonly = true
+        configuration.busyMode = .timeout(5)
+        let queue = try DatabaseQueue(path: path, configuration: configuration)
+        let isNewer = try queue.read { try migrator.hasBeenSuperseded($0) }
+        try queue.close()
+        if isNewer { throw EngineError.newer }
+    }
+
+    /// Brings a database to the newest version.
+    static func migrate(_ queue: DatabaseQueue) throws {
+        try migrator.migrate(queue)
+    }
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import GRDB
+public import PropertyList
+
+/// What a remote change did to a store, as its users see it.
+public struct VisibleChange: Equatable, Sendable {
+    /// The keys whose visible value is another one, sorted.
+    public var keys: [Key]
+    /// Who wrote what they have now; a key that another device has dropped has nobody.
+    public var origins: Set<Origin>
+}
+
+extension Store {
+    /// The dots that the shared state has taken in.
+    public var context: Context { shared.context }
+
+    /// The keys that have an entry in the shared state, tombstones and hidden ones among them.
+    public var keys: [Key] {
+        shared.records.filter { !$0.value.isDropped }.map(\.key)
+    }
+
+    /// The stamp and the n of the entry under a key.
+    public func stamp(of key: Key) -> (stamp: Stamp, n: UInt64)? {
+        guard let record = shared.records[key], !record.isDropped else { return nil }
+        return (record.stamp, record.n)
+    }
+
+    /// The entry under a key.
+    public func entry(for key: Key) -> Entry? { shared.records[key]?.entry }
+
+    /// Whether the entry under a key is a write made here before the account's values arrived.
+    public func isProvisionalHere(_ key: Key) -> Bool {
+        guard let record = shared.records[key] else { return false }
+        return record.stamp.isProvisional && record.cause.isOwn && !record.isDropped
+    }
+
+    /// Carries out what a join decided, to be committed with ``UserDatabase/commit()``.
+    /// - Parameter cause: `.joined`, or `.downloaded` for the account's first complete download, after which
+    ///   writes are ordinary and the values of the account before are not shown any more.
+    public func stage(_ plan: JoinPlan, cause: Cause) -> VisibleChange {
+        let contents = plan.taken.map { key, entry in
+            (key, entry, Record.Content(encoded: entry.value, key: key, limits: database.limits))
+        }
+        let arrives = cause == .downloaded && !shared.isDownloaded
+        var changed = Set(contents.filter { changesView($0.0, to: $0.2) }.map(\.0))
+        changed.formUnion(plan.dropped.filter { changesView($0, to: .dropped) })
+        if arrives { changed.formUnion(keysOnlyOnBackdrop(besides: plan)) }
+
+        database.willStage(self)
+        if !changed.isEmpty { generation += 1 }
+        let time = database.environment.time()
+        for (key, entry, content) in contents {
+            append(
+                key, to: shared, stamp: entry.stamp, n: entry.n, content: content, encoded: entry.value,
+                generation: generationOf(key, changed), cause: cause, time: time)
+        }
+        for key in plan.dropped {
+            guard let record = shared.records[key] else { continue }
+            append(
+                key, to: shared, stamp: record.stamp, n: record.n, content: .dropped, encoded: nil,
+                generation: generationOf(key, changed), cause: .dropped, time: time)
+        }
+        stageContext(plan.context)
+        if arrives { stageArrival() }
+        return VisibleChange(keys: changed.sorted(), origins: Set(changed.compactMap { plan.taken[$0]?.stamp.origin }))
+    }
+
+    private func changesView(_ key: Key, to content: Record.Content) -> Bool {
+        if localKeys.contains(key) { return false }
+        if case .value(let new, _) = content { return value(for: key) != new }
+        return value(for: key) != nil
+    }
+
+    /// A key whose visible value stays keeps the generation in which it changed last.
+    private func generationOf(_ key: Key, _ changed: Set<Key>) -> UInt64 {
+        changed.contains(key) ? generation : shared.records[key]?.generation ?? 0
+    }
+
+    private func keysOnlyOnBackdrop(besides plan: JoinPlan) -> [Key] {
+        guard let backdrop else { return [] }
+        return backdrop.records.keys.filter {
+            plan.taken[$0] == nil && shared.records[$0] == nil && changesView($0, to: .dropped)
+        }
+    }
+
+    private func stageContext(_ context: Context) {
+        let (id, old) = (shared.id, shared.context)
+        shared.context.formUnion(context)
+        let news = context.seen.filter { $0.value > old.seen[$0.key, default: 0] }
+        if news.isEmpty { return }
+        database.enqueue(replica: shared, in: self) { db in
+            for (origin, n) in news { try db.saveContext(of: id, origin: origin, n: n) }
+        }
+    }
+
+    private func stageArrival() {
+        shared.isDownloaded = true
+        let id = shared.id
+        database.enqueue(replica: shared, in: self) { db in
+            try db.execute(sql: "UPDATE replica SET downloaded = 1 WHERE id = ?", arguments: [id])
+        }
+        guard backdrop != nil else { return }
+        backdrop = nil
+        // The keys that are gone with the backdrop have no row that would tell of it.
+        knownFrom = generation
+        database.enqueueGeneration(of: self)
+    }
+}
+
+extension Database {
+    /// Raises what a replica has taken in of an origin.
+    func saveContext(of replica: Int64, origin: Origin, n: UInt64) throws {
+        try execute(
+            sql: """
+                INSERT INTO context (replica, origin, n) VALUES (?, ?, ?)
+                ON CONFLICT (replica, origin) DO UPDATE SET n = max(n, excluded.n)
+                """,
+            arguments: [replica, Int64(bitPattern: origin.bits), Int64(bitPattern: n)])
+    }
+
+    /// Sets the least generation of a store, and from which on its changes are known.
+    func saveGeneration(_ generation: UInt64, knownFrom: UInt64, of store: Int64) throws {
+        try execute(
+            sql: "UPDATE store SET generation = ?, known_from = ? WHERE id = ?",
+            arguments: [Int64(bitPattern: generation), Int64(bitPattern: knownFrom), store])
+    }
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import PropertyList
+
+extension Store {
+    /// Sets and removes keys as one change, to be committed with ``UserDatabase/commit()``.
+    ///
+    /// What is there already, type included, is no change; a call that changes nothing takes no generation.
+    /// - Parameters:
+    ///   - values: keys to set; none of them twice or among those to remove.
+    ///   - removed: keys to remove; absent ones do nothing.
+    ///   - expected: if given, the generation that the store must be at.
+    /// - Returns: the keys whose visible value is another one.
+    /// - Throws: `EngineError.key`, `.value`, `.quota` or `.conflict`; nothing has been staged then.
+    @discardableResult
+    public func stage(
+        setting values: [(Key, Value)], removing removed: [Key], ifGeneration expected: UInt64? = nil
+    ) throws(EngineError) -> [Key] {
+        if let expected, expected != generation { throw .conflict(generation: generation) }
+        var writes: [Write] = []
+        for (key, value) in values where self.value(for: key) != value {
+            let size = try validate(value, for: key, among: values)
+            writes.append(Write(key: key, value: value, size: size, isLocal: localKeys.contains(key)))
+        }
+        for key in removed where self.value(for: key) != nil {
+            writes.append(Write(key: key, value: nil, size: 0, isLocal: localKeys.contains(key)))
+        }
+        if writes.isEmpty { return [] }
+        try checkLimits(writes)
+
+        database.willStage(self)
+        generation += 1
+        let time = database.environment.time()
+        for write in writes { stage(write, time: time) }
+        return writes.map(\.key)
+    }
+
+    /// Checks the rules of one record, but for the size, which is a quota.
+    private func validate(_ value: Value, for key: Key, among values: [(Key, Value)]) throws(EngineError) -> Int {
+        if let violation = key.violation { throw .key(violation) }
+        do { return try value.validate(database.limits) } catch {
+            guard case .tooLarge(let size, let limit) = error else { throw .value(key, error) }
+            let keys = values.map(\.0).sorted()
+            throw .quota(QuotaViolation(limit: .valueBytes, maximum: limit, used: 0, needed: size, keys: keys))
+        }
+    }
+
+    private struct Write {
+        let key: Key
+        let value: Value?
+        let size: Int
+        let isLocal: Bool
+    }
+
+    private func stage(_ write: Write, time: UInt64) {
+        let replica = write.isLocal ? overlay : shared
+        let stamp = Stamp(
+            after: replica.records[write.key]?.stamp, wall: time / 1000, origin: database.origin,
+            isProvisional: !replica.isDownloaded)
+        let content: Record.Content = write.value.map { .value($0, size: write.size) } ?? .tombstone
+        append(
+            write.key, to: replica, stamp: stamp, n: nil, content: content, encoded: write.value?.encoded(),
+            generation: generation, cause: .written, time: time)
+    }
+
+    /// Moves values of the overlay whose keys are not local any more into the shared state.
+    ///
+    /// What the shared state has an entry for only leaves the overlay, where it becomes history.
+    func stageReleased() {
+        let released = overlay.records.compactMap { key, record in
+            record.value.flatMap { localKeys.contains(key) ? nil : (key, $0, record.size) }
+        }
+        let time = database.environment.time()
+        for (key, value, size) in released {
+            if shared.records[key]?.isDropped != false {
+                stage(Write(key: key, value: value, size: size, isLocal: false), time: time)
+            }
+            let stamp = Stamp(
+                after: overlay.records[key]?.stamp, wall: time / 1000, origin: database.origin, isProvisional: false)
+            append(
+                key, to: overlay, stamp: stamp, n: nil, content: .tombstone, encoded: nil, generation: generation,
+                cause: .carried, time: time)
+        }
+    }
+
+    /// Puts a record into a replica in memory, and its row into the queue of the database.
+    /// - Parameter n: the n of the dot; `nil` for a write of this device, whose n is the row's sequence.
+    func append(
+        _ key: Key, to replica: Replica, stamp: Stamp, n: UInt64?, content: Record.Content, encoded: [UInt8]?,
+        generation: UInt64, cause: Cause, time: UInt64
+    ) {
+        replica.sequence += 1
+        let record = Record(
+            stamp: stamp, n: n ?? replica.sequence, content: content, generation: generation,
+            sequence: replica.sequence, cause: cause)
+        let old = replica.records[key]
+        undo?.records.append((replica, key, old))
+        if let old {
+            replica.history.rows += 1
+            replica.history.bytes += old.size
+        }
+        if cause.isOwn { replica.context.insert(Dot(origin: stamp.origin, n: record.n)) }
+        replica.replace(key, by: record)
+        database.enqueue(
+            ChangeRow(
+                replica: replica.id, sequence: replica.sequence, generation: generation, key: key, value: encoded,
+                stamp: stamp, n: n, cause: cause, time: time),
+            of: replica, in: self)
+    }
+
+    // MARK: Limits
+
+    /// Refuses writes after which the shared or the device's own part would break a limit that it does not
+    /// break already, or break one further.
+    private func checkLimits(_ writes: [Write]) throws(EngineError) {
+        try checkLimits(writes.filter { !$0.isLocal }, of: shared)
+        try checkLimits(writes.filter(\.isLocal), of: overlay)
+    }
+
+    private func checkLimits(_ writes: [Write], of replica: Replica) throws(EngineError) {
+        var after = replica.usage
+        for write in writes {
+            let old = replica.records[write.key]
+            if old?.value != nil { after.keys -= 1; after.bytes -= old?.size ?? 0 }
+            if write.value != nil { after.keys += 1; after.bytes += write.size }
+        }
+        let (used, limits) = (replica.usage, database.limits)
+        if after.keys > max(limits.keys, used.keys) {
+            throw quota(.keys, maximum: limits.keys, used: used.keys, needed: after.keys, writes)
+        }
+        if after.bytes > max(limits.totalBytes, used.bytes) {
+            throw quota(.totalBytes, maximum: limits.totalBytes, used: used.bytes, needed: after.bytes, writes)
+        }
+    }
+
+    private func quota(
+        _ limit: QuotaViolation.Limit, maximum: Int, used: Int, needed: Int, _ writes: [Write]
+    ) -> EngineError {
+        let keys = writes.filter { $0.value != nil }.map(\.key).sorted()
+        return .quota(QuotaViolation(limit: limit, maximum: maximum, used: used, needed: needed, keys: keys))
+    }
+}
+
+// MARK: - Taking back
+
+/// What a store was before the writes that are staged.
+struct Undo {
+    let generation: UInt64
+    let knownFrom: UInt64
+    let backdrop: Replica?
+    let replicas: [ReplicaUndo]
+    var records: [(replica: Replica, key: Key, record: Record?)] = []
+
+    init(_ store: Store) {
+        generation = store.generation
+        knownFrom = store.knownFrom
+        backdrop = store.backdrop
+        replicas = [ReplicaUndo(store.shared), ReplicaUndo(store.overlay)]
+    }
+}
+
+/// The parts of a replica that are small.
+struct ReplicaUndo {
+    private let replica: Replica
+    private let sequence: UInt64
+    private let isDownloaded: Bool
+    private let context: Context
+    private let history: (rows: Int, bytes: Int)
+
+    init(_ replica: Replica) {
+        self.replica = replica
+        sequence = replica.sequence
+        isDownloaded = replica.isDownloaded
+        context = replica.context
+        history = replica.history
+    }
+
+    func restore() {
+        replica.sequence = sequence
+        replica.isDownloaded = isDownloaded
+        replica.context = context
+        replica.history = history
+    }
+}
+
+extension Store {
+    /// Takes the staged writes back.
+    func takeBack() {
+        guard let undo else { return }
+        self.undo = nil
+        for (replica, key, record) in undo.records.reversed() { replica.replace(key, by: record) }
+        generation = undo.generation
+        knownFrom = undo.knownFrom
+        backdrop = undo.backdrop
+        for replica in undo.replicas { replica.restore() }
+    }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import PropertyList
+
+/// One key's part of a store's state: who wrote it when, and what.
+public struct Entry: Equatable, Sendable {
+    /// Decides against a write that did not know of this one, and says who wrote.
+    public let stamp: Stamp
+    /// Which of its origin's writes in this store it is.
+    public let n: UInt64
+    /// The value in its canonical encoding, as it came; `nil` is a tombstone.
+    ///
+    /// It may break the rules of values: such an entry is passed on all the same, and shown to nobody.
+    public let value: [UInt8]?
+
+    /// An entry of its parts.
+    public init(stamp: Stamp, n: UInt64, value: [UInt8]?) {
+        self.stamp = stamp
+        self.n = n
+        self.value = value
+    }
+
+    /// Names this write.
+    public var dot: Dot { Dot(origin: stamp.origin, n: n) }
+}
+
+/// A store's state as devices exchange it: an element of a join-semilattice.
+public struct StoreState: Equatable, Sendable {
+    /// The entries, tombstones and entries that nobody is shown among them.
+    public var entries: [Key: Entry]
+    /// What the state has taken in.
+    public var context: Context
+
+    /// A state of its parts; without any, that of a store that nobody ever wrote to.
+    public init(entries: [Key: Entry] = [:], context: Context = Context()) {
+        self.entries = entries
+        self.context = context
+    }
+}
+
+/// What a join does to a replica, as the pure rule decided it.
+public struct JoinPlan: Equatable, Sendable {
+    /// Entries that come in, in place of what is there.
+    public var taken: [Key: Entry]
+    /// Keys whose entry goes: the other side has seen it and no longer holds it.
+    public var dropped: [Key]
+    /// The context afterwards.
+    public var context: Context
+
+    /// A plan of its parts.
+    public init(taken: [Key: Entry] = [:], dropped: [Key] = [], context: Context) {
+        self.taken = taken
+        self.dropped = dropped
+        self.context = context
+    }
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import GRDB
+
+/// The origin that a database writes under.
+struct OriginState {
+    var origin: Origin
+    var publications: UInt64
+    /// Whether its row is in the database; one under which nothing was written has none.
+    var isStored: Bool
+
+    init(new origin: Origin) {
+        self.origin = origin
+        publications = 0
+        isStored = false
+    }
+
+    /// The origin that was in use last.
+    init(_ db: Database, _ environment: Environment) throws {
+        self.init(new: Origin(bits: environment.random()))
+        let row = try Row.fetchOne(db, sql: "SELECT bits, publications FROM origin ORDER BY position DESC LIMIT 1")
+        guard let row else { return }
+        origin = Origin(bits: UInt64(bitPattern: try row.decode(forColumn: "bits")))
+        publications = try row.counter("publications")
+        isStored = true
+    }
+}
+
+extension UserDatabase {
+    /// The random name under which this device writes.
+    public var origin: Origin { originState.origin }
+
+    /// Takes a new origin: it is not certain any more that nobody else writes under the present one.
+    public func renewOrigin() {
+        originState = OriginState(new: Origin(bits: environment.random()))
+    }
+
+    /// The origins under which this device wrote before, oldest first.
+    public func formerOrigins() throws(EngineError) -> [Origin] {
+        try read { db in
+            try Int64.fetchAll(db, sql: "SELECT bits FROM origin ORDER BY position")
+                .map { Origin(bits: UInt64(bitPattern: $0)) }
+                .filter { $0 != originState.origin }
+        }
+    }
+
+    /// Records that what is committed is about to leave the device. To be called before each upload, and
+    /// to be followed by ``synchronize()``.
+    public func willPublish() throws(EngineError) {
+        let (origin, publications) = (originState.origin, originState.publications + 1)
+        try write { db in
+            try db.saveOrigin(origin)
+            try db.execute(
+                sql: "UPDATE origin SET publications = ? WHERE bits = ?",
+                arguments: [Int64(bitPattern: publications), Int64(bitPattern: origin.bits)])
+        }
+        originState.publications = publications
+        originState.isStored = true
+        originRecord.remember(origin, publications: publications)
+    }
+}
+
+extension Database {
+    /// Adds an origin's row where it has none.
+    func saveOrigin(_ origin: Origin) throws {
+        try execute(
+            sql: "INSERT OR IGNORE INTO origin (bits) VALUES (?)", arguments: [Int64(bitPattern: origin.bits)])
+    }
+}

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The database of one user: every store, account and change, in one SQLite file.
+//
+// The connection here commits on its owner's thread, at synchronous=NORMAL in the write-ahead log: a commit
+// is a write, and never waits for a disk. What waits is done elsewhere: see Maintenance.
+
+internal import Foundation
+internal import GRDB
+internal import GRDBSQLite
+public import PropertyList
+
+/// One user's stores and accounts on this device.
+public final class UserDatabase {
+    /// Where the database is.
+    public let directory: String
+    /// Time and chance.
+    public let environment: Environment
+    /// What a store may hold.
+    public let limits: Limits
+
+    let queue: DatabaseQueue
+    let maintenance: Maintenance
+    private var writer: ChangeWriter?
+    private var stores: [String: WeakStore] = [:]
+    private var staging = Staging()
+
+    let originRecord: OriginRecord
+    var originState: OriginState
+    private var nextStoreID: Int64
+    private var nextReplicaID: Int64
+    /// The generation of a store that nobody has written to; that of one that is made anew is never less.
+    var generationBase: UInt64
+
+    /// The account whose values are shown and written.
+    public internal(set) var account: Account
+    /// The account before, whose values are shown until those of the current one have arrived.
+    var backdrop: Account?
+    /// What was lost with a damaged database has not come back from the remote yet.
+    public internal(set) var isAwaitingRemote: Bool
+
+    /// Opens the database in a directory, and makes it if it isn't there.
+    /// - Parameters:
+    ///   - directory: an existing directory.
+    ///   - runtimeDirectory: a directory that does not outlive the running system, for ``OriginRecord``.
+    /// - Throws: `EngineError.corrupt` if it has to be set aside (see ``setAside(in:at:)``), `.newer`,
+    ///   `.diskFull`, `.storage`.
+    public init(
+        in directory: String, runtimeDirectory: String?, limits: Limits = .standard, environment: Environment
+    ) throws(EngineError) {
+        self.directory = directory
+        self.environment = environment
+        self.limits = limits
+        originRecord = OriginRecord(of: directory, in: runtimeDirectory)
+        do {
+            try Salvage.finish(in: directory)
+            queue = try Self.open(directory + "/" + Self.fileName)
+            maintenance = Maintenance(databasePath: directory + "/" + Self.fileName)
+            let now = environment.time()
+            let start = try queue.writeWithoutTransaction { db in
+                try (
+                    writer: ChangeWriter(db), origin: OriginState(db, environment), properties: DatabaseProperties(db, now: now),
+                    stores: db.greatestID(in: "store"), replicas: db.greatestID(in: "replica")
+                )
+            }
+            writer = start.writer
+            originState = start.origin
+            generationBase = start.properties.generationBase
+            account = start.properties.account
+            backdrop = start.properties.backdrop
+            isAwaitingRemote = start.properties.isAwaitingRemote
+            nextStoreID = start.stores + 1
+            nextReplicaID = start.replicas + 1
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {
+            // The statements are always the same: what they don't fit is not the schema that was made.
+            throw .corrupt(error.message ?? "another schema")
+        } catch {
+            throw EngineError(error)
+        }
+        if !originRecord.allows(origin, publications: originState.publications) { renewOrigin() }
+    }
+
+    /// The database's file in its directory; SQLite keeps two more beside it.
+    static let fileName = "stores.sqlite"
+
+    static func open(_ path: String) throws -> DatabaseQueue {
+        try Schema.check(path)
+        var configuration = Configuration()
+        configuration.label = "stores"
+        configuration.busyMode = .timeout(5)
+        configuration.foreignKeysEnabled = false
+        configuration.prepareDatabase { db in
+            // A write is a page in the log, whose checksum and copy cost more than the row: measured, 2 KiB takes a
+            // sixth off a commit against 4 KiB, and 1 KiB no more.
+            // 512 KiB of cache: entries are held in memory by the stores, not by SQLite.
+            try db.execute(
+                sql: """
+                    PRAGMA page_size = 2048;
+                    PRAGMA journal_mode = WAL;
+                    PRAGMA synchronous = NORMAL;
+                    PRAGMA wal_autocheckpoint = 0;
+                    PRAGMA journal_size_limit = 4194304;
+                    PRAGMA cache_size = -512;
+                    PRAGMA temp_store = MEMORY
+                    """)
+        }
+        let queue = try DatabaseQueue(path: path, configuration: configuration)
+        try Schema.migrate(queue)
+        return queue
+    }
+
+    /// Writes what is left to the database file and closes it. Whatever is asked of it afterwards fails.
+    public func close() {
+        // A connection with a prepared statement can't be closed.
+        writer = nil
+        try? queue.close()
+    }
+
+    // MARK: Stores
+
+    /// The store of an identifier, loaded if it isn't; whoever keeps the reference keeps it in memory.
+    /// - Parameter localKeys: the keys that the app's manifest keeps on the device.
+    public func store(_ identifier: String, localKeys: LocalKeys = .none) throws(EngineError) -> Store {
+        if let store = stores[identifier]?.store { return store }
+        let store = try read { db in try Store(identifier, in: self, localKeys: localKeys, db: db) }
+        if stores.count > 64 { stores = stores.filter { $0.value.store != nil } }
+        stores[identifier] = WeakStore(store: store)
+        return store
+    }
+
+    /// The store of an identifier, if it is loaded.
+    public func loadedStore(_ identifier: String) -> Store? { stores[identifier]?.store }
+
+    /// The stores that are loaded.
+    public var loadedStores: [Store] { stores.values.compactMap(\.store) }
+
+    /// The identifiers of the stores that hold something, sorted.
+    public func storeIdentifiers() throws(EngineError) -> [String] {
+        try read { db in
+            try String.fetchAll(
+                db,
+                sql: """
+                    SELECT identifier FROM store WHERE EXISTS
+                        (SELECT 1 FROM replica JOIN change ON change.replica = replica.id WHERE store = store.id)
+                    ORDER BY identifier
+                    """)
+        }
+    }
+
+    private struct WeakStore {
+        weak var store: Store?
+    }
+
+    func allocateStoreID() -> Int64 {
+        defer { nextStoreID += 1 }
+        return nextStoreID
+    }
+
+    /// What a store holds in an account.
+    func replica(of store: Int64, account: Int64, _ db: Database) throws -> Replica {
+        let row = try Row.fetchOne(
+            db, sql: "SELECT * FROM replica WHERE account = ? AND store = ?", arguments: [account, store])
+        if let row { return try Replica(row: row, limits: limits, db: db) }
+        defer { nextReplicaID += 1 }
+        let replica = Replica(id: nextReplicaID, account: account)
+        // What the account doesn't have after its first complete download, it doesn't have.
+        replica.isDownloaded = account == self.account.id && self.account.isDownloaded
+        return replica
+    }
+
+    /// Leaves out the ids of replicas that were made by a statement.
+    func skipReplicaIDs(_ db: Database) throws {
+        nextReplicaID = max(nextReplicaID, try db.greatestID(in: "replica") + 1)
+    }
+
+    func backdropReplica(of store: Int64, unless isDownloaded: Bool, _ db: Database) throws -> Replica? {
+        guard let backdrop, !isDownloaded else { return nil }
+        return try replica(of: store, account: backdrop.id, db)
+    }
+
+    // MARK: Committing
+
+    /// Whether there are writes that wait for ``commit()``.
+    public var hasStagedChanges: Bool { !staging.isEmpty }
+
+    /// Writes everything that is staged in one transaction.
+    /// - Throws: what kept it from being written; then all of it has been taken back.
+    public func commit() throws(EngineError) {
+        let staged = staging
+        staging = Staging()
+        if staged.isEmpty {
+            for store in staged.stores { store.undo = nil }
+            return
+        }
+        do {
+            try connection.writeWithoutTransaction { db in
+                try writer?.write(staged.rows, db, prepare: staged.preparation)
+            }
+        } catch {
+            for store in staged.stores.reversed() { store.takeBack() }
+            throw EngineError(error)
+        }
+        for store in staged.stores {
+            store.undo = nil
+            store.isStored = true
+        }
+        for replica in staged.newReplicas { replica.isStored = true }
+        if staged.storesOrigin {
+            originState.isStored = true
+            // From here on a restart goes on under it.
+            originRecord.remember(origin, publications: originState.publications)
+        }
+        maintenance.noteCommit(bytes: staged.bytes)
+        for store in staged.stores { trim(store) }
+    }
+
+    /// What waits for the next commit.
+    private struct Staging {
+        var stores: [Store] = []
+        var newReplicas: [Replica] = []
+        var preparations: [(Database) throws -> Void] = []
+        var rows: [ChangeRow] = []
+        var bytes = 0
+        var storesOrigin = false
+
+        var isEmpty: Bool { rows.isEmpty && preparations.isEmpty }
+
+        var preparation: ((Database) throws -> Void)? {
+            if preparations.isEmpty { return nil }
+            return { [preparations] db in
+                for prepare in preparations { try prepare(db) }
+            }
+        }
+    }
+
+    func willStage(_ store: Store) {
+        guard store.undo == nil else { return }
+        store.undo = Undo(store)
+        staging.stores.append(store)
+        enqueueOrigin()
+        guard !store.isStored else { return }
+        let (id, identifier, base) = (store.id, store.identifier, Int64(bitPattern: store.generation))
+        staging.preparations.append { db in
+            try db.execute(
+                sql: "INSERT INTO store (id, identifier, generation, known_from) VALUES (?, ?, ?, ?)",
+                arguments: [id, identifier, base, base])
+        }
+    }
+
+    func enqueue(_ row: ChangeRow, of replica: Replica, in store: Store) {
+        enqueueReplica(replica, in: store)
+        staging.rows.append(row)
+        staging.bytes += 64 + row.key.text.utf8Count + (row.value?.count ?? 0)
+    }
+
+    /// Adds to the next transaction what is done before its changes are written.
+    func enqueue(replica: Replica, in store: Store, _ body: @escaping (Database) throws -> Void) {
+        enqueueReplica(replica, in: store)
+        staging.preparations.append(body)
+    }
+
+    private func enqueueReplica(_ replica: Replica, in store: Store) {
+        if replica.isStored || staging.newReplicas.contains(where: { $0 === replica }) { return }
+        staging.newReplicas.append(replica)
+        let row = (replica.id, store.id, replica.account, replica.isDownloaded)
+        staging.preparations.append { db in
+            try db.execute(
+                sql: "INSERT INTO replica (id, store, account, downloaded) VALUES (?, ?, ?, ?)",
+                arguments: [row.0, row.1, row.2, row.3])
+        }
+    }
+
+    /// A new origin gets its row with the first change that is made under it.
+    private func enqueueOrigin() {
+        if originState.isStored || staging.storesOrigin { return }
+        staging.storesOrigin = true
+        let origin = originState.origin
+        staging.preparations.append { try $0.saveOrigin(origin) }
+    }
+
+    // MARK: Access
+
+    /// The connection, which must not be used once it is closed.
+    private var connection: DatabaseQueue {
+        get throws(EngineError) {
+            if writer == nil { throw .storage("the database was closed") }
+            return queue
+        }
+    }
+
+    /// Reads on the connection that writes.
+    func read<T>(_ body: (Database) throws -> T) throws(EngineError) -> T {
+        do { return try connection.read(body) } catch { throw EngineError(error) }
+    }
+
+    func write<T>(_ body: (Database) throws -> T) throws(EngineError) -> T {
+        do {
+            var result: T?
+            try connection.writeWithoutTransaction { db in
+                try db.inTransaction(.immediate) {
+                    result = try body(db)
+                    return .commit
+                }
+            }
+            guard let result else { throw EngineError.storage("the transaction was not run") }
+            return result
+        } catch {
+            throw EngineError(error)
+        }
+    }
+
+    /// Writes a store's generation with the next commit.
+    func enqueueGeneration(of store: Store) {
+        let (id, generation, knownFrom) = (store.id, store.generation, store.knownFrom)
+        staging.preparations.append { try $0.saveGeneration(generation, knownFrom: knownFrom, of: id) }
+    }
+
+    // MARK: Safe from a power cut
+
+    /// Returns when everything that was committed before the call is on the disk.
+    ///
+    /// Runs on a thread of its own; calls that come together share one wait.
+    public func synchronize() async throws(EngineError) {
+        try await maintenance.synchronize()
+    }
+}
+
+extension Database {
+    /// The greatest id that a row of the table has.
+    func greatestID(in table: String) throws -> Int64 {
+        let id = try Int64.fetchOne(self, sql: "SELECT max(id) FROM \(table)") ?? 0
+        guard UInt64(counting: id) != nil else {
+            throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "an impossible id")
+        }
+        return id
+    }
+}

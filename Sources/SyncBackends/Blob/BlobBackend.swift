@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The backend of everything that stores blobs: a head for each device, segments that heads share, and a marker
+// that says whose they are.
+//
+// Nothing is decided from what a storage says about a blob, or from a blob that is not there: only from content.
+// What is kept in memory between calls saves reading and writing, with one exception: which heads this process
+// wrote. With that it notices a twin, a process that writes under the same origin.
+
+public import StoreEngine
+public import SyncEngine
+
+/// A backend on a storage of blobs.
+public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
+    /// Where the blobs are.
+    nonisolated let storage: Storage
+    private let environment: Environment
+
+    private var isClosed = false
+    /// The identifiers of the account that was opened.
+    private var accountIdentifiers: Set<Bits128> = []
+    var memory = BlobMemory()
+
+    /// A backend on a storage.
+    /// - Parameter environment: the time in markers, and random identifiers.
+    public init(storage: Storage, environment: Environment) {
+        self.storage = storage
+        self.environment = environment
+    }
+
+    /// What the storage costs, and whether it tells of changes; known once the backend has been opened.
+    public nonisolated var traits: BackendTraits { storage.traits }
+
+    /// Says "look now" when somebody else changed something.
+    public nonisolated func hints() -> AsyncStream<Void> { storage.hints() }
+
+    /// Ends hints; calls that follow fail. A call that waits for a disk is not waited for.
+    public func close() async {
+        isClosed = true
+        storage.close()
+    }
+
+    // MARK: The account
+
+    /// Checks that the place can be used and finds its account.
+    public func open(creatingAccount createsAccount: Bool) async throws(RemoteError) -> RemoteAccount {
+        try checkOpen()
+        try await storage.check(makingPlace: createsAccount)
+        var markers = try await readMarkers()
+        if markers.isEmpty {
+            guard createsAccount else { throw RemoteError(.noAccount, "There is no account here yet.") }
+            let marker = AccountMarker(
+                identifier: Bits128(high: environment.random(), low: environment.random()),
+                time: environment.time()
+            )
+            try await storage.create(BlobName.marker(marker.identifier), marker.encoded())
+            markers = try await readMarkers().union([marker.identifier])
+            accountIdentifiers = markers
+            return Self.account(markers, isNew: markers.count == 1)
+        }
+        accountIdentifiers = markers
+        return Self.account(markers)
+    }
+
+    /// The account as it is there now, for a pass.
+    func presentAccount() async throws(RemoteError) -> RemoteAccount {
+        try checkOpen()
+        do { try await storage.check(makingPlace: false) } catch {
+            // It was there when the account was opened: rather a drive that is not mounted than a wish to delete.
+            throw error.code == .noAccount ? RemoteError(.unavailable, error.message) : error
+        }
+        let markers = try await readMarkers(expecting: accountIdentifiers)
+        if markers.isEmpty { throw RemoteError(.reset, "The account that was here is gone.") }
+        if !accountIdentifiers.isEmpty, accountIdentifiers.isDisjoint(with: markers) {
+            throw RemoteError(.reset, "There is another account here than before.")
+        }
+        accountIdentifiers.formUnion(markers)
+        return Self.account(markers)
+    }
+
+    /// The identifiers of markers that are whole.
+    /// - Parameter expected: identifiers of which a marker that is damaged is not one that is gone.
+    private func readMarkers(expecting expected: Set<Bits128> = []) async throws(RemoteError) -> Set<Bits128> {
+        var (markers, damaged): (Set<Bits128>, Set<Bits128>) = ([], [])
+        for listing in try await storage.list(BlobName.markers) {
+            guard let identifier = Bits128(listing.name) else { continue }
+            let content = try await storage.get(
+                BlobName.marker(identifier),
+                limit: AccountMarker.limit,
+                unless: nil
+            )
+            guard case .content(let bytes, _) = content else { continue }
+            do throws(BlobFlaw) {
+                let marker = try AccountMarker(decoding: bytes)
+                if marker.identifier == identifier { markers.insert(identifier) }
+            } catch .tooNew {
+                throw RemoteError.tooNew
+            } catch {
+                damaged.insert(identifier)
+            }
+        }
+        let isGone = markers.isEmpty || (!expected.isEmpty && markers.isDisjoint(with: expected))
+        if isGone, !damaged.isEmpty, expected.isEmpty || !damaged.isDisjoint(with: expected) {
+            throw RemoteError(.damaged, "The file that says which account is here is damaged or has not arrived whole.")
+        }
+        return markers
+    }
+
+    private static func account(_ markers: Set<Bits128>, isNew: Bool = false) -> RemoteAccount {
+        let identifiers = markers.sorted()
+        return RemoteAccount(
+            identifier: identifiers.first?.description ?? "",
+            aliases: Set(identifiers.dropFirst().map(\.description)),
+            isNew: isNew
+        )
+    }
+
+    func checkOpen() throws(RemoteError) {
+        if isClosed { throw RemoteError(.unavailable, "The account was closed.") }
+    }
+}
+
+extension RemoteError {
+    static let tooNew = RemoteError(.tooNew, "The account was written by a newer version of this service.")
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import PropertyList
+internal import StoreEngine
+
+/// Where a pull ended: which heads were joined, and which one was this device's own.
+struct BlobCursor: Equatable {
+    /// The digests of the heads that were there and whose news were joined.
+    var heads: Set<Bits128> = []
+    /// What this device published last, as far as it was known then.
+    var own: Own?
+
+    /// A publication of this device.
+    struct Own: Equatable {
+        let origin: Origin
+        let digest: Bits128
+    }
+
+    private static let format: UInt8 = 0
+
+    init() {}
+
+    /// Reads a cursor. One that isn't one is that of somebody who has seen nothing, which costs some reading.
+    init(decoding bytes: [UInt8]) {
+        var decoder = CanonicalDecoder(bytes)
+        do throws(CanonicalDecodingError) {
+            guard try decoder.byte() == Self.format else { return }
+            var own: Own?
+            if try decoder.byte() == 1 {
+                own = Own(origin: Origin(bits: try decoder.fixed64()), digest: try decoder.bits128())
+            }
+            var heads: Set<Bits128> = []
+            for _ in 0..<(try decoder.count(elementBytes: 16)) { heads.insert(try decoder.bits128()) }
+            try decoder.finish()
+            (self.heads, self.own) = (heads, own)
+        } catch {
+            return
+        }
+    }
+
+    func encoded() -> [UInt8] {
+        var encoder = CanonicalEncoder()
+        encoder.byte(Self.format)
+        encoder.byte(own == nil ? 0 : 1)
+        if let own {
+            encoder.fixed64(own.origin.bits)
+            encoder.bits128(own.digest)
+        }
+        encoder.count(heads.count)
+        for digest in heads.sorted() { encoder.bits128(digest) }
+        return encoder.bytes
+    }
+}

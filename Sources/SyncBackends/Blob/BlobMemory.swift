@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// How a process tells its own head from a twin's, and a restart from a twin.
+//
+// A process knows the digest of every head that it has written. What it finds under its own name is therefore its
+// own, an older one of its own, or not its own. A process that has just started has written nothing. What the one
+// before it wrote last is in the cursor, unless that was written after the last pull ended: then the first pull
+// finds a head that may be the predecessor's or a twin's, and nothing in it can tell, for a fork of a running
+// machine has everything that we have. So that head is taken for neither. It is joined, as every head, which does
+// nothing if it is the predecessor's and saves a twin's writes if it is not; and it is replaced. If there is a
+// twin, it finds a head that it never wrote, and takes another origin; or it writes again, and we do.
+
+internal import StoreEngine
+
+/// What a backend remembers as long as it lives.
+struct BlobMemory {
+    /// What is known to be there of this device, and to hold what was acknowledged.
+    var published: PublishedHead?
+    /// The digests of the heads that this process has written or tried to write, oldest first.
+    private(set) var written: [Bits128] = []
+    /// Heads that were found under our own name by the first pull.
+    private var inherited: Set<Bits128> = []
+    /// The origins under whose name a pull has looked.
+    private(set) var lookedUp: Set<Origin> = []
+
+    /// Heads whose news are joined, of those that were there at the last pull.
+    var joinedHeads: Set<Bits128> = []
+    /// The digests of states that are joined, of those that were there at the last pull.
+    var joinedParts: [String: Set<Bits128>] = [:]
+
+    /// What the segments of our own parts hold.
+    private(set) var bases: [String: Base] = [:]
+    /// Segments whose content this process has seen to be right.
+    var goodSegments: Set<Bits128> = []
+
+    /// The version of heads that were read, where the storage has such a thing.
+    var versions: [String: (version: String, digest: Bits128)] = [:]
+    /// Heads that were read.
+    var heads: [Bits128: Head] = [:]
+    var pulls = 0
+
+    /// A head of this device.
+    struct PublishedHead {
+        let head: Head
+        let digest: Bits128
+        let length: Int
+        /// What the engine has marked as published is in it.
+        var isTrusted: Bool
+    }
+
+    private static let mostWritten = 1024
+    private static let mostBases = 64
+
+    /// Remembers a head that is about to be written, since nobody may be told that it was.
+    mutating func noteWriting(_ digest: Bits128) {
+        written.append(digest)
+        if written.count > Self.mostWritten { written.removeFirst() }
+    }
+
+    /// Forgets what was joined: everything is to be downloaded anew.
+    mutating func forgetJoined() {
+        joinedHeads = []
+        joinedParts = [:]
+        published?.isTrusted = false
+    }
+
+    mutating func remember(_ base: Base, of store: String) {
+        if bases.count >= Self.mostBases, bases[store] == nil, let other = bases.keys.first { bases[other] = nil }
+        bases[store] = base
+    }
+
+    /// The digest of the head that has to be under an origin's name.
+    func expected(_ origin: Origin, _ cursor: BlobCursor?) -> Bits128? {
+        if let published, published.head.origin == origin { return published.digest }
+        return cursor?.own?.origin == origin ? cursor?.own?.digest : nil
+    }
+
+    /// Decides what a pull has found under its own name.
+    mutating func classify(_ found: Bits128?, _ origin: Origin, _ cursor: BlobCursor?) -> OwnHead {
+        let expected = expected(origin, cursor)
+        let isFirstLook = lookedUp.insert(origin).inserted
+        guard let found else { return expected == nil ? .none : .lost }
+        if found == expected { return .current }
+        if written.contains(found) { return .older }
+        // Before anything was written under the origin by this process, it may be what the process before it wrote.
+        if isFirstLook, published?.head.origin != origin { inherited.insert(found) }
+        return inherited.contains(found) ? .inherited : .foreign
+    }
+
+    /// Whether a push may replace a head under its own name.
+    func mayReplace(_ found: Bits128, of origin: Origin) -> Bool {
+        !lookedUp.contains(origin) || found == published?.digest || written.contains(found) || inherited.contains(found)
+    }
+}
+
+/// What is under this device's own name.
+enum OwnHead {
+    /// Nothing, and nothing has to be.
+    case none
+    /// Nothing, and something was.
+    case lost
+    /// What this device wrote last.
+    case current
+    /// What this process wrote before.
+    case older
+    /// What may be of the process before this one.
+    case inherited
+    /// What nobody but somebody else can have written.
+    case foreign
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+/// A call that failed.
+struct SystemError: Error, Equatable {
+    let number: Int32
+
+    init(_ number: Int32 = errno) { self.number = number }
+
+    /// What the C library says about it.
+    var sentence: String { String(cString: strerror(number)) }
+}
+
+/// An open file or directory, closed with its last use.
+///
+/// Nothing below a directory is named by a path: names are looked up in a directory that is open, and no link is
+/// followed, so that what was checked is what is used.
+struct FileDescriptor: ~Copyable {
+    let number: Int32
+
+    init(owning number: Int32) { self.number = number }
+
+    deinit { Glibc.close(number) }
+
+    /// Leaves closing it to somebody else.
+    consuming func release() -> Int32 {
+        let number = number
+        discard self
+        return number
+    }
+
+    /// Opens a path, through links.
+    static func openDirectory(_ path: String) throws(SystemError) -> FileDescriptor {
+        FileDescriptor(owning: try check { Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK) })
+    }
+
+    /// Opens what is in this directory under a name.
+    borrowing func open(_ name: String, _ flags: Int32, mode: mode_t = 0) throws(SystemError) -> FileDescriptor {
+        let number = number
+        let flags = flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
+        return FileDescriptor(owning: try check { openat(number, name, flags, mode) })
+    }
+
+    /// Opens a directory in this one.
+    borrowing func openDirectory(_ name: String, flags: Int32 = O_RDONLY) throws(SystemError) -> FileDescriptor {
+        try open(name, flags | O_DIRECTORY)
+    }
+
+    /// Makes a directory in this one.
+    borrowing func makeDirectory(_ name: String, mode: mode_t) throws(SystemError) {
+        let number = number
+        _ = try check { mkdirat(number, name, mode) }
+    }
+
+    /// What the file is.
+    borrowing func status() throws(SystemError) -> stat {
+        var status = stat()
+        let number = number
+        _ = try check { fstat(number, &status) }
+        return status
+    }
+
+    /// What there is under a name, links not followed.
+    borrowing func status(of name: String) throws(SystemError) -> stat {
+        var status = stat()
+        let number = number
+        _ = try check { fstatat(number, name, &status, AT_SYMLINK_NOFOLLOW) }
+        return status
+    }
+
+    /// Gives another file's place to a file.
+    borrowing func rename(_ name: String, to target: String) throws(SystemError) {
+        let number = number
+        _ = try check { renameat(number, name, number, target) }
+    }
+
+    /// Gives a file a second name, if nothing has it.
+    borrowing func link(_ name: String, to target: String) throws(SystemError) {
+        let number = number
+        _ = try check { linkat(number, name, number, target, 0) }
+    }
+
+    /// Removes a file.
+    borrowing func remove(_ name: String) throws(SystemError) {
+        let number = number
+        _ = try check { unlinkat(number, name, 0) }
+    }
+
+    /// Waits until the file is on the disk, where the filesystem knows how to.
+    borrowing func synchronize() throws(SystemError) {
+        let number = number
+        do { _ = try check { fsync(number) } } catch {
+            if error.number != EINVAL, error.number != ENOTSUP { throw error }
+        }
+    }
+
+    /// Writes all of the bytes.
+    borrowing func write(_ bytes: [UInt8]) throws(SystemError) {
+        let number = number
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = try check { rest.withUnsafeBytes { Glibc.write(number, $0.baseAddress, $0.count) } }
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    /// Reads to the end; `nil` if that is beyond the limit.
+    borrowing func read(atMost limit: Int) throws(SystemError) -> [UInt8]? {
+        let number = number
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        while true {
+            let count = try check { buffer.withUnsafeMutableBytes { Glibc.read(number, $0.baseAddress, $0.count) } }
+            if count == 0 { return bytes }
+            bytes += buffer[..<count]
+            if bytes.count > limit { return nil }
+        }
+    }
+
+    /// The names in this directory that are UTF-8; nothing else is ever ours.
+    borrowing func names() throws(SystemError) -> [String] {
+        // A second descriptor, which the stream takes: reading moves a position that copies would share.
+        let copy = try openDirectory(".").release()
+        guard let stream = fdopendir(copy) else {
+            defer { Glibc.close(copy) }
+            throw SystemError()
+        }
+        defer { closedir(stream) }
+        var names: [String] = []
+        errno = 0
+        while let entry = readdir(stream) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(validating: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if let name, name != ".", name != ".." { names.append(name) }
+            errno = 0
+        }
+        if errno != 0 { throw SystemError() }
+        return names
+    }
+}
+
+/// Repeats a call that a signal interrupts.
+private func check<Result: FixedWidthInteger>(_ body: () -> Result) throws(SystemError) -> Result {
+    while true {
+        let result = body()
+        if result >= 0 { return result }
+        if errno != EINTR { throw SystemError() }
+    }
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+public import StoreEngine
+public import SyncEngine
+
+/// The backend for `folder:///…`: a directory that something else carries between devices, or that they all mount.
+public enum FolderBackend {
+    /// What a folder's address begins with.
+    public static let scheme = "folder"
+
+    /// A backend for an address. Nothing is looked at before it is opened.
+    /// - Parameters:
+    ///   - url: the address.
+    ///   - access: whose folders may be used.
+    ///   - environment: the time, and random identifiers.
+    /// - Throws: `RemoteError.unsupported` for an address that is none of a folder.
+    public static func make(
+        url: String,
+        access: FolderAccess,
+        environment: Environment = .system
+    ) throws(RemoteError) -> some RemoteBackend {
+        BlobBackend(storage: FolderStorage(try FolderURL(url), access: access), environment: environment)
+    }
+
+    /// Tries an address out, and leaves nothing behind.
+    public static func check(
+        url: String,
+        access: FolderAccess,
+        environment: Environment = .system
+    ) async -> [BackendCheck] {
+        let address: FolderURL
+        do { address = try FolderURL(url) } catch {
+            return [BackendCheck(step: "address", isPassed: false, detail: error.message)]
+        }
+        var trial = BlobTrial(
+            of: FolderStorage(address, access: access, watches: false),
+            environment: environment
+        )
+        await trial.run()
+        return [BackendCheck(step: "address", isPassed: true)] + trial.checks
+    }
+}
+
+extension Environment {
+    /// The time and the randomness of this machine.
+    public static let system = Environment(
+        time: {
+            var time = timespec()
+            clock_gettime(CLOCK_REALTIME, &time)
+            return UInt64(clamping: time.tv_sec) &* 1_000_000 &+ UInt64(clamping: time.tv_nsec) / 1000
+        },
+        random: { .random(in: .min ... .max) }
+    )
+}

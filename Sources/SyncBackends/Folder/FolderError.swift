@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import SyncEngine
+
+extension RemoteError {
+    /// What a failed call means to a person who chose this folder.
+    init(_ error: SystemError, at path: String) {
+        switch error.number {
+        case ENOENT:
+            self.init(.unavailable, "\(path) is not there.")
+        case EACCES, EPERM:
+            self.init(.denied, "\(path) may not be used: \(error.sentence).")
+        case EROFS:
+            // Whoever mounted it so has to change it; trying again doesn't.
+            self.init(.denied, "\(path) may only be read: \(error.sentence).")
+        case ELOOP:
+            self.init(.denied, "\(path) is, or is behind, a symbolic link, and is not followed.")
+        case ENOTDIR, EISDIR, ENOTEMPTY, EEXIST:
+            self.init(.denied, "\(path) is in the way: \(error.sentence).")
+        case ENOSPC, EDQUOT, EFBIG:
+            self.init(.full, "There is no space left for \(path): \(error.sentence).")
+        default:
+            self.init(.unavailable, "\(path) can't be used now: \(error.sentence).")
+        }
+    }
+}

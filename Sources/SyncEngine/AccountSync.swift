@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// One person's account: signing in and out, and the passes that bring device and remote together.
+//
+// A pass goes one way: look what is new → join it store by store, each in a transaction with its signals
+// after it → keep the cursor → if something is pending and due: record the publication, sync the disk,
+// upload, mark exactly that as published. It may be cut between any two of these; the next pass leads to the
+// same result.
+//
+// Not Sendable: it lives with the database in its owner's isolation. Only the backend works elsewhere.
+
+public import PropertyList
+public import StoreEngine
+
+/// Keeps one user's database and a remote together.
+public final class AccountSync {
+    /// Where the account stands.
+    public private(set) var state: State = .signedOut
+    /// What went wrong last; `nil` after a pass that went well.
+    public private(set) var lastError: RemoteError?
+    /// When the last complete look at the remote ended, in microseconds since 1970; 0: never.
+    public private(set) var lastPull: UInt64 = 0
+    /// When the last upload ended, in microseconds since 1970; 0: never.
+    public private(set) var lastPush: UInt64 = 0
+    /// The device's name, as other devices are told it.
+    public var device: RemoteDevice
+
+    /// Called when ``state`` or ``lastError`` becomes another one.
+    public var onStateChange: (() -> Void)?
+    /// Called when the remote, or an account, has changed what a store shows.
+    public var onNotice: ((StoreNotice) -> Void)?
+    /// Called when ``nextPass`` may have become another one.
+    public var onScheduleChange: (() -> Void)?
+    /// The keys of a store that never leave this device.
+    public var localKeys: (String) -> LocalKeys = { _ in .none }
+
+    private let database: UserDatabase
+    private let monotonicTime: () -> UInt64
+    private var backend: (any RemoteBackend)?
+    private var schedule: SyncSchedule?
+    private var names: [Origin: RemoteDevice] = [:]
+    private var isPassing = false
+    private var waiters: [CheckedContinuation<Result<Void, RemoteError>, Never>] = []
+
+    /// Where an account stands, by the names that the bus uses.
+    public enum State: String, Sendable {
+        case initialSync = "initial-sync"
+        case idle, syncing, offline, paused, error
+        case authFailed = "auth-failed"
+        case signedOut = "signed-out"
+    }
+
+    /// An account that is signed out.
+    /// - Parameter monotonicTime: microseconds of a clock that never jumps.
+    public init(_ database: UserDatabase, device: RemoteDevice, monotonicTime: @escaping () -> UInt64) {
+        self.database = database
+        self.device = device
+        self.monotonicTime = monotonicTime
+    }
+
+    // MARK: Signing in and out
+
+    /// Whether the account is signed in.
+    public var isSignedIn: Bool { backend != nil }
+
+    /// Signs in to what a backend leads to. Returns when the backend has been verified; values come later.
+    /// - Parameters:
+    ///   - backend: not yet opened.
+    ///   - createsAccount: an account is made where nothing is.
+    ///   - bringsValues: the present values are written to an account that is made.
+    /// - Returns: the account's identifier.
+    /// - Throws: `RemoteError` or `EngineError`; nothing has changed then.
+    public func signIn(
+        to backend: any RemoteBackend, creatingAccount createsAccount: Bool, bringingValues bringsValues: Bool
+    ) async throws -> String {
+        let remote = try await backend.open(creatingAccount: createsAccount)
+        await close()
+        try enter(remote, bringsValues: bringsValues && remote.isNew)
+        start(backend)
+        return database.account.identifier
+    }
+
+    /// Goes on with the account that this device was signed in to before it was restarted.
+    public func resume(with backend: any RemoteBackend) {
+        start(backend)
+    }
+
+    /// Signs out. The values stay as the account's, and writes to them are pending until it is signed in again.
+    /// - Parameter keepsValues: `false` removes the account's values from this device, history included.
+    public func signOut(keepingValues keepsValues: Bool) async throws {
+        await close()
+        setState(.signedOut, error: nil)
+        if !keepsValues { tell(try database.clearAccount(), .accountChange) }
+    }
+
+    /// Ends what is under way; the account stays signed in.
+    public func close() async {
+        let leaving = backend
+        backend = nil
+        schedule = nil
+        answerWaiters(.failure(RemoteError(.unavailable, "the account has left its remote")))
+        await leaving?.close()
+    }
+
+    private func enter(_ remote: RemoteAccount, bringsValues: Bool) throws {
+        let current = database.account.identifier
+        if database.hasAccount, remote.isNamed(current) {
+            if current != remote.identifier { try database.rename(accountTo: remote.identifier) }
+            return
+        }
+        let changes = try database.enter(account: remote.identifier, bringingValues: bringsValues)
+        // Where the new account's values are still to come, the signal comes with them.
+        if database.account.isDownloaded || bringsValues { tell(changes, .accountChange) }
+    }
+
+    private func start(_ backend: any RemoteBackend) {
+        self.backend = backend
+        schedule = SyncSchedule(backend.traits, now: monotonicTime())
+        schedule?.hasSubscribers = hasSubscribers
+        if hasPendingChanges { schedule?.noteChange(monotonicTime()) }
+        setState(restingState, error: nil)
+        onScheduleChange?()
+    }
+
+    // MARK: What happens around it
+
+    /// Somebody subscribes to what the remote changes.
+    public var hasSubscribers = false {
+        didSet {
+            guard hasSubscribers != oldValue else { return }
+            schedule?.hasSubscribers = hasSubscribers
+            onScheduleChange?()
+        }
+    }
+
+    /// Something was written to a store on this device.
+    public func noteLocalChange() {
+        let before = schedule
+        schedule?.noteChange(monotonicTime())
+        if schedule != before { onScheduleChange?() }
+    }
+
+    /// What is pending is uploaded as soon as the limit on uploads allows.
+    public func hasten() {
+        schedule?.hasten(monotonicTime())
+        onScheduleChange?()
+    }
+
+    /// The remote has something new.
+    public func noteHint() {
+        schedule?.noteHint(monotonicTime())
+        onScheduleChange?()
+    }
+
+    /// The remote's hints, to be passed to ``noteHint()``; ends when the account leaves this backend.
+    public var hints: AsyncStream<Void>? { backend?.hints() }
+
+    /// When the next pass is due, on the monotonic clock; `nil`: not before something happens.
+    public var nextPass: UInt64? { isPassing || state == .paused ? nil : schedule?.nextPass }
+
+    /// When a failed pass is tried again, on the monotonic clock; `nil` if the last one did not fail.
+    public var nextAttempt: UInt64? { schedule?.nextAttempt }
+
+    /// Whether the remote has everything.
+    public var hasPendingChanges: Bool { (try? database.pendingChanges()) != 0 }
+
+    // MARK: Passes
+
+    /// Uploads and downloads now, and returns when both are done.
+    /// - Throws: why it could not be done.
+    public func syncNow() async throws(RemoteError) {
+        guard backend != nil else { throw RemoteError(.noAccount, "no account is signed in") }
+        if state == .paused { throw lastError ?? RemoteError(.unavailable, "the account is paused") }
+        schedule?.request(monotonicTime())
+        let result = await withCheckedContinuation { continuation in
+            waiters.append(continuation)
+            onScheduleChange?()
+        }
+        try result.get()
+    }
+
+    /// Makes the passes that are due.
+    public func runDuePasses() async {
+        guard !isPassing else { return }
+        while let due = nextPass, due <= monotonicTime(), let backend {
+            isPassing = true
+            let answered = waiters
+            waiters = []
+            let result = await pass(backend)
+            isPassing = false
+            for waiter in answered { waiter.resume(returning: result) }
+            // Whoever asked while the pass was under way wants one that began later.
+            if !waiters.isEmpty { schedule?.request(monotonicTime()) }
+        }
+        onScheduleChange?()
+    }
+
+    private func pass(_ backend: any RemoteBackend) async -> Result<Void, RemoteError> {
+        do {
+            if database.account.isDownloaded { setState(.syncing, error: lastError) }
+            let uploads = schedule?.begin(monotonicTime()) ?? false
+            let received = try await download(from: backend)
+            let uploaded = uploads ? try await upload(to: backend) : false
+            guard isCurrent(backend) else { return .failure(RemoteError(.unavailable, "the account was signed out")) }
+            schedule?.passed(
+                monotonicTime(), received: received, uploaded: uploaded, isPending: hasPendingChanges || needsRepublication)
+            setState(restingState, error: problem)
+            return .success(())
+        } catch {
+            let error = error as? RemoteError ?? RemoteError(.damaged, "this device's database: \(error)")
+            guard isCurrent(backend) else { return .failure(error) }
+            schedule?.failed(
+                monotonicTime(), retryAfter: error.retryAfter, jitter: database.environment.random())
+            setState(State(after: error), error: error)
+            return .failure(error)
+        }
+    }
+
+    /// Something that was passed over, while the rest went well.
+    private var problem: RemoteError?
+
+    /// Looks at the remote and joins what is new.
+    /// - Returns: whether there was anything.
+    private func download(from backend: any RemoteBackend) async throws -> Bool {
+        let pull = try await backend.pull(after: database.account.cursor, as: database.origin)
+        guard isCurrent(backend) else { return false }
+        try check(pull.account)
+        names.merge(pull.devices) { $1 }
+        problem = pull.problems.first.map { RemoteError(.damaged, $0) }
+        ownPublication = pull.ownPublication
+        if case .foreign = pull.ownPublication { database.renewOrigin() }
+
+        var joined: Set<String> = []
+        var received = false
+        for identifier in pull.stores {
+            guard let change = try await pull.change(of: identifier) else { continue }
+            guard isCurrent(backend) else { return received }
+            if try join(change, to: identifier) { received = true }
+            joined.insert(identifier)
+        }
+        let result = await pull.finish(joined: joined)
+        guard isCurrent(backend) else { return received }
+        try keep(result)
+        return received
+    }
+
+    private func check(_ remote: RemoteAccount) throws(RemoteError) {
+        let current = database.account.identifier
+        guard remote.isNamed(current) else {
+            throw RemoteError(
+                .reset, "the remote holds another account, or was emptied; say which side is right with Resolve")
+        }
+        guard remote.identifier != current else { return }
+        do { try database.rename(accountTo: remote.identifier) } catch {
+            throw RemoteError(.damaged, "this device's database: \(error)")
+        }
+    }
+
+    private func keep(_ result: PullResult) throws {
+        let isFirst = !database.account.isDownloaded
+        guard result.isComplete || !isFirst else {
+            problem = problem ?? RemoteError(.unavailable, "parts of the account have not arrived in the remote yet")
+            return
+        }
+        if isFirst { try arriveEverywhere() }
+        if result.cursor != database.account.cursor { try database.completeDownload(cursor: result.cursor) }
+        if result.isComplete { lastPull = database.environment.time() }
+    }
+
+    /// Every store of the account has arrived: those of which the remote has nothing as well.
+    private func arriveEverywhere() throws {
+        let waiting = Set(try database.storesAwaitingDownload()).union(database.loadedStores.map(\.identifier))
+        for identifier in waiting.sorted() { try join(StoreState(), to: identifier) }
+    }
+
+    /// Joins a state and tells of it.
+    /// - Returns: whether it changed anything.
+    @discardableResult
+    private func join(_ state: StoreState, to identifier: String) throws -> Bool {
+        let store = try database.store(identifier, localKeys: localKeys(identifier))
+        let isArriving = !store.isDownloaded
+        let hadBackdrop = store.hasBackdrop
+        let plan = Join.plan(store, taking: state, isFirstDownload: isArriving)
+        if !isArriving, plan.changesNothing(in: store.context) { return false }
+        guard store.canHold(plan) else {
+            problem = RemoteError(.damaged, "the store \(identifier) has grown too large to be joined any further")
+            return false
+        }
+        let wasOverQuota = store.isOverQuota
+        let change = store.stage(plan, cause: isArriving ? .downloaded : .joined)
+        try database.commit()
+        if isArriving || !change.keys.isEmpty {
+            let reason: StoreNotice.Reason =
+                isArriving ? (hadBackdrop ? .accountChange : .initialSyncChange) : .serverChange
+            onNotice?(
+                StoreNotice(store: store, reason: reason, keys: change.keys, device: soleDevice(change.origins)))
+        }
+        if store.isOverQuota && !wasOverQuota {
+            onNotice?(StoreNotice(store: store, reason: .quotaViolationChange, keys: store.overflow, device: nil))
+        }
+        return true
+    }
+
+    /// The identifier of the device that wrote under an origin, where it is known.
+    public func deviceIdentifier(of origin: Origin) -> String? {
+        if origin == database.origin { return device.identifier }
+        return names[origin]?.identifier
+    }
+
+    private func soleDevice(_ origins: Set<Origin>) -> String? {
+        let devices = Set(origins.map(deviceIdentifier))
+        return devices.count == 1 ? devices.first ?? nil : nil
+    }
+
+    private func tell(_ changes: [StoreViewChange], _ reason: StoreNotice.Reason) {
+        for change in changes where !change.keys.isEmpty {
+            onNotice?(StoreNotice(store: change.store, reason: reason, keys: change.keys, device: nil))
+        }
+    }
+
+    // MARK: Uploading
+
+    private var ownPublication: OwnPublication = .missing
+
+    /// Uploads what is pending.
+    /// - Returns: whether there was anything.
+    private func upload(to backend: any RemoteBackend) async throws -> Bool {
+        guard isCurrent(backend), database.account.isDownloaded, hasPendingChanges || needsRepublication else {
+            return false
+        }
+        try database.willPublish()
+        try await database.synchronize()
+        guard isCurrent(backend) else { return false }
+        let push = try await backend.push(
+            Publication(
+                account: database.account.identifier, origin: database.origin,
+                formerOrigins: try database.formerOrigins(), device: device, stores: try database.accountStores(),
+                time: database.environment.time()))
+        var published: [String: UInt64] = [:]
+        for identifier in push.stores {
+            guard isCurrent(backend) else { return false }
+            let snapshot = try database.store(identifier, localKeys: localKeys(identifier)).snapshot()
+            try await push.upload(snapshot)
+            published[identifier] = snapshot.sequence
+        }
+        try await push.finish()
+        guard isCurrent(backend) else { return false }
+        try database.markPublished(published)
+        ownPublication = .asPublished
+        lastPush = database.environment.time()
+        return true
+    }
+
+    /// What this device published is not there any more, or what it wrote goes under a new name.
+    private var needsRepublication: Bool {
+        if case .asPublished = ownPublication { return false }
+        return lastPush != 0
+    }
+
+    // MARK: State
+
+    /// Whether the account is still with the backend that a pass began with.
+    private func isCurrent(_ backend: any RemoteBackend) -> Bool {
+        self.backend.map { $0 as AnyObject === backend as AnyObject } ?? false
+    }
+
+    private var restingState: State { database.account.isDownloaded ? .idle : .initialSync }
+
+    private func setState(_ state: State, error: RemoteError?) {
+        guard state != self.state || error != lastError else { return }
+        self.state = state
+        lastError = error
+        onStateChange?()
+    }
+
+    private func answerWaiters(_ result: Result<Void, RemoteError>) {
+        let answered = waiters
+        waiters = []
+        for waiter in answered { waiter.resume(returning: result) }
+    }
+}
+
+/// What a store's subscribers are told.
+public struct StoreNotice {
+    /// The store, after the change.
+    public let store: Store
+    /// Why it changed.
+    public let reason: Reason
+    /// The keys whose visible value is another one; with a quota violation, those that do not fit.
+    public let keys: [Key]
+    /// The identifier of the device that wrote, where it was one and is known.
+    public let device: String?
+
+    /// Why a store changed, by the numbers of the bus. The first four are Apple's.
+    public enum Reason: UInt32, Sendable {
+        case serverChange = 0
+        case initialSyncChange = 1
+        case quotaViolationChange = 2
+        case accountChange = 3
+        case localChange = 16
+    }
+
+    /// A notice of its parts.
+    public init(store: Store, reason: Reason, keys: [Key], device: String?) {
+        self.store = store
+        self.reason = reason
+        self.keys = keys
+        self.device = device
+    }
+}
+
+extension AccountSync.State {
+    init(after error: RemoteError) {
+        switch error.code {
+        case .unavailable: self = .offline
+        case .unauthorized: self = .authFailed
+        case .reset: self = .paused
+        case .denied, .full, .noAccount, .tooNew, .damaged, .unsupported: self = .error
+        }
+    }
+}

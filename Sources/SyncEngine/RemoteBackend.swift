@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What a remote backend is to the sync engine: something that is given states and gives them back.
+//
+// It decides nothing. What it promises is in five sentences:
+//
+//   C1  After a push has finished, every later complete pull by anyone returns its entries, or a state
+//       whose context has their dots.
+//   C2  Nothing is returned that nobody pushed.
+//   C3  A context is never returned without the entries that it covers.
+//   C4  Every call may be repeated, and cut anywhere.
+//   C5  Nothing is promised about order, exactly-once, freshness, clocks, locks, conditions, or about several
+//       stores together.
+
+public import StoreEngine
+
+/// A place that a person's devices share.
+public protocol RemoteBackend: Sendable {
+    /// What the backend costs, and whether it tells of changes. No trait may influence correctness.
+    var traits: BackendTraits { get }
+
+    /// Checks that the place can be used and finds its account.
+    /// - Parameter createsAccount: makes an account where there is none.
+    /// - Throws: `RemoteError.noAccount` if there is none and none is to be made.
+    func open(creatingAccount createsAccount: Bool) async throws(RemoteError) -> RemoteAccount
+
+    /// Looks what is new since a cursor; `nil` is everything.
+    /// - Parameter origin: under which this device publishes, so that a stranger's writing there is noticed.
+    func pull(after cursor: [UInt8]?, as origin: Origin) async throws(RemoteError) -> any RemotePull
+
+    /// Begins to upload this device's state.
+    func push(_ publication: Publication) async throws(RemoteError) -> any RemotePush
+
+    /// Says "look now"; it may be silent, late and wrong. Ends when the backend is closed.
+    func hints() -> AsyncStream<Void>
+
+    /// Ends everything that is under way.
+    func close() async
+}
+
+/// What was new when a pull looked.
+public protocol RemotePull: Sendable {
+    /// The account as it is there now.
+    var account: RemoteAccount { get }
+    /// What devices have called the origins under which they published.
+    var devices: [Origin: RemoteDevice] { get }
+    /// The stores that have something new.
+    var stores: [String] { get }
+    /// What became of this device's own publication.
+    var ownPublication: OwnPublication { get }
+    /// What could not be read, in words for a person: damaged objects are passed over, the rest counts.
+    var problems: [String] { get }
+
+    /// Reads a store's news: the joined states of all who publish it.
+    /// - Returns: `nil` if a part of it has not arrived yet.
+    func change(of store: String) async throws(RemoteError) -> StoreState?
+
+    /// Ends the pull.
+    /// - Parameter stores: those whose news were joined and committed.
+    /// - Returns: the cursor to go on from.
+    func finish(joined stores: Set<String>) async -> PullResult
+}
+
+/// How a pull ended.
+public struct PullResult: Equatable, Sendable {
+    /// To be kept once all changes are committed.
+    public let cursor: [UInt8]
+    /// Whether everything that was there was read.
+    public let isComplete: Bool
+
+    /// A result of its parts.
+    public init(cursor: [UInt8], isComplete: Bool) {
+        self.cursor = cursor
+        self.isComplete = isComplete
+    }
+}
+
+/// What a pull found under the name under which this device publishes.
+public enum OwnPublication: Sendable {
+    /// What this process put there, or nothing where it put nothing.
+    case asPublished
+    /// Nothing, or something older: it has to be put there again.
+    case missing
+    /// Something that this process did not write: somebody else writes under the same origin.
+    case foreign
+}
+
+/// An upload that is under way.
+public protocol RemotePush: Sendable {
+    /// The stores whose state the backend needs.
+    var stores: [String] { get }
+    /// Uploads the state of one of them.
+    func upload(_ snapshot: StoreSnapshot) async throws(RemoteError)
+    /// Makes what was uploaded visible to others. When it returns, they are going to see it.
+    func finish() async throws(RemoteError)
+}
+
+/// What a device is about to publish.
+public struct Publication: Sendable {
+    /// The account, under the identifier that this device knows.
+    public let account: String
+    /// Under which the device publishes.
+    public let origin: Origin
+    /// Under which it published before; what is left there may go when this publication has finished.
+    public let formerOrigins: [Origin]
+    /// The device's own name for itself.
+    public let device: RemoteDevice
+    /// All stores of the account that this device holds.
+    public let stores: [AccountStore]
+    /// Microseconds since 1970, by the device's clock.
+    public let time: UInt64
+
+    /// A publication of its parts.
+    public init(
+        account: String, origin: Origin, formerOrigins: [Origin], device: RemoteDevice, stores: [AccountStore],
+        time: UInt64
+    ) {
+        self.account = account
+        self.origin = origin
+        self.formerOrigins = formerOrigins
+        self.device = device
+        self.stores = stores
+        self.time = time
+    }
+}
+
+/// A device as others see it.
+public struct RemoteDevice: Hashable, Sendable {
+    /// Random, and the same as long as the device's database lives.
+    public let identifier: String
+    /// For people.
+    public let name: String
+
+    /// A device of its parts.
+    public init(identifier: String, name: String) {
+        self.identifier = identifier
+        self.name = name
+    }
+}
+
+/// An account as the remote has it.
+public struct RemoteAccount: Equatable, Sendable {
+    /// The smallest of the identifiers that devices have given it.
+    public let identifier: String
+    /// The others, where several devices made the account at once.
+    public let aliases: Set<String>
+    /// It was made by this call.
+    public let isNew: Bool
+
+    /// An account of its parts.
+    public init(identifier: String, aliases: Set<String> = [], isNew: Bool = false) {
+        self.identifier = identifier
+        self.aliases = aliases
+        self.isNew = isNew
+    }
+
+    /// Whether this is the account of an identifier.
+    public func isNamed(_ identifier: String) -> Bool {
+        self.identifier == identifier || aliases.contains(identifier)
+    }
+}
+
+/// What a backend costs.
+public struct BackendTraits: Equatable, Sendable {
+    /// How long the first change waits for others before it is uploaded.
+    public let coalescing: Duration
+    /// Hints come for every change, so that looking without one is only a precaution.
+    public let tellsOfChanges: Bool
+
+    /// Traits of their parts.
+    public init(coalescing: Duration, tellsOfChanges: Bool) {
+        self.coalescing = coalescing
+        self.tellsOfChanges = tellsOfChanges
+    }
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Why a remote could not do what was asked. Nothing is lost: every call may be repeated.
+public struct RemoteError: Error, Equatable, CustomStringConvertible {
+    /// What kind of failure it is.
+    public let code: Code
+    /// A sentence for a person, without secrets.
+    public let message: String
+    /// When the remote asks to be left alone until: seconds from now.
+    public let retryAfter: Int?
+
+    /// An error of its parts.
+    public init(_ code: Code, _ message: String, retryAfter: Int? = nil) {
+        self.code = code
+        self.message = message
+        self.retryAfter = retryAfter
+    }
+
+    /// The sentence.
+    public var description: String { message }
+
+    /// The kinds of failure.
+    public enum Code: String, Sendable {
+        /// The server or the folder is not there, or did not answer.
+        case unavailable
+        /// The credentials are wrong.
+        case unauthorized
+        /// The place is there and may not be used.
+        case denied
+        /// There is no space left.
+        case full
+        /// The place is there, and nobody has made an account in it.
+        case noAccount
+        /// The account that was there is gone, or is another one.
+        case reset
+        /// It was written by a newer version of this service.
+        case tooNew
+        /// It holds what makes no sense.
+        case damaged
+        /// There is no backend for this address.
+        case unsupported
+    }
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// When an account looks at its remote, and when it uploads.
+///
+/// A value that is told what happens and says when the next pass is due; it has no clock and no timer.
+/// All times are microseconds of one monotonic clock.
+public struct SyncSchedule: Equatable, Sendable {
+    private let coalescing: UInt64
+    private let tellsOfChanges: Bool
+
+    private var pullDue: UInt64?
+    private var pushDue: UInt64?
+    private var passUploads = false
+    private var retryAt: UInt64?
+    private var failures = 0
+    private var pollInterval: UInt64
+    private var uploads = TokenBucket(capacity: 15, interval: 4 * second)
+
+    /// How many subscribers there are decides how often a remote that tells of nothing is looked at.
+    public var hasSubscribers = false
+
+    private static let second: UInt64 = 1_000_000
+    private static let shortestPoll = 5 * second
+    private static let longestPoll = 300 * second
+    /// A remote that tells of changes is looked at all the same: a hint may be lost.
+    private static let precaution = 900 * second
+    private static let firstRetry = second
+    private static let lastRetry = 900 * second
+
+    /// A schedule for a backend, which is looked at at once.
+    public init(_ traits: BackendTraits, now: UInt64) {
+        coalescing = UInt64(traits.coalescing.components.seconds) * Self.second
+            + UInt64(traits.coalescing.components.attoseconds / 1_000_000_000_000)
+        tellsOfChanges = traits.tellsOfChanges
+        pollInterval = Self.shortestPoll
+        pullDue = now
+    }
+
+    /// When the next pass is due; `nil`: not before something happens.
+    public var nextPass: UInt64? {
+        guard let due = [pullDue, pushDue].compactMap({ $0 }).min() else { return nil }
+        return max(due, retryAt ?? 0)
+    }
+
+    /// When failed attempts are made up for; `nil` if the last one did not fail.
+    public var nextAttempt: UInt64? { retryAt }
+
+    /// Something was written on this device.
+    public mutating func noteChange(_ now: UInt64) {
+        if pushDue == nil { pushDue = max(now + coalescing, uploads.nextToken(now)) }
+        pollInterval = Self.shortestPoll
+    }
+
+    /// The remote says that it has something new.
+    public mutating func noteHint(_ now: UInt64) {
+        pullDue = now
+    }
+
+    /// Somebody wants what is pending to be uploaded without waiting for more.
+    public mutating func hasten(_ now: UInt64) {
+        if pushDue != nil { pushDue = max(now, uploads.nextToken(now)) }
+    }
+
+    /// Somebody wants a pass now, whatever failed before.
+    public mutating func request(_ now: UInt64) {
+        pullDue = now
+        pushDue = now
+        retryAt = nil
+    }
+
+    /// A pass begins: what happens from now on is for the next one.
+    /// - Returns: whether it is to upload what is pending.
+    public mutating func begin(_ now: UInt64) -> Bool {
+        pullDue = nil
+        passUploads = pushDue.map { $0 <= now } ?? false
+        if passUploads { pushDue = nil }
+        return passUploads
+    }
+
+    /// A pass has ended well.
+    /// - Parameters:
+    ///   - received: it brought changes.
+    ///   - uploaded: it uploaded.
+    ///   - isPending: there is still something to upload.
+    public mutating func passed(_ now: UInt64, received: Bool, uploaded: Bool, isPending: Bool) {
+        failures = 0
+        retryAt = nil
+        if uploaded { uploads.take(now) }
+        pushDue = isPending ? pushDue ?? max(now + coalescing, uploads.nextToken(now)) : nil
+        pollInterval = received || uploaded ? Self.shortestPoll : min(pollInterval * 3 / 2, Self.longestPoll)
+        pullDue = min(pullDue ?? .max, now + interval)
+    }
+
+    /// A pass has failed.
+    /// - Parameters:
+    ///   - retryAfter: what the remote asked for, in seconds.
+    ///   - jitter: any number; it spreads the attempts of many devices.
+    public mutating func failed(_ now: UInt64, retryAfter: Int?, jitter: UInt64) {
+        failures += 1
+        let backoff = min(Self.firstRetry << UInt64(min(failures - 1, 10)), Self.lastRetry)
+        let spread = backoff / 4
+        let asked = UInt64(max(0, retryAfter ?? 0)) * Self.second
+        retryAt = now + max(asked, backoff - spread / 2 + jitter % max(spread, 1))
+        pullDue = now
+        if passUploads { pushDue = pushDue ?? now }
+    }
+
+    private var interval: UInt64 {
+        if tellsOfChanges { return Self.precaution }
+        return hasSubscribers ? pollInterval : Self.longestPoll
+    }
+}
+
+/// At most so many uploads at once, and one more in each interval.
+private struct TokenBucket: Equatable, Sendable {
+    let capacity: UInt64
+    let interval: UInt64
+    /// When the bucket was, or will be, full; each token that is taken puts it off.
+    private var fullAt: UInt64 = 0
+
+    init(capacity: UInt64, interval: UInt64) {
+        self.capacity = capacity
+        self.interval = interval
+    }
+
+    func nextToken(_ now: UInt64) -> UInt64 {
+        let spare = (capacity - 1) * interval
+        return max(now, fullAt > spare ? fullAt - spare : 0)
+    }
+
+    mutating func take(_ now: UInt64) {
+        fullAt = max(fullAt, now) + interval
+    }
+}

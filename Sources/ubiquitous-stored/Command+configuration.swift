@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import Logging
+internal import SDBus
+internal import StoreDaemon
+
+internal import SyncEngine
+
+extension Command {
+    var effectiveMode: Configuration.Mode { mode ?? (bus == "system" ? .system : .user) }
+
+    func makeConfiguration() throws -> Configuration {
+        let state = try existing(stateDirectory ?? defaultStateDirectory())
+        let level = logLevel
+        return Configuration(
+            bus: busAddress, mode: effectiveMode, stateDirectory: state,
+            runtimeDirectory: runtimeDirectory, manifestDirectories: effectiveManifestDirectories,
+            folderRoots: folderRoots, deviceName: deviceName ?? hostName, allowsUndeclared: allowUndeclared,
+            idleExit: idleExit == 0 ? nil : .seconds(idleExit), version: Version.current,
+            makeBackend: Backends.make, checkBackend: Backends.check,
+            logger: Logger(label: "ubiquitous-stored") { _ in JournalLogHandler(logLevel: level) })
+    }
+
+    private var busAddress: BusAddress {
+        switch bus {
+        case "system": .system
+        case "session": .session
+        default: .address(bus)
+        }
+    }
+
+    // MARK: Directories
+
+    private func defaultStateDirectory() throws -> String {
+        if let directory = Environment["STATE_DIRECTORY"], !directory.isEmpty {
+            return String(directory.split(separator: ":")[0])
+        }
+        if effectiveMode == .system { return "/var/lib/ubiquitous-store" }
+        return try userDirectory("XDG_STATE_HOME", ".local/state") + "/ubiquitous-store"
+    }
+
+    private var runtimeDirectory: String? {
+        if let directory = Environment["RUNTIME_DIRECTORY"], !directory.isEmpty {
+            return String(directory.split(separator: ":")[0])
+        }
+        if effectiveMode == .system { return try? existing("/run/ubiquitous-stored") }
+        guard let directory = Environment["XDG_RUNTIME_DIR"], directory.hasPrefix("/") else { return nil }
+        return try? existing(directory + "/ubiquitous-stored")
+    }
+
+    private var effectiveManifestDirectories: [String] {
+        if !manifestDirectories.isEmpty { return manifestDirectories }
+        let bases = ["/usr/share", "/run", "/etc"].map { $0 + "/ubiquitous-store/manifests.d" }
+        guard effectiveMode == .user, let data = try? userDirectory("XDG_DATA_HOME", ".local/share") else {
+            return bases
+        }
+        return bases + [data + "/ubiquitous-store/manifests.d"]
+    }
+
+    private func userDirectory(_ variable: String, _ fallback: String) throws -> String {
+        if let directory = Environment[variable], directory.hasPrefix("/") { return directory }
+        guard let home = Environment["HOME"], home.hasPrefix("/") else {
+            throw DaemonError("Neither \(variable) nor HOME is set; name the directory with --state-directory")
+        }
+        return "\(home)/\(fallback)"
+    }
+
+    /// The directory, made with those above it if it isn't there.
+    private func existing(_ path: String) throws -> String {
+        var made = ""
+        for part in path.split(separator: "/") {
+            made += "/" + part
+            guard mkdir(made, 0o700) == 0 || errno == EEXIST || errno == EROFS || errno == EACCES else { break }
+        }
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
+            throw DaemonError("The directory \(path) can't be made: \(String(cString: strerror(errno)))")
+        }
+        return path
+    }
+
+    private var hostName: String {
+        var name = [CChar](repeating: 0, count: 256)
+        guard gethostname(&name, name.count - 1) == 0, name[0] != 0 else { return "This device" }
+        return name.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } } ?? "This device"
+    }
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import ArgumentParser
+internal import Glibc
+public import Logging
+internal import SDBus
+public import StoreDaemon
+
+/// The command line of the service.
+@main
+struct Command: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "ubiquitous-stored",
+        abstract: "Keeps small stores of settings for apps, and syncs a person's devices.",
+        discussion: """
+            The service answers on D-Bus as org.example.UbiquitousStore. Every option can be given in the \
+            environment as well: --idle-exit 60 is UBIQUITOUS_STORED_IDLE_EXIT=60, a repeatable option takes \
+            several values with colons between them, and a flag takes 1.
+            """,
+        version: Version.current)
+
+    @Option(help: "The bus to serve on: system, session, or an address.")
+    var bus = "system"
+
+    @Option(help: "Where the data is kept (default: $STATE_DIRECTORY, else as the mode has it).")
+    var stateDirectory: String?
+
+    @Option(
+        name: .customLong("manifest-directory"), parsing: .singleValue,
+        help: "A directory of manifests; repeatable, and replaces the default list.")
+    var manifestDirectories: [String] = []
+
+    @Option(help: "system or user; it decides about folders and manifests (default: system on the system bus).")
+    var mode: Configuration.Mode?
+
+    @Option(
+        name: .customLong("folder-root"), parsing: .singleValue,
+        help: "A folder under which accounts may be, in system mode; repeatable.")
+    var folderRoots: [String] = []
+
+    @Option(help: "What other devices are told this one is called (default: the host's name).")
+    var deviceName: String?
+
+    @Flag(help: "Identifiers without a manifest may be opened; for development, in user mode.")
+    var allowUndeclared = false
+
+    @Option(help: "End after so many seconds with nothing to do; 0: never.")
+    var idleExit = 300
+
+    @Option(help: "trace, debug, info, notice, warning, error or critical.")
+    var logLevel: Logger.Level = .notice
+
+    func validate() throws {
+        if allowUndeclared && effectiveMode == .system {
+            throw ValidationError("--allow-undeclared is for user mode and private buses: add --mode user")
+        }
+        if idleExit < 0 { throw ValidationError("--idle-exit takes a number of seconds, 0 or more") }
+        if let deviceName, !(1...255).contains(deviceName.utf8.count) {
+            throw ValidationError("--device-name takes 1 to 255 bytes")
+        }
+        for path in folderRoots + manifestDirectories where !path.hasPrefix("/") {
+            throw ValidationError("\(path) is no absolute path")
+        }
+    }
+
+    /// The command line, completed from the environment.
+    static func main() {
+        main(Environment.complete(Array(CommandLine.arguments.dropFirst())))
+    }
+
+    func run() throws {
+        // What the service writes is its own, whatever it was started from.
+        umask(0o077)
+        let configuration = try makeConfiguration()
+        let code = EventLoop.runOnThisThread {
+            do {
+                let daemon = try Daemon(configuration)
+                try await daemon.serve()
+                Running.daemon = daemon
+                return nil
+            } catch {
+                configuration.logger.critical("\(error)")
+                return 1
+            }
+        }
+        throw ExitCode(code)
+    }
+
+}
+
+/// Keeps the service for as long as the process runs.
+@BusActor
+private enum Running {
+    static var daemon: Daemon?
+}
+
+extension Configuration.Mode: ExpressibleByArgument {}
+extension Logger.Level: @retroactive ExpressibleByArgument {}
+
+/// The version of this program.
+enum Version {
+    static let current = "0.1.0"
+}

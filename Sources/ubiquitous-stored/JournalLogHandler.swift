@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import Logging
+
+/// Writes to stderr: for the journal with the priority that sd-daemon(3) has before a line, else with its name.
+struct JournalLogHandler: LogHandler {
+    var logLevel: Logger.Level
+    var metadata: Logger.Metadata = [:]
+
+    private let writesForJournal = Environment["JOURNAL_STREAM"] != nil
+
+    init(logLevel: Logger.Level) {
+        self.logLevel = logLevel
+    }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        let text = "\(event.message)".replacing("\n", with: " ")
+        let prefix = writesForJournal ? "<\(priority(event.level))>" : "\(event.level): "
+        var line = "\(prefix)\(text)\n"
+        // One write is one line, whatever else writes to the same place.
+        _ = line.withUTF8 { write(STDERR_FILENO, $0.baseAddress, $0.count) }
+    }
+
+    /// See syslog(3).
+    private func priority(_ level: Logger.Level) -> Int {
+        switch level {
+        case .trace, .debug: 7
+        case .info: 6
+        case .notice: 5
+        case .warning: 4
+        case .error: 3
+        case .critical: 2
+        }
+    }
+}

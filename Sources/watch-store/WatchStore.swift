@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Prints the signals of a store as they arrive: `watch-store ADDRESS PATH`.
+//
+// The demonstration's subscriber, and the smallest one there can be. busctl can't be one: a subscription is
+// the connection's that made it, and busctl's ends with its call.
+
+internal import Glibc
+internal import PropertyList
+internal import SDBus
+internal import StoreBus
+
+@main
+struct WatchStore {
+    static func main() {
+        guard CommandLine.arguments.count == 3 else {
+            print("usage: watch-store ADDRESS PATH")
+            exit(2)
+        }
+        let (address, path) = (CommandLine.arguments[1], CommandLine.arguments[2])
+        exit(EventLoop.runOnThisThread {
+            do {
+                try await Watching.begin(address, path)
+                return nil
+            } catch {
+                print("watch-store: \(error)")
+                return 1
+            }
+        })
+    }
+}
+
+@BusActor
+private enum Watching {
+    private static var connection: BusConnection?
+    private static var match: Slot?
+    private static var ends: [EventSource] = []
+
+    static func begin(_ address: String, _ path: String) async throws {
+        let connection = try BusConnection.open(.address(address), description: "watch-store")
+        connection.onDisconnect = { EventLoop.shared.exit(1) }
+        ends = [SIGINT, SIGTERM].map { EventLoop.shared.onSignal($0) { EventLoop.shared.exit(0) } }
+        // Only the owner of the service's name is believed: on a bus without our policy anybody may send this.
+        match = try await connection.addMatch(
+            "type='signal',sender='\(BusNames.service)',interface='\(BusNames.storeInterface)',path='\(path)'"
+        ) { try? show($0) }
+        let generation = try await connection.call(
+            BusNames.service, path, BusNames.storeInterface, "Subscribe",
+            build: { try $0.append(0 as UInt64) }, decode: { try $0.readUInt64() })
+        self.connection = connection
+        line("subscribed at generation \(generation)")
+    }
+
+    private static func show(_ signal: Message) throws {
+        let reason = try signal.readUInt32()
+        let keys = try signal.readStrings()
+        let generation = try signal.readUInt64()
+        let info = try signal.readValues().map { "\($0.key)=\($0.value.short)" }.sorted()
+        line(
+            "DidChangeExternally: \(name(reason)), keys \(keys.joined(separator: " ")), generation \(generation)"
+                + (info.isEmpty ? "" : ", " + info.joined(separator: " ")))
+    }
+
+    private static func name(_ reason: UInt32) -> String {
+        let names: [UInt32: String] = [
+            0: "ServerChange", 1: "InitialSyncChange", 2: "QuotaViolationChange", 3: "AccountChange", 16: "LocalChange",
+        ]
+        return names[reason] ?? "reason \(reason)"
+    }
+
+    private static func line(_ text: String) {
+        print(text)
+        fflush(nil)
+    }
+}
+
+extension Value {
+    fileprivate var short: String {
+        switch self {
+        case .string(let text): text.string
+        case .integer(let number): "\(number)"
+        default: "\(self)"
+        }
+    }
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import SDBus
+
+@BusActor
+@Suite(.timeLimit(.minutes(1)))
+struct BusConnectionTests {
+    let bus: PrivateBus
+
+    init() throws {
+        bus = try PrivateBus()
+    }
+
+    // MARK: Rounds
+
+    @Test func `calls that arrive together are one round`() async throws {
+        let ends = try ThingPair()
+        try await ends.callKeep(1)
+        var rounds: [Int] = []
+        ends.server.afterDispatch = {
+            rounds.append(ends.thing.kept.count)
+            for call in ends.thing.kept { try? call.reply() }
+            ends.thing.kept = []
+        }
+        try await ends.callKeep(200)
+        #expect(rounds.reduce(0, +) == 200)
+        #expect(rounds.max() ?? 0 > 10 && rounds.max() ?? 0 <= 64, "\(rounds)")
+        #expect(rounds.count < 50, "\(rounds)")
+    }
+
+    @Test func `answers of a client that doesn't read stop our reading`() async throws {
+        let ends = try ThingPair()
+        let blob = [UInt8](repeating: 1, count: 10_000)
+        let slot = try ends.server.register(
+            Interface<Thing>(
+                "org.example.Blob",
+                [
+                    .method("Get", out: ["blob": "ay"]) { thing, call in
+                        thing.calls += 1
+                        try call.reply { try $0.append(bytes: blob) }
+                    }
+                ]
+            ),
+            at: "/blob",
+            ends.thing
+        )
+        try await ends.callKeep(1)
+        ends.client.stopDispatching()
+        for _ in 0..<80 {
+            // As many as the socket takes, so that none has to wait for the client's turn.
+            for _ in 0..<50 {
+                let call = try ends.client.newCall(nil, "/blob", "org.example.Blob", "Get")
+                try ends.client.start(call, timeout: nil) { _ in }
+            }
+            try await Task.sleep(for: .milliseconds(2))
+        }
+        // The socket takes some megabytes; 1024 wait.
+        #expect(ends.thing.calls < 4000)
+        #expect((1024...1100).contains(ends.server.queuedWrites))
+        try ends.client.startDispatching()
+        try await eventually { ends.client.pendingCalls.isEmpty }
+        #expect(ends.thing.calls == 4000)
+        withExtendedLifetime(slot) {}
+    }
+
+    // MARK: Calls
+
+    @Test func `a call without an answer in time fails`() async throws {
+        let ends = try ThingPair()
+        #expect(
+            await errorName {
+                try await ends.client.invoke(nil, "/thing", "org.example.Thing", "Keep", timeout: .milliseconds(20))
+            } == standard + "NoReply"
+        )
+        #expect(ends.client.pendingCalls.isEmpty)
+    }
+
+    @Test func `a cancelled task doesn't wait for the answer`() async throws {
+        let ends = try ThingPair()
+        let task = Task { try await ends.invoke("Keep") }
+        try await eventually { ends.thing.kept.count == 1 }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(ends.client.pendingCalls.isEmpty)
+        try ends.thing.kept[0].reply()
+        try await ends.invoke("Echo") { call in try call.container("v", "b") { try call.append(true) } }
+    }
+
+    @Test func `closing fails the calls that wait`() async throws {
+        let ends = try ThingPair()
+        let task = Task { await errorName { try await ends.invoke("Keep") } }
+        try await eventually { ends.thing.kept.count == 1 }
+        ends.client.close()
+        #expect(await task.value == standard + "Disconnected")
+        #expect(await errorName { try await ends.invoke("Keep") } != nil)
+    }
+
+    @Test func `the other end's going is told once`() async throws {
+        let ends = try ThingPair()
+        try await ends.callKeep(1)
+        var count = 0
+        ends.server.onDisconnect = { count += 1 }
+        ends.client.close()
+        try await eventually { count == 1 }
+        #expect(!ends.server.isOpen)
+        try await Task.sleep(for: .milliseconds(20))
+        #expect(count == 1)
+    }
+
+    @Test func `a connection may be released on any thread, while messages come in`() async throws {
+        var servers: [BusConnection] = []
+        var closed = 0
+        for _ in 0..<20 {
+            servers.append(try serverOfReleasedClient())
+            servers.last?.onDisconnect = { closed += 1 }
+        }
+        try await eventually { closed == 20 }
+    }
+
+    /// One end, with signals on the way to the other, which a thread is about to release.
+    private func serverOfReleasedClient() throws -> BusConnection {
+        let (server, client) = try BusConnection.pair()
+        for _ in 0..<50 { try server.send(try server.newSignal("/thing", "org.example.Thing", "Changed", to: "")) }
+        Task.detached { [client] in
+            try? await Task.sleep(for: .microseconds(Int.random(in: 0..<500)))
+            withExtendedLifetime(client) {}
+        }
+        return server
+    }
+
+    // MARK: On a bus
+
+    @Test func `a bus that is killed is told of`() async throws {
+        let connection = try bus.connect()
+        var isDisconnected = false
+        connection.onDisconnect = { isDisconnected = true }
+        let pending = Task {
+            await errorName { try await connection.invoke(connection.uniqueName, "/none", "org.example.None", "Wait") }
+        }
+        bus.kill()
+        try await eventually { isDisconnected }
+        #expect(await pending.value != nil)
+    }
+
+    @Test func `a bus that isn't there is an error`() throws {
+        #expect(throws: BusError.self) {
+            _ = try BusConnection.open(.address("unix:path=/nonexistent/bus"), description: "test")
+        }
+    }
+
+    @Test func `a name that is taken says who has it`() async throws {
+        let (first, second) = (try bus.connect(), try bus.connect())
+        try await first.requestName("org.example.Name")
+        try await first.requestName("org.example.Name")
+        let error = await #expect(throws: BusError.self) { try await second.requestName("org.example.Name") }
+        #expect(error?.name == standard + "AddressInUse")
+        #expect(error?.message.contains(try #require(first.uniqueName)) == true)
+        try await first.releaseName("org.example.Name")
+        try await second.requestName("org.example.Name")
+        #expect(await errorName { try await second.requestName("no name") } != nil)
+    }
+
+    @Test func `a name that is lost is told of, and one that is given back isn't`() async throws {
+        let connection = try bus.connect()
+        var losses = 0
+        connection.onNameLost = { losses += 1 }
+        try await connection.requestName("org.example.Name")
+        try await connection.releaseName("org.example.Name")
+        try await connection.requestName("org.example.Name")
+        #expect(losses == 0)
+        // Behind the connection's back.
+        try await connection.invoke(
+            "org.freedesktop.DBus",
+            "/org/freedesktop/DBus",
+            "org.freedesktop.DBus",
+            "ReleaseName"
+        ) { try $0.append("org.example.Name") }
+        try await eventually { losses == 1 }
+    }
+
+    @Test func `a signal gets to its recipient and to nobody else`() async throws {
+        let (server, client, other) = (try bus.connect(), try bus.connect(), try bus.connect())
+        var received: [[String]] = []
+        var overheard = 0
+        let rule = "type='signal',interface='org.example.Thing'"
+        let slots = [
+            try await client.addMatch(rule) { message in
+                guard (try? message.readUInt32()) == 3, let keys = try? message.readStrings() else { return }
+                received.append(keys + [message.sender ?? ""])
+            },
+            try await other.addMatch(rule) { _ in overheard += 1 },
+        ]
+        let signal = try server.newSignal("/thing", "org.example.Thing", "Changed", to: try #require(client.uniqueName))
+        try signal.append(UInt32(3))
+        try signal.append(strings: ["a", "b"])
+        try server.send(signal)
+        try await eventually { !received.isEmpty }
+        // An answer of the bus after it, so that a copy would have arrived.
+        _ = try await other.introspect("org.freedesktop.DBus", "/")
+        #expect(received == [["a", "b", try #require(server.uniqueName)]])
+        #expect(overheard == 0)
+        withExtendedLifetime(slots) {}
+    }
+
+    @Test func `a match ends with its slot, and a rule that isn't one is refused`() async throws {
+        let (server, client) = try BusConnection.pair()
+        var count = 0
+        var slot: Slot? = try await client.addMatch("type='signal'") { _ in count += 1 }
+        try server.send(try server.newSignal("/thing", "org.example.Thing", "Changed", to: ""))
+        try await eventually { count == 1 }
+        #expect(slot != nil)
+        slot = nil
+        try server.send(try server.newSignal("/thing", "org.example.Thing", "Changed", to: ""))
+        try await Task.sleep(for: .milliseconds(20))
+        #expect(count == 1)
+        let connection = try bus.connect()
+        await #expect(throws: BusError.self) { _ = try await connection.addMatch("kind='signal'") { _ in } }
+    }
+}
+
+extension ThingPair {
+    /// Calls Keep, so often at once; answers if nobody else does.
+    fileprivate func callKeep(_ count: Int) async throws {
+        let isAnswered = server.afterDispatch != nil
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<count {
+                group.addTask { try await invoke("Keep") }
+            }
+            if !isAnswered {
+                try await eventually { thing.kept.count == count }
+                for call in thing.kept { try call.reply() }
+                thing.kept = []
+            }
+            try await group.waitForAll()
+        }
+    }
+}

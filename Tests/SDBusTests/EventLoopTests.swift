@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import SDBus
+import Testing
+
+@BusActor
+@Suite(.timeLimit(.minutes(1)))
+struct EventLoopTests {
+    @Test func `code of the actor is on one thread, also after it waited for others`() async throws {
+        let thread = pthread_self()
+        let other = await Task.detached { UInt(pthread_self()) }.value
+        #expect(other != UInt(thread))
+        #expect(pthread_self() == thread)
+        try await Task.sleep(for: .milliseconds(1))
+        #expect(pthread_self() == thread)
+        #expect(await Task { @BusActor in UInt(pthread_self()) }.value == UInt(thread))
+        BusActor.assumeIsolated { #expect(pthread_self() == thread) }
+    }
+
+    @Test func `jobs from many threads all run`() async {
+        var count = 0
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<1000 { group.addTask { @BusActor in count += 1 } }
+        }
+        #expect(count == 1000)
+    }
+
+    @Test func `a timer calls once, not early`() async throws {
+        let start = EventLoop.now
+        var calls: [UInt64] = []
+        let source = EventLoop.shared.after(.milliseconds(30)) { calls.append(EventLoop.now) }
+        // The delay is from here: a loop that was busy before makes it no shorter.
+        try await eventually { !calls.isEmpty }
+        try await Task.sleep(for: .milliseconds(20))
+        #expect(calls.count == 1 && calls[0] >= start + 30_000)
+        withExtendedLifetime(source) {}
+    }
+
+    @Test func `a timer that has called lets go of what its action holds`() async throws {
+        final class Holder { var source: EventSource? }
+        var holder: Holder? = Holder()
+        weak let watched = holder
+        var calls = 0
+        holder?.source = EventLoop.shared.after(.zero) { [holder] in calls += holder == nil ? 0 : 1 }
+        holder = nil
+        #expect(watched != nil)
+        try await eventually { calls == 1 }
+        #expect(watched == nil)
+    }
+
+    @Test func `a cancelled or released source doesn't call`() async throws {
+        var calls = 0
+        let cancelled = EventLoop.shared.after(.milliseconds(5)) { calls += 1 }
+        cancelled.cancel()
+        _ = EventLoop.shared.after(.milliseconds(5)) { calls += 1 }
+        try await Task.sleep(for: .milliseconds(30))
+        #expect(calls == 0)
+    }
+
+    @Test func `a source may be released by its own action`() async throws {
+        var source: EventSource?
+        var calls = 0
+        source = EventLoop.shared.after(.zero) {
+            source = nil
+            calls += 1
+        }
+        #expect(source != nil)
+        try await eventually { calls == 1 }
+        let pipe = Pipe()
+        try pipe.fileHandleForWriting.write(contentsOf: Data([1]))
+        source = EventLoop.shared.onReadable(pipe.fileHandleForReading.fileDescriptor) {
+            source = nil
+            calls += 1
+        }
+        try await eventually { calls == 2 }
+        try await Task.sleep(for: .milliseconds(10))
+        #expect(calls == 2)
+    }
+
+    @Test func `a signal calls`() async throws {
+        var calls = 0
+        let source = EventLoop.shared.onSignal(SIGUSR1) { calls += 1 }
+        // To this thread: others of the test process don't block it.
+        pthread_kill(pthread_self(), SIGUSR1)
+        try await eventually { calls == 1 }
+        withExtendedLifetime(source) {}
+    }
+
+    @Test func `a directory's changes come with names`() async throws {
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        var names: [String?] = []
+        let source = try EventLoop.shared.watch(directory: directory.path) { names.append($0) }
+        try Data([1]).write(to: directory.appendingPathComponent("file"))
+        try await eventually { names.contains("file") }
+        try FileManager.default.removeItem(at: directory)
+        try await eventually { names.contains(nil) }
+        #expect(throws: BusError.self) {
+            _ = try EventLoop.shared.watch(directory: directory.path) { _ in }
+        }
+        withExtendedLifetime(source) {}
+    }
+}
+
+/// Each in a process of its own, where nothing has used the loop yet.
+@Suite(.timeLimit(.minutes(1)))
+struct EventLoopProcessTests {
+    @Test func `a signal ends a service with the code it chooses`() async {
+        await #expect(processExitsWith: .exitCode(7)) {
+            let code = EventLoop.runOnThisThread {
+                let source = EventLoop.shared.onSignal(SIGTERM) { EventLoop.shared.exit(7) }
+                pthread_kill(pthread_self(), SIGTERM)
+                try await Task.sleep(for: .seconds(30))
+                withExtendedLifetime(source) {}
+                return 1
+            }
+            exit(code)
+        }
+    }
+
+    @Test func `what main returns or throws ends the loop`() async {
+        await #expect(processExitsWith: .exitCode(3)) {
+            exit(EventLoop.runOnThisThread { 3 })
+        }
+        let result = await #expect(processExitsWith: .exitCode(1), observing: [\.standardErrorContent]) {
+            exit(EventLoop.runOnThisThread { throw BusError.failed("no luck") })
+        }
+        let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(text.contains("no luck (org.freedesktop.DBus.Error.Failed)"))
+    }
+
+    @Test func `the loop can't run on two threads`() async {
+        await #expect(processExitsWith: .failure) {
+            await Task { @BusActor in }.value
+            _ = EventLoop.runOnThisThread { 0 }
+            exit(0)
+        }
+    }
+
+    @Test func `code that isn't on the loop's thread can't pretend to be`() async {
+        await #expect(processExitsWith: .failure) {
+            BusActor.assumeIsolated {}
+            exit(0)
+        }
+    }
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import SDBus
+
+/// A message bus of its own for a test; ends with the test.
+final class PrivateBus {
+    let address: BusAddress
+    private let daemon = Process()
+    private let directory: URL
+
+    init() throws {
+        directory = FileManager.default.temporaryDirectory.appendingPathComponent("sdbus-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        let output = Pipe()
+        daemon.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        daemon.arguments = [
+            "dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address",
+            "--address=unix:dir=\(directory.path)",
+        ]
+        daemon.standardOutput = output
+        try daemon.run()
+        let line = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
+        address = .address(line.trimmingCharacters(in: .newlines))
+    }
+
+    deinit {
+        kill()
+        try? FileManager.default.removeItem(at: directory)
+    }
+
+    /// Ends the daemon without warning.
+    func kill() {
+        guard daemon.isRunning else { return }
+        Foundation.kill(daemon.processIdentifier, SIGKILL)
+        daemon.waitUntilExit()
+    }
+
+    @BusActor
+    func connect(_ description: String = "test") throws -> BusConnection {
+        try BusConnection.open(address, description: description)
+    }
+}
+
+struct Timeout: Error {}
+
+/// Waits until `condition` is true; fails after 5 seconds.
+@BusActor
+func eventually(_ condition: @BusActor () -> Bool) async throws {
+    for _ in 0..<1000 {
+        if condition() { return }
+        try await Task.sleep(for: .milliseconds(5))
+    }
+    throw Timeout()
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PropertyList
+import SDBus
+import StoreBus
+import Testing
+
+/// An object that reads a value of a variant and keeps it, and one that sends it back in its canonical form.
+@BusActor
+final class Echo {
+    var value: Value?
+    var signature = ""
+}
+
+/// Two ends of a connection, one of which has an ``Echo``.
+@BusActor
+struct EchoPair {
+    let echo = Echo()
+    let client: BusConnection
+    private let server: BusConnection
+    private let slot: Slot
+
+    init() throws {
+        (server, client) = try BusConnection.pair()
+        slot = try server.register(
+            Interface<Echo>(
+                "org.example.Echo",
+                [
+                    .method("Take", in: ["value": "v"]) { echo, call in
+                        echo.value = try call.message.readValue()
+                        try call.reply()
+                    },
+                    .method("TakeDictionary", in: ["values": "a{sv}"], out: ["keys": "as"]) { _, call in
+                        let keys = try call.message.readValues().map(\.key)
+                        try call.reply { try $0.append(strings: keys) }
+                    },
+                    .method("Give", out: ["value": "v"]) { echo, call in
+                        try call.reply { try $0.append(variant: echo.value ?? .boolean(false)) }
+                    },
+                ]), at: "/echo", echo)
+    }
+
+    /// What a value is read as that `build` writes.
+    func read(_ build: @BusActor (Message) throws -> Void) async throws -> Value {
+        echo.value = nil
+        try await client.invoke(nil, "/echo", "org.example.Echo", "Take", build)
+        return try #require(echo.value)
+    }
+
+    /// What the client gets for a value, and the types that it came as.
+    func give(_ value: Value) async throws -> (Value, type: String) {
+        echo.value = value
+        return try await client.call(nil, "/echo", "org.example.Echo", "Give") { answer in
+            guard try answer.enterContainer("v", contents(answer)) else { throw BusError.failed("no variant") }
+            let type = try answer.peekType().map { ($0.type == "r" ? "(" : String($0.type)) + $0.contents } ?? ""
+            try answer.rewind()
+            return (try answer.readValue(), type)
+        }
+    }
+
+    private func contents(_ answer: Message) throws -> String { try answer.peekType()?.contents ?? "" }
+
+    func keys(_ build: @BusActor (Message) throws -> Void) async throws -> [String] {
+        try await client.call(
+            nil, "/echo", "org.example.Echo", "TakeDictionary", build: build, decode: { try $0.readStrings() })
+    }
+}
+
+/// The last word of the error that `body` throws; "" if it throws none.
+@BusActor
+func errorName(_ body: @BusActor () async throws -> Void) async -> String {
+    do {
+        try await body()
+        return ""
+    } catch {
+        return (error as? BusError)?.name.split(separator: ".").last.map(String.init) ?? "\(error)"
+    }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@testable import StoreDaemon
+
+private let identifierKey = "com.apple.developer.ubiquity-kvstore-identifier"
+private let applicationKey = "application-identifier"
+private let teamKey = "com.apple.developer.team-identifier"
+
+struct ManifestTests {
+    private func manifest(
+        _ changes: [String: Any?] = [:], format: PropertyListSerialization.PropertyListFormat = .xml
+    ) throws -> Manifest {
+        var entries: [String: Any] = [identifierKey: "org.example.Notes", applicationKey: "org.example.Notes"]
+        for (key, value) in changes { entries[key] = value }
+        let data = try PropertyListSerialization.data(fromPropertyList: entries, format: format, options: 0)
+        return try Manifest(propertyList: Array(data))
+    }
+
+    private func refusedKey(_ changes: [String: Any?]) -> String? {
+        do {
+            _ = try manifest(changes)
+            return "not refused"
+        } catch {
+            return (error as? Manifest.Refusal)?.key
+        }
+    }
+
+    @Test(arguments: [PropertyListSerialization.PropertyListFormat.xml, .binary])
+    func `a manifest with the two keys is enough`(format: PropertyListSerialization.PropertyListFormat) throws {
+        let manifest = try manifest(format: format)
+        #expect(manifest.identifier == "org.example.Notes" && manifest.applicationIdentifier == "org.example.Notes")
+        #expect(manifest.teamIdentifier == nil && manifest.groups.isEmpty && manifest.localKeys.isEmpty)
+    }
+
+    @Test func `the variables are expanded, the team's prefix to nothing where there is no team`() throws {
+        let variable = "$(TeamIdentifierPrefix)$(CFBundleIdentifier)"
+        #expect(try manifest([identifierKey: variable]).identifier == "org.example.Notes")
+        #expect(try manifest([identifierKey: variable, teamKey: "TEAM"]).identifier == "TEAM.org.example.Notes")
+        #expect(
+            try manifest([identifierKey: "$(TeamIdentifierPrefix)shared", teamKey: "T"]).identifier == "T.shared")
+    }
+
+    @Test func `lists are taken over`() throws {
+        let manifest = try manifest([
+            "com.apple.security.application-groups": ["group.a"],
+            "org.example.UbiquitousStore.local-keys": ["window", "cache.*"],
+        ])
+        #expect(manifest.groups == ["group.a"] && manifest.localKeys == ["window", "cache.*"])
+    }
+
+    @Test func `keys that are not known are left alone`() throws {
+        #expect(try manifest(["com.apple.security.app-sandbox": true]).identifier == "org.example.Notes")
+    }
+
+    @Test func `an identifier of 255 characters is one, and of 256 is none`() throws {
+        let name = String(repeating: "a", count: 255)
+        #expect(try manifest([identifierKey: name]).identifier == name)
+        #expect(refusedKey([identifierKey: name + "a"]) == identifierKey)
+    }
+
+    @Test(arguments: ["", "a b", "a/b", "ä", "a\u{0}b", "$(Other)", "a\n", "..%"])
+    func `an identifier of other characters is refused by its key`(identifier: String) {
+        #expect(refusedKey([identifierKey: identifier]) == identifierKey)
+    }
+
+    @Test func `a key that is missing or of another type is refused by its name`() {
+        #expect(refusedKey([identifierKey: Any?.none]) == identifierKey)
+        #expect(refusedKey([applicationKey: Any?.none]) == applicationKey)
+        #expect(refusedKey([identifierKey: 1]) == identifierKey)
+        #expect(refusedKey([applicationKey: ["a"]]) == applicationKey)
+        #expect(refusedKey([applicationKey: "no/id"]) == applicationKey)
+        #expect(refusedKey([teamKey: true]) == teamKey)
+        #expect(refusedKey(["com.apple.security.application-groups": "a"]) == "com.apple.security.application-groups")
+        #expect(refusedKey(["org.example.UbiquitousStore.local-keys": [1]]) == "org.example.UbiquitousStore.local-keys")
+    }
+
+    @Test(
+        arguments: [
+            "", "no property list", "<?xml version=\"1.0\"?><plist><dict><key>a</key></dict>",
+            "<plist version=\"1.0\"><array/></plist>", "<plist version=\"1.0\"><string>a</string></plist>",
+            "bplist00", "bplist00\u{1}\u{2}\u{3}", "{ a = b; }",
+        ])
+    func `what is no property list of a dictionary is refused as a whole`(text: String) {
+        // An OpenStep property list is a dictionary to Foundation, and has no keys of a manifest.
+        #expect {
+            try Manifest(propertyList: Array(text.utf8))
+        } throws: { error in
+            (error as? Manifest.Refusal).map { $0.key == nil || text.hasPrefix("{") } ?? false
+        }
+    }
+
+    @Test func `a property list that is nested ten thousand deep ends nothing`() {
+        let count = 5000
+        let text =
+            "<plist version=\"1.0\">" + String(repeating: "<array>", count: count)
+            + String(repeating: "</array>", count: count) + "</plist>"
+        #expect(throws: Manifest.Refusal.self) { try Manifest(propertyList: Array(text.utf8)) }
+    }
+}

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PropertyList
+import StoreEngine
+import Testing
+
+@Suite struct AccountTests {
+    let device: Device
+    var database: UserDatabase { device.database }
+
+    init() throws { device = try Device() }
+
+    @discardableResult
+    private func enter(_ account: String, bringing: Bool = false) throws -> [String: [String]] {
+        let changes = try database.enter(account: account, bringingValues: bringing)
+        return Dictionary(uniqueKeysWithValues: changes.map { ($0.store.identifier, $0.keys.map(\.string)) })
+    }
+
+    /// What the engine of sync does when a first download of these entries is complete.
+    @discardableResult
+    private func arrive(_ entries: [String: Entry] = [:], cursor: UInt8 = 1) throws -> VisibleChange {
+        let change = try device.join(Stranger().plan(entries, in: device.store()), cause: .downloaded)
+        try database.completeDownload(cursor: [cursor])
+        return change
+    }
+
+    private func visible(_ identifier: String = "app") throws -> [String: Value] {
+        let values = try device.store(identifier).values
+        return Dictionary(uniqueKeysWithValues: values.map { ($0.key.string, $0.value) })
+    }
+
+    // MARK: The first sign-in
+
+    @Test func `what was written before the first sign-in becomes provisional, with fresh dots and no tombstones`()
+        throws
+    {
+        try device.write([("kept", .integer(1)), ("removed", .integer(1))])
+        try device.write(removing: ["removed"])
+        let first = database.origin
+        try device.reopen(runtime: false)
+        try device.write([("later", .integer(2))])
+        let store = try device.store()
+        #expect(!database.hasAccount && !store.isDownloaded)
+        #expect(try enter("A") == ["app": []])
+        #expect(try visible() == ["kept": .integer(1), "later": .integer(2)])
+        let origin = database.origin
+
+        for store in [store, try reopenedStore()] {
+            let state = store.snapshot().state
+            #expect(Set(state.entries.keys) == [key("kept"), key("later")])
+            for (key, entry) in state.entries {
+                #expect(entry.stamp.isProvisional && entry.stamp.origin == origin)
+                #expect(store.isProvisionalHere(key))
+                #expect(state.context.contains(entry.dot))
+            }
+            #expect(state.context.seen[first] == nil)
+            #expect(Set(state.entries.values.map(\.n)).count == 2)
+            #expect(store.pendingChanges == 2)
+        }
+        #expect(try database.pendingChanges() == 2)
+    }
+
+    private func reopenedStore() throws -> Store {
+        try device.reopen()
+        return try device.store()
+    }
+
+    @Test func `the local values never travel`() throws {
+        let store = try device.store(local: ["local"])
+        try device.write([("local", .integer(1)), ("k", .integer(1))])
+        try enter("A")
+        #expect(store.value(for: key("local")) == .integer(1))
+        try enter("B")
+        try database.completeDownload(cursor: [1])
+        #expect(try database.clearAccount().first?.keys == [])
+        #expect(store.value(for: key("local")) == .integer(1))
+        #expect(store.snapshot().state.entries[key("local")] == nil)
+    }
+
+    @Test func `identifiers that mean this device's own values are no accounts`() throws {
+        let store = try device.store(local: ["local"])
+        try device.write([("local", .integer(1))])
+        #expect(throws: EngineError.self) { try enter("device") }
+        #expect(!database.hasAccount)
+        try enter("A")
+        #expect(throws: EngineError.self) { try database.rename(accountTo: "device") }
+        #expect(throws: EngineError.self) { try database.rename(accountTo: "") }
+        #expect(throws: EngineError.self) { try enter("") }
+        #expect(database.account.identifier == "A")
+        #expect(store.snapshot().state.entries.isEmpty)
+    }
+
+    @Test func `entering the account that is current changes nothing`() throws {
+        try enter("A")
+        try device.write([("k", .integer(1))])
+        let before = Picture(try device.store())
+        #expect(try enter("A").isEmpty)
+        #expect(Picture(try device.store()) == before)
+    }
+
+    @Test func `after the first download the account's value wins and the rest goes up`() throws {
+        let store = try device.store()
+        try device.write([("both", .integer(1)), ("deleted", .integer(1)), ("mine", .integer(1))])
+        try enter("A")
+        var stranger = Stranger()
+        let change = try arrive(["both": stranger.entry(.integer(2), wall: 1), "deleted": stranger.entry(nil, wall: 1)])
+        #expect(change.keys == [key("both"), key("deleted")])
+        #expect(change.origins == [stranger.origin])
+        #expect(try visible() == ["both": .integer(2), "mine": .integer(1)])
+        #expect(store.isDownloaded && store.pendingChanges == 1)
+    }
+
+    // MARK: Another account
+
+    @Test func `the values of the account before are shown until those of the new one have arrived`() throws {
+        let store = try device.store()
+        try enter("A")
+        try device.write([("a", .integer(1)), ("both", .integer(1))])
+        try arrive()
+        #expect(try enter("B") == ["app": []])
+        #expect(store.hasBackdrop && !store.isDownloaded)
+        #expect(try visible() == ["a": .integer(1), "both": .integer(1)])
+        #expect(store.usage.keys == 0 && store.snapshot().state == StoreState())
+
+        try device.write([("written", .integer(2))], removing: ["a"])
+        #expect(try visible() == ["both": .integer(1), "written": .integer(2)])
+        #expect(Set(store.snapshot().state.entries.keys) == [key("written"), key("a")])
+        try device.reopen()
+        #expect(try visible() == ["both": .integer(1), "written": .integer(2)])
+
+        let again = try device.store()
+        let generation = again.generation
+        var stranger = Stranger()
+        let change = try arrive(["new": stranger.entry(.integer(3))])
+        #expect(change.keys == [key("both"), key("new")])
+        #expect(try visible() == ["written": .integer(2), "new": .integer(3)])
+        #expect(again.generation > generation && !again.knowsChanges(since: generation))
+        #expect(!again.hasBackdrop)
+        let shown = again.generation
+        try device.reopen()
+        #expect(try visible() == ["written": .integer(2), "new": .integer(3)])
+        #expect(try device.store().generation >= shown)
+        #expect(try !device.store().knowsChanges(since: generation))
+    }
+
+    @Test func `a store that nobody opens while the account changes has a new generation all the same`() throws {
+        try enter("A")
+        try device.write([("k", .integer(1))])
+        try arrive()
+        let before = try device.store().generation
+        try enter("B")
+        let meanwhile = try device.store().generation
+        #expect(try visible() == ["k": .integer(1)])
+        #expect(database.loadedStore("app") == nil)
+        try database.completeDownload(cursor: [1])
+        #expect(try visible().isEmpty)
+        #expect(try device.store().generation > meanwhile && meanwhile > before)
+        #expect(try !device.store().knowsChanges(since: meanwhile))
+    }
+
+    @Test func `a store that is open when the download ends without a word of it has arrived`() throws {
+        try enter("A")
+        try device.write([("k", .integer(1))])
+        try arrive()
+        try enter("B")
+        let store = try device.store()
+        let generation = store.generation
+        let changes = try database.completeDownload(cursor: [1])
+        #expect(changes.map(\.keys) == [[key("k")]])
+        #expect(store.isDownloaded && !store.hasBackdrop && store.values.isEmpty)
+        #expect(store.generation > generation)
+        try device.write([("k", .integer(2))])
+        #expect(store.stamp(of: key("k"))?.stamp.isProvisional == false)
+    }
+
+    @Test func `back to an account, its pending writes are still pending`() throws {
+        try enter("A")
+        try device.write([("k", .integer(1))])
+        try arrive()
+        try database.markPublished(["app": device.store().snapshot().sequence])
+        try device.write([("pending", .integer(1))])
+        let state = try device.store().snapshot().state
+        try enter("B")
+        try arrive(cursor: 9)
+        #expect(try database.pendingChanges() == 0)
+        try device.reopen()
+        let changes = try enter("A")
+        #expect(changes.isEmpty)
+        #expect(try device.store().snapshot().state == state)
+        #expect(try device.store().pendingChanges == 1 && database.pendingChanges() == 1)
+        #expect(database.account.cursor == [1])
+        #expect(try device.store().isDownloaded)
+        #expect(try visible() == ["k": .integer(1), "pending": .integer(1)])
+    }
+
+    @Test func `an acknowledgement counts for the current account only`() throws {
+        try enter("A")
+        try device.write([("k", .integer(1))])
+        try enter("B")
+        try database.markPublished(["app": 100])
+        try enter("A")
+        #expect(try database.pendingChanges() == 1)
+    }
+
+    @Test func `brought values are in the new account, and stay in the one before`() throws {
+        let store = try device.store()
+        try enter("A")
+        var stranger = Stranger()
+        try device.write([("k", .integer(1)), ("gone", .integer(1))])
+        try arrive(["theirs": stranger.entry(.integer(2)), "invisible": stranger.entry(nil)])
+        try device.write(removing: ["gone"])
+        let context = store.context
+        let state = store.snapshot().state
+        #expect(try enter("B", bringing: true) == ["app": []])
+        for store in [store, try reopenedStore()] {
+            #expect(!store.hasBackdrop)
+            #expect(try visible() == ["k": .integer(1), "theirs": .integer(2)])
+            let brought = store.snapshot().state
+            #expect(Set(brought.entries.keys) == [key("k"), key("theirs")])
+            #expect(brought.entries.values.allSatisfy { $0.stamp.origin == database.origin && $0.stamp.isProvisional })
+            #expect(brought.context.seen[stranger.origin] == nil)
+            #expect(store.pendingChanges == 2)
+            #expect(store.usage.keys == 2)
+        }
+        try enter("A")
+        #expect(try device.store().snapshot().state == state)
+        #expect(try device.store().context == context)
+    }
+
+    @Test func `values are brought together with the sign-in or not at all`() throws {
+        let store = try device.store()
+        try enter("A")
+        try device.write([("k", .integer(1))])
+        try arrive()
+        try device.sql("CREATE TRIGGER refusal BEFORE INSERT ON change BEGIN SELECT RAISE(ABORT, 'refused'); END")
+        let before = Picture(store)
+        #expect(throws: EngineError.self) { try enter("B", bringing: true) }
+        #expect(database.account.identifier == "A")
+        #expect(Picture(store) == before)
+        try device.reopen()
+        #expect(database.account.identifier == "A")
+        #expect(Picture(try device.store()) == before)
+    }
+
+    @Test func `stores that are made after values were brought have replicas of their own`() throws {
+        try enter("A")
+        for name in ["one", "two"] { try device.write([("k", .string(Text(name)))], to: name) }
+        try device.reopen()
+        try enter("B", bringing: true)
+        try device.write([("k", .string("three"))], to: "three")
+        try device.write([("k", .string("four"))], to: "four")
+        try device.reopen()
+        for name in ["one", "two", "three", "four"] {
+            #expect(try visible(name) == ["k": .string(Text(name))])
+        }
+    }
+
+    // MARK: Clearing
+
+    @Test func `clearing forgets the account's values and history, and generations go on`() throws {
+        let store = try device.store()
+        try enter("A")
+        try arrive()
+        for value in 0..<20 { try device.write([("k", .integer(Int64(value)))]) }
+        let (generation, origin) = (store.generation, database.origin)
+        let changes = try database.clearAccount()
+        #expect(changes.map(\.keys) == [[key("k")]])
+        #expect(!database.hasAccount && database.origin != origin)
+        #expect(store.values.isEmpty && store.snapshot().state == StoreState())
+        #expect(try database.history(of: key("k"), in: store).isEmpty)
+        #expect(store.generation > generation && !store.knowsChanges(since: generation))
+        #expect(!store.knowsChanges(since: generation - 5))
+        let cleared = store.generation
+        try device.reopen()
+        #expect(try device.store().generation == cleared)
+        #expect(try !device.store().knowsChanges(since: generation))
+        #expect(try device.sql("SELECT count(*) FROM change") == [["0"]])
+        // The account is downloaded anew when it is entered again.
+        try enter("A")
+        #expect(!database.account.isDownloaded)
+        #expect(try !device.store().isDownloaded)
+    }
+
+    @Test func `what is written after clearing is offered to the next account`() throws {
+        try enter("A")
+        try arrive()
+        try device.write([("k", .integer(1))])
+        try enter("B")
+        try arrive()
+        _ = try database.clearAccount()
+        try device.write([("k", .integer(2)), ("new", .integer(3))])
+        let store = try device.store()
+        try enter("A")
+        // A knows of k and of what it wants with it; it has never heard of the other.
+        #expect(try visible() == ["k": .integer(1), "new": .integer(3)])
+        let entry = try #require(store.entry(for: key("new")))
+        #expect(entry.stamp.isProvisional && entry.stamp.origin == database.origin)
+        #expect(store.context.contains(entry.dot))
+        #expect(store.pendingChanges == 2)
+        try device.reopen()
+        #expect(try visible() == ["k": .integer(1), "new": .integer(3)])
+    }
+
+    @Test func `an account that could not be left or entered in the database is not left in memory`() throws {
+        try enter("A")
+        try arrive()
+        try device.write([("k", .integer(1))])
+        let store = try device.store()
+        let before = Picture(store)
+        try device.sql("CREATE TRIGGER refusal BEFORE INSERT ON property BEGIN SELECT RAISE(ABORT, 'refused'); END")
+        #expect(throws: EngineError.self) { try enter("B") }
+        #expect(throws: EngineError.self) { try database.clearAccount() }
+        #expect(database.account.identifier == "A" && !store.hasBackdrop)
+        #expect(Picture(store) == before)
+        try device.write([("l", .integer(1))])
+        try device.reopen()
+        #expect(try visible() == ["k": .integer(1), "l": .integer(1)])
+    }
+
+    // MARK: Names
+
+    @Test func `an account goes on under its smaller identifier`() throws {
+        try enter("B")
+        try arrive()
+        try device.write([("k", .integer(1))])
+        let before = Picture(try device.store())
+        try database.rename(accountTo: "A")
+        #expect(database.account.identifier == "A" && database.account.cursor == [1])
+        #expect(Picture(try device.store()) == before)
+        try device.reopen()
+        #expect(database.account.identifier == "A")
+        #expect(Picture(try device.store()) == before)
+    }
+
+    @Test func `an account that was entered under both of its names is one, and nothing pending is lost`() throws {
+        try enter("A")
+        try arrive()
+        try device.write([("published", .integer(1)), ("both", .integer(1))])
+        try database.markPublished(["app": device.store().snapshot().sequence])
+        try device.write([("pending", .integer(1)), ("both", .integer(2))])
+        try enter("B")
+        try arrive()
+        try device.write([("both", .integer(3)), ("mine", .integer(1))])
+        let store = try device.store()
+        try database.rename(accountTo: "A")
+        #expect(database.account.identifier == "A")
+        #expect(try visible() == ["both": .integer(3), "mine": .integer(1), "pending": .integer(1)])
+        #expect(store.pendingChanges == 3)
+        try device.reopen()
+        #expect(try visible() == ["both": .integer(3), "mine": .integer(1), "pending": .integer(1)])
+        #expect(try device.sql("SELECT count(*) FROM account WHERE id > 0") == [["1"]])
+    }
+
+    // MARK: Forgetting a store
+
+    @Test func `a forgotten store is empty, its generation goes on, and every account is downloaded anew`() throws {
+        try enter("A")
+        try arrive()
+        try device.write([("k", .integer(1))])
+        try device.write([("k", .integer(1))], to: "other")
+        try enter("B")
+        try arrive(cursor: 2)
+        let store = try device.store()
+        try device.write([("k", .integer(2))])
+        try device.write([("k", .integer(3))])
+        let (generation, origin) = (store.generation, database.origin)
+        #expect(try database.forget(store: "app") == [key("k")])
+        #expect(store.values.isEmpty && store.generation > generation && !store.knowsChanges(since: generation))
+        #expect(database.origin != origin)
+        #expect(!database.account.isDownloaded && !store.isDownloaded)
+        // What is written now gives way to the account's values.
+        try device.write([("k", .integer(9))])
+        #expect(store.isProvisionalHere(key("k")))
+        try device.reopen()
+        #expect(database.account.cursor == nil)
+        #expect(try device.store().generation > generation)
+        try enter("A")
+        #expect(database.account.cursor == nil)
+        #expect(try !device.store().isDownloaded)
+        #expect(try device.store("other").isDownloaded)
+        #expect(try visible("other") == ["k": .integer(1)])
+        #expect(try database.forget(store: "nothing") == nil)
+    }
+
+    // MARK: Crashes between the steps
+
+    @Test func `a crash after the arrival and before its cursor leaves what the same steps complete`() throws {
+        try device.write([("mine", .integer(1))])
+        try enter("A")
+        try device.reopen()
+        #expect(try database.storesAwaitingDownload() == ["app"])
+        var stranger = Stranger()
+        try device.join(stranger.plan(["theirs": stranger.entry(.integer(2))], in: device.store()), cause: .downloaded)
+        try device.reopen()
+        #expect(!database.account.isDownloaded)
+        #expect(try device.store().isDownloaded)
+        #expect(try database.storesAwaitingDownload().isEmpty)
+        #expect(try visible() == ["mine": .integer(1), "theirs": .integer(2)])
+        try device.join(stranger.plan(in: device.store()), cause: .joined)
+        try database.completeDownload(cursor: [1])
+        try device.reopen()
+        #expect(database.account.isDownloaded)
+        #expect(try visible() == ["mine": .integer(1), "theirs": .integer(2)])
+        #expect(try database.pendingChanges() == 1)
+    }
+
+    @Test func `a crash after entering another account leaves the view of the one before`() throws {
+        try enter("A")
+        try device.write([("k", .integer(1))])
+        try arrive()
+        try enter("B")
+        try device.reopen()
+        #expect(database.account.identifier == "B")
+        #expect(try visible() == ["k": .integer(1)])
+        #expect(try device.store().hasBackdrop)
+        try database.completeDownload(cursor: [1])
+        try device.reopen()
+        #expect(try visible().isEmpty)
+        #expect(try !device.store().hasBackdrop)
+    }
+}

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import PropertyList
+import StoreEngine
+import Testing
+
+@Suite struct DamageTests {
+    let device: Device
+
+    init() throws { device = try Device() }
+
+    /// Three stores, an account, local values, history: something to damage.
+    private func fill(account: Bool = true) throws {
+        if account {
+            _ = try device.database.enter(account: "A", bringingValues: false)
+            try device.database.completeDownload(cursor: [1])
+        }
+        for identifier in ["one", "two", "three"] {
+            let store = try device.store(identifier, local: ["local*"])
+            for round in 0..<4 {
+                try device.write(
+                    (0..<60).map { ("k\($0)", .string(Text("value \(round) \($0)"))) }
+                        + [("local", .integer(Int64(round)))],
+                    to: identifier
+                )
+            }
+            try device.database.markPublished([identifier: store.snapshot().sequence])
+            try device.write([("pending", .string("pending")), ("k1", .string("pending"))], to: identifier)
+        }
+    }
+
+    private func bytes() throws -> [UInt8] { [UInt8](try Data(contentsOf: URL(filePath: device.file))) }
+
+    private func put(_ bytes: [UInt8]) throws { try Data(bytes).write(to: URL(filePath: device.file)) }
+
+    /// Uses everything of the database; what fails is corrupt, or a failure that says so.
+    private func use() -> EngineError? {
+        do throws(EngineError) {
+            let database = try device.open()
+            defer { database.close() }
+            for identifier in ["one", "two", "three"] {
+                let store = try database.store(identifier, localKeys: LocalKeys(["local*"]))
+                try store.stage(
+                    setting: [(key("k0"), .string("new")), (key("local"), .integer(-1))],
+                    removing: [key("k5")]
+                )
+                try database.commit()
+                _ = store.snapshot().state
+                _ = try database.history(of: key("k0"), in: store)
+                _ = store.overflow
+            }
+            _ = try database.pendingChanges()
+            _ = try database.accountStores()
+            _ = try database.enter(account: "B", bringingValues: true)
+            try database.completeDownload(cursor: [2])
+            _ = try database.clearAccount()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test func `a file that is no database is corrupt`() throws {
+        device.close()
+        for bytes in [[UInt8](repeating: 0x5A, count: 8192), Array("SQLite format 3\0 and then nothing".utf8)] {
+            try put(bytes)
+            let error = #expect(throws: EngineError.self) { _ = try device.open() }
+            guard case .corrupt = error else {
+                Issue.record("\(String(describing: error))")
+                continue
+            }
+        }
+    }
+
+    @Test func `a database whose schema is another one is corrupt`() throws {
+        device.close()
+        try device.sql("ALTER TABLE change RENAME COLUMN counter TO something")
+        let error = #expect(throws: EngineError.self) { _ = try device.open() }
+        guard case .corrupt = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+    }
+
+    @Test(arguments: [
+        "UPDATE change SET sequence = -5 WHERE sequence = 3",
+        "UPDATE change SET generation = -1 WHERE sequence = 3",
+        "UPDATE change SET cause = 77 WHERE sequence = 3",
+        "UPDATE store SET generation = -1", "UPDATE store SET known_from = -9223372036854775807",
+        "UPDATE replica SET published = -1", "UPDATE replica SET sequence = 9223372036854775807",
+        "UPDATE property SET value = 'text' WHERE name = 'generation'",
+        "UPDATE property SET value = -1 WHERE name = 'generation'",
+        "UPDATE property SET value = 99 WHERE name = 'account'",
+        "UPDATE origin SET publications = -1",
+        "INSERT INTO store VALUES (9223372036854775807, 'last', 1, 1)",
+    ])
+    func `rows that nobody could have written are corrupt`(damage: String) throws {
+        try fill()
+        device.close()
+        try device.sql(damage)
+        guard case .corrupt = use() else {
+            Issue.record("\(damage)")
+            return
+        }
+    }
+
+    @Test(arguments: [
+        "UPDATE change SET wall = -1", "UPDATE change SET wall = 9223372036854775807, counter = 65535",
+        "UPDATE change SET counter = 9000000", "UPDATE change SET value = x'FF00' WHERE value IS NOT NULL",
+        "UPDATE change SET key = x'FFFE' WHERE sequence = 2", "UPDATE change SET n = -1",
+        "UPDATE context SET n = -1", "UPDATE change SET time = -1", "UPDATE account SET cursor = x''",
+    ])
+    func `rows that are only strange do no harm`(damage: String) throws {
+        try fill()
+        device.close()
+        try device.sql(damage)
+        #expect(use() == nil)
+    }
+
+    @Test(arguments: 0..<4)
+    func `bits that flip are an error or nothing, and no crash`(part: UInt64) throws {
+        try fill()
+        device.close()
+        let intact = try bytes()
+        var choices = Choices(seed: 100 + part)
+        var errors = 0
+        for _ in 0..<40 {
+            var damaged = intact
+            for _ in 0..<Int.random(in: 1...20, using: &choices) {
+                damaged[Int.random(in: 100..<damaged.count, using: &choices)] ^=
+                    1 << UInt8.random(in: 0..<8, using: &choices)
+            }
+            try put(damaged)
+            if let error = use() {
+                errors += 1
+                if case .newer = error { Issue.record("newer") }
+                // And what can be read is saved.
+                let report = try UserDatabase.setAside(in: device.directory, at: device.clock.time)
+                #expect(report.salvagedValues <= 3 * 62)
+                #expect(use() == nil)
+            }
+            removeFiles()
+        }
+        #expect(errors > 0)
+    }
+
+    @Test func `a page that is overwritten or a file that is cut short is an error or nothing, and no crash`() throws {
+        try fill()
+        device.close()
+        let intact = try bytes()
+        var errors = 0
+        for page in 0..<(intact.count / 4096) {
+            for filler in [0, 0xFF, 0x0D] as [UInt8] {
+                var damaged = intact
+                for index in (page * 4096)..<(page * 4096 + 4096) { damaged[index] = filler }
+                try put(damaged)
+                if use() != nil { errors += 1 }
+                removeFiles()
+            }
+            try put(Array(intact.prefix(page * 4096 + 1000)))
+            if use() != nil { errors += 1 }
+            removeFiles()
+        }
+        #expect(errors > intact.count / 4096)
+    }
+
+    private func removeFiles() {
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: device.directory)) ?? [] {
+            try? FileManager.default.removeItem(atPath: device.directory + "/" + name)
+        }
+    }
+
+    @Test func `a database of a newer version is refused, and not touched`() throws {
+        try fill()
+        try device.sql("INSERT INTO grdb_migrations VALUES ('v99')")
+        device.close()
+        try device.sql("PRAGMA journal_mode = DELETE")
+        let before = try bytes()
+        #expect(throws: EngineError.newer) { _ = try device.open() }
+        #expect(try bytes() == before)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: device.directory) == ["stores.sqlite"])
+    }
+
+    // MARK: Setting aside
+
+    @Test func `a database that was set aside has another name with its date, and none is overwritten`() throws {
+        device.clock.time = 1_795_000_000_000_000
+        device.close()
+        var names: [String] = []
+        for round in 0..<3 {
+            try put(Array("garbage \(round)".utf8))
+            try Data("log".utf8).write(to: URL(filePath: device.file + "-wal"))
+            let report = try UserDatabase.setAside(in: device.directory, at: device.clock.time)
+            names.append(report.fileName)
+            #expect(report.salvagedValues == 0 && report.account == nil)
+            #expect(FileManager.default.fileExists(atPath: device.directory + "/" + report.fileName + "-wal"))
+        }
+        #expect(
+            names == [
+                "stores.sqlite.damaged-2026-11-18T110640Z", "stores.sqlite.damaged-2026-11-18T110640Z-2",
+                "stores.sqlite.damaged-2026-11-18T110640Z-3",
+            ]
+        )
+        for (round, name) in names.enumerated() {
+            let file = URL(filePath: device.directory + "/" + name)
+            #expect(try Data(contentsOf: file) == Data("garbage \(round)".utf8))
+        }
+        try device.reopen()
+        #expect(try device.store().values.isEmpty)
+    }
+
+    @Test func `without an account every value is saved, and those that stay on the device`() throws {
+        let store = try device.store(local: ["local", "pre*"])
+        try device.write([("k", .integer(1)), ("gone", .integer(1)), ("local", .integer(5)), ("pre*", .integer(6))])
+        try device.write([("k", .integer(2))], removing: ["gone"])
+        try device.write([("k", .string("other"))], to: "other")
+        let (generation, origin) = (store.generation, device.database.origin)
+        device.close()
+        let report = try UserDatabase.setAside(in: device.directory, at: device.clock.time)
+        #expect(report.salvagedValues == 4)
+        try device.reopen()
+        let saved = try device.store(local: ["local", "pre*"])
+        #expect(saved.values == [key("k"): .integer(2), key("local"): .integer(5), key("pre*"): .integer(6)])
+        #expect(try device.store("other").values == [key("k"): .string("other")])
+        #expect(saved.generation > generation && !saved.knowsChanges(since: generation))
+        #expect(saved.entry(for: key("local")) == nil)
+        let entry = try #require(saved.entry(for: key("k")))
+        #expect(entry.stamp.origin != origin && saved.context.contains(entry.dot))
+        #expect(saved.context.seen[origin] == nil)
+        #expect(!device.database.isAwaitingRemote && !device.database.hasAccount)
+        try device.write([("k", .integer(3))])
+        try device.reopen()
+        #expect(try device.store().value(for: key("k")) == .integer(3))
+    }
+
+    @Test func `of an account what was pending is saved, and the rest is awaited from the remote`() throws {
+        try fill()
+        let states = try ["one", "two"].map { try device.store($0).snapshot().state }
+        device.close()
+        let report = try UserDatabase.setAside(in: device.directory, at: device.clock.time)
+        #expect(report.salvagedValues == 3 * 3 && report.account == "A")
+        try device.reopen()
+        #expect(device.database.isAwaitingRemote)
+        #expect(device.database.account.identifier == "A" && !device.database.account.isDownloaded)
+        for identifier in ["one", "two", "three"] {
+            let store = try device.store(identifier, local: ["local*"])
+            #expect(
+                store.values == [
+                    key("pending"): .string("pending"), key("k1"): .string("pending"), key("local"): .integer(3),
+                ]
+            )
+            #expect(store.isProvisionalHere(key("pending")) && store.pendingChanges == 2)
+        }
+        #expect(try device.database.storesAwaitingDownload() == ["one", "three", "two"])
+        // It stays so over a restart, and ends with the download, where the account's values win.
+        try device.reopen()
+        #expect(device.database.isAwaitingRemote)
+        let store = try device.store("one")
+        let entries = states[0].entries.filter { $0.key != key("pending") }
+        var context = store.context
+        context.formUnion(states[0].context)
+        try device.join(JoinPlan(taken: entries, context: context), cause: .downloaded, to: "one")
+        try device.database.completeDownload(cursor: [2])
+        #expect(!device.database.isAwaitingRemote)
+        #expect(store.value(for: key("pending")) == .string("pending"))
+        try device.reopen()
+        #expect(!device.database.isAwaitingRemote)
+    }
+
+    @Test func `an account that the damaged database can't name is taken from who knows it`() throws {
+        device.close()
+        try put([UInt8](repeating: 1, count: 5000))
+        let report = try UserDatabase.setAside(in: device.directory, at: device.clock.time, account: "A")
+        #expect(report.account == "A" && report.salvagedValues == 0)
+        try device.reopen()
+        #expect(device.database.isAwaitingRemote && device.database.account.identifier == "A")
+    }
+
+    @Test func `what is in the log and not yet in the file is saved as well`() throws {
+        try device.write([("k", .integer(1))])
+        let copy = device.root + "/copy"
+        try FileManager.default.copyItem(atPath: device.directory, toPath: copy)
+        #expect(FileManager.default.fileExists(atPath: copy + "/stores.sqlite-wal"))
+        #expect(try UserDatabase.setAside(in: copy, at: device.clock.time).salvagedValues == 1)
+    }
+
+    @Test func `around a page that can't be read the rest is read`() throws {
+        let values = (0..<2000).map { ("k\($0)", Value.string(Text("value \($0)"))) }
+        let roomy = try Device(limits: Limits(keys: 5000))
+        try roomy.write(values)
+        roomy.close()
+        let file = URL(filePath: roomy.file)
+        let intact = [UInt8](try Data(contentsOf: file))
+        // A leaf of a tree begins with ten, and has the number of its rows three bytes on.
+        func rows(_ page: Int) -> Int { Int(intact[page + 3]) * 256 + Int(intact[page + 4]) }
+        let pages = Array(stride(from: 4096, to: intact.count, by: 4096))
+        let leaves: [Int] = pages.filter { intact[$0] == 0x0A && rows($0) > 10 }
+        try #require(leaves.count > 12)
+        let lost: [Int] = [leaves[2], leaves[3], leaves[8]]
+        var damaged = intact
+        for leaf in lost { for index in leaf..<(leaf + 8) { damaged[index] = 0xFF } }
+        try Data(damaged).write(to: file)
+        let report = try UserDatabase.setAside(in: roomy.directory, at: roomy.clock.time)
+        let rowsLost = lost.map(rows).reduce(0, +)
+        #expect(report.salvagedValues >= 2000 - rowsLost - 6 && report.salvagedValues < 2000)
+        try roomy.reopen()
+        let store = try roomy.store()
+        #expect(store.values.count == report.salvagedValues)
+        #expect(store.values.allSatisfy { $1 == .string(Text("value \($0.string.dropFirst())")) })
+    }
+
+    @Test func `a clock behind the old generations does not bring them back`() throws {
+        try device.write([("k", .integer(1))])
+        let generation = try device.store().generation
+        device.close()
+        device.clock.time = 1_000_000
+        _ = try UserDatabase.setAside(in: device.directory, at: device.clock.time)
+        try device.reopen()
+        #expect(try device.store().generation > generation)
+        #expect(try device.store("new").generation > generation)
+    }
+
+    @Test func `a crash between the renames is finished at the next start`() throws {
+        try device.write([("k", .integer(1))])
+        device.close()
+        // What is there after the damaged file was renamed and before its log and the new one were.
+        _ = try UserDatabase.setAside(in: device.directory, at: device.clock.time)
+        try FileManager.default.moveItem(atPath: device.file, toPath: device.file + ".new")
+        try Data([UInt8](repeating: 7, count: 5000)).write(to: URL(filePath: device.file + "-wal"))
+        try device.reopen()
+        #expect(try device.store().value(for: key("k")) == .integer(1))
+        // And before that, what was begun is begun anew.
+        device.close()
+        try Data("half".utf8).write(to: URL(filePath: device.file + ".new"))
+        try device.reopen()
+        #expect(try device.store().value(for: key("k")) == .integer(1))
+        device.close()
+        #expect(try UserDatabase.setAside(in: device.directory, at: device.clock.time).salvagedValues == 1)
+    }
+}

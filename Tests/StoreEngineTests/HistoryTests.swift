@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PropertyList
+import StoreEngine
+import Testing
+
+@Suite struct HistoryTests {
+    let device: Device
+
+    init() throws { device = try Device() }
+
+    private func history(_ name: String = "k", in identifier: String = "app") throws -> [FormerValue] {
+        try device.database.history(of: key(name), in: device.store(identifier))
+    }
+
+    /// Makes so many changes that what is not kept is removed.
+    private func provokeTrim(local: [String] = []) throws {
+        let before = try rows
+        try withExtendedLifetime(device.store(local: local)) { _ in
+            for index in 0..<600 { try device.write([("churn", .integer(Int64(index)))]) }
+        }
+        #expect(try rows < before + 600)
+    }
+
+    private var rows: Int {
+        get throws { Int(try device.sql("SELECT count(*) FROM change")[0][0]) ?? -1 }
+    }
+
+    @Test func `a value that is replaced or removed is told with the time and the reason, newest first`() throws {
+        try device.write([("k", .integer(1)), ("other", .integer(7))])
+        let origin = device.database.origin
+        device.clock.time += 10
+        try device.write([("k", .integer(2))])
+        let replaced = device.clock.time
+        device.clock.time += 10
+        try device.write(removing: ["k"])
+        let removed = device.clock.time
+        device.clock.time += 10
+        try device.write([("k", .integer(3))])
+        let expected = [
+            Former(.integer(2), removed, origin, .removed), Former(.integer(1), replaced, origin, .replaced),
+        ]
+        #expect(try history().map(Former.init) == expected)
+        try device.reopen()
+        #expect(try history().map(Former.init) == expected)
+        #expect(try history("other").isEmpty && history("absent").isEmpty)
+    }
+
+    @Test func `what another device replaces or drops went in a merge`() throws {
+        let store = try device.store()
+        try device.write([("k", .integer(1)), ("dropped", .integer(1))])
+        var stranger = Stranger()
+        try device.join(stranger.plan(["k": stranger.entry(.integer(2))], dropping: ["dropped"], in: store))
+        try device.write([("k", .integer(3))])
+        #expect(try history().map(\.why) == [.replaced, .merge])
+        #expect(try history().map(\.origin) == [stranger.origin, device.database.origin])
+        #expect(try history("dropped").map(\.why) == [.merge])
+    }
+
+    @Test func `a value that gave way to the first download is kept`() throws {
+        _ = try device.database.enter(account: "A", bringingValues: false)
+        let store = try device.store()
+        try device.write([("k", .integer(1))])
+        var stranger = Stranger()
+        try device.join(stranger.plan(["k": stranger.entry(.integer(2))], in: store), cause: .downloaded)
+        #expect(try history().map(\.value) == [.integer(1)])
+        #expect(try history().map(\.why) == [.initialSync])
+    }
+
+    @Test func `history from before the sign-in keeps its reasons`() throws {
+        try device.write([("k", .integer(1))])
+        try device.write([("k", .integer(2))])
+        _ = try device.database.enter(account: "A", bringingValues: false)
+        #expect(try history().map(\.value) == [.integer(1)])
+        #expect(try history().map(\.why) == [.replaced])
+    }
+
+    @Test func `sixteen values of a key are kept, before and after the rest is removed`() throws {
+        for index in 0..<40 { try device.write([("k", .integer(Int64(index)))]) }
+        let newest = (23..<39).reversed().map { Value.integer(Int64($0)) }
+        #expect(try history().map(\.value) == newest)
+        try provokeTrim()
+        #expect(try history().map(\.value) == newest)
+        #expect(Int(try device.sql("SELECT count(*) FROM change WHERE key = CAST('k' AS BLOB)")[0][0]) == 17)
+    }
+
+    @Test func `what was replaced more than ninety days ago is not told, and goes`() throws {
+        try device.write([("k", .integer(1))])
+        try device.write([("k", .integer(2))])
+        device.clock.time += 89 * Clock.day
+        try device.write([("k", .integer(3))])
+        #expect(try history().map(\.value) == [.integer(2), .integer(1)])
+        device.clock.time += 2 * Clock.day
+        #expect(try history().map(\.value) == [.integer(2)])
+        try provokeTrim()
+        #expect(try history().map(\.value) == [.integer(2)])
+        #expect(Int(try device.sql("SELECT count(*) FROM change WHERE key = CAST('k' AS BLOB)")[0][0]) == 2)
+    }
+
+    @Test func `one mebibyte of a store's history is kept, the newest`() throws {
+        try device.write([("old", .integer(1))])
+        try device.write([("old", .integer(2))])
+        func value(_ index: Int) -> Value { .data([UInt8](repeating: UInt8(index), count: 200_000)) }
+        for index in 0..<7 { try device.write([("k", value(index))]) }
+        #expect(try history().map(\.value) == [5, 4, 3, 2, 1].map(value))
+        #expect(try history("old").isEmpty)
+        for index in 7..<20 { try device.write([("k", value(index))]) }
+        let bytes = Int(try device.sql("SELECT sum(length(value)) FROM change")[0][0]) ?? 0
+        #expect(bytes < 3 << 20)
+        #expect(try history().map(\.value) == [18, 17, 16, 15, 14].map(value))
+    }
+
+    @Test func `trimming changes nothing but the history`() throws {
+        _ = try device.database.enter(account: "A", bringingValues: false)
+        try device.database.completeDownload(cursor: [1])
+        let store = try device.store()
+        try device.write((0..<50).map { ("k\($0)", .integer(1)) })
+        try device.database.markPublished(["app": store.snapshot().sequence])
+        var stranger = Stranger()
+        try device.join(stranger.plan(["theirs": stranger.entry(.integer(1))], in: store))
+        try device.write(removing: ["k1"])
+        let generation = store.generation
+        try provokeTrim()
+        try device.write([("last", .integer(1))])
+        let before = (Picture(store), store.context)
+        try device.reopen()
+        let again = try device.store()
+        #expect(Picture(again) == before.0)
+        #expect(again.context == before.1)
+        #expect(again.context.seen[stranger.origin] == 1)
+        #expect(again.knowsChanges(since: generation))
+        #expect(Set(again.changes(since: generation).keys) == [key("churn"), key("last")])
+        #expect(again.values.count == 52)
+    }
+
+    @Test func `what is known of own dots outlives their rows`() throws {
+        let store = try device.store()
+        // A row of an origin that is not in use any more, and is then replaced by another device.
+        try device.write([("k", .integer(1))])
+        let former = device.database.origin
+        device.database.renewOrigin()
+        try device.write([("x", .integer(1))])
+        var stranger = Stranger()
+        try device.join(stranger.plan(["k": stranger.entry(.integer(2))], in: store))
+        device.clock.time += 91 * Clock.day
+        try provokeTrim()
+        #expect(try device.sql("SELECT 1 FROM change WHERE origin = \(Int64(bitPattern: former.bits))").isEmpty)
+        let context = store.context
+        try device.reopen()
+        #expect(try device.store().context == context)
+        #expect(context.contains(Dot(origin: former, n: 1)))
+    }
+
+    @Test func `history that is all worth keeping is not gone through for every write`() throws {
+        let keys = (0..<40).map { "k\($0)" }
+        for round in 0..<17 { try device.write(keys.map { ($0, .integer(Int64(round))) }) }
+        // 640 rows of history, none of them to be removed.
+        for round in 17..<60 { try device.write(keys.map { ($0, .integer(Int64(round))) }) }
+        let count = try rows
+        #expect(count <= 40 * 17 * 3)
+        #expect(try history("k3").count == 16)
+    }
+
+    // MARK: Tombstones
+
+    private func signIn() throws -> Store {
+        _ = try device.database.enter(account: "A", bringingValues: false)
+        try device.database.completeDownload(cursor: [1])
+        return try device.store()
+    }
+
+    @Test func `tombstones go after ninety days, once the remote has them, and do not come back`() throws {
+        let store = try signIn()
+        try device.write([("old", .integer(1)), ("pending", .integer(1))])
+        try device.write(removing: ["old"])
+        try device.database.markPublished(["app": store.snapshot().sequence])
+        let generation = store.generation
+        try device.write(removing: ["pending"])
+        device.clock.time += 91 * Clock.day
+        try device.write([("young", .integer(1))])
+        try device.write(removing: ["young"])
+        let context = store.context
+        try provokeTombstoneTrim(store)
+        #expect(store.entry(for: key("old")) == nil)
+        #expect(store.entry(for: key("pending")) != nil)
+        #expect(store.entry(for: key("young")) != nil)
+        #expect(store.context.isSuperset(of: context))
+        #expect(!store.knowsChanges(since: generation - 1))
+        let before = Picture(store)
+        try device.reopen()
+        #expect(Picture(try device.store()) == before)
+        #expect(try device.store().context == store.context)
+        #expect(try device.store().value(for: key("old")) == nil)
+    }
+
+    @Test func `a tombstone from the future stays`() throws {
+        let store = try signIn()
+        var stranger = Stranger()
+        try device.join(stranger.plan(["k": stranger.entry(nil, wall: 4_070_908_800_000)], in: store))
+        device.clock.time += 91 * Clock.day
+        try provokeTombstoneTrim(store)
+        #expect(store.entry(for: key("k")) != nil)
+    }
+
+    @Test func `keys that come and go do not pile up`() throws {
+        let store = try signIn()
+        for round in 0..<50 {
+            let names = (0..<300).map { "k\(round)-\($0)" }
+            device.clock.time += 1000
+            try device.write(names.map { ($0, .boolean(true)) })
+            device.clock.time += 1000
+            try device.write(removing: names)
+            try device.database.markPublished(["app": store.snapshot().sequence])
+        }
+        #expect(store.keys.count <= 8192 + 300)
+        #expect(try rows < 2 * 8800)
+    }
+
+    private func provokeTombstoneTrim(_ store: Store) throws {
+        device.clock.time += 1000
+        try provokeTrim()
+    }
+}
+
+private struct Former: Equatable {
+    let value: Value
+    let time: UInt64
+    let origin: Origin
+    let why: FormerValue.Reason
+
+    init(_ value: Value, _ time: UInt64, _ origin: Origin, _ why: FormerValue.Reason) {
+        (self.value, self.time, self.origin, self.why) = (value, time, origin, why)
+    }
+
+    init(_ former: FormerValue) { self.init(former.value, former.time, former.origin, former.why) }
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import PropertyList
+import StoreEngine
+import Testing
+
+@Suite struct OriginTests {
+    let device: Device
+
+    init() throws { device = try Device() }
+
+    private func copy(_ directory: String, to other: String) throws {
+        try? FileManager.default.removeItem(atPath: other)
+        try FileManager.default.copyItem(atPath: directory, toPath: other)
+    }
+
+    private func open(_ directory: String) throws -> UserDatabase {
+        try UserDatabase(in: directory, runtimeDirectory: device.runtime, environment: device.clock.environment)
+    }
+
+    /// Puts the directory's files into the database's own directory, which stays the same one.
+    private func restore(_ backup: String) throws {
+        device.close()
+        for name in try FileManager.default.contentsOfDirectory(atPath: device.directory) {
+            try FileManager.default.removeItem(atPath: device.directory + "/" + name)
+        }
+        for name in try FileManager.default.contentsOfDirectory(atPath: backup) {
+            try FileManager.default.copyItem(atPath: backup + "/" + name, toPath: device.directory + "/" + name)
+        }
+        try device.reopen()
+    }
+
+    @Test func `a restart goes on under the origin, published or not`() throws {
+        try device.write([("k", .integer(1))])
+        let origin = device.database.origin
+        try device.reopen()
+        #expect(device.database.origin == origin)
+        try device.database.willPublish()
+        try device.reopen()
+        #expect(device.database.origin == origin)
+        #expect(try device.database.formerOrigins().isEmpty)
+        try device.write([("k", .integer(2))])
+        #expect(try device.store().stamp(of: key("k"))?.stamp.origin == origin)
+    }
+
+    @Test func `a reboot brings a new origin, and the former one is known`() throws {
+        try device.write([("k", .integer(1))])
+        try device.database.willPublish()
+        let origin = device.database.origin
+        for name in try FileManager.default.contentsOfDirectory(atPath: device.runtime) {
+            try FileManager.default.removeItem(atPath: device.runtime + "/" + name)
+        }
+        try device.reopen()
+        #expect(device.database.origin != origin)
+        #expect(try device.database.formerOrigins() == [origin])
+        try device.write([("k", .integer(2))])
+        let entry = try #require(device.store().stamp(of: key("k")))
+        #expect(entry.stamp.origin == device.database.origin)
+        #expect(try device.store().context.contains(Dot(origin: origin, n: 1)))
+    }
+
+    @Test func `without a runtime directory every start has a new origin`() throws {
+        try device.write([("k", .integer(1))])
+        try device.database.willPublish()
+        let origin = device.database.origin
+        try device.reopen(runtime: false)
+        #expect(device.database.origin != origin)
+    }
+
+    @Test func `a record that makes no sense is none`() throws {
+        try device.write([("k", .integer(1))])
+        try device.database.willPublish()
+        let name = try #require(FileManager.default.contentsOfDirectory(atPath: device.runtime).first)
+        let path = device.runtime + "/" + name
+        let origin = device.database.origin
+        for text in [
+            "", "x", "\(origin)", "\(origin) -1", "\(origin) 99", "\(origin) 1 2", String(repeating: "a", count: 100),
+        ] {
+            try Data(text.utf8).write(to: URL(filePath: path))
+            let database = try open(device.directory)
+            #expect(database.origin != origin, "\(text)")
+            database.close()
+        }
+        try Data("\(origin) 1\n".utf8).write(to: URL(filePath: path))
+        let database = try open(device.directory)
+        #expect(database.origin == origin)
+        database.close()
+    }
+
+    @Test func `a restored backup from before a publication gets a new origin`() throws {
+        try device.write([("k", .integer(1))])
+        try device.database.willPublish()
+        let origin = device.database.origin
+        device.close()
+        try copy(device.directory, to: device.root + "/backup")
+        try device.reopen()
+        #expect(device.database.origin == origin)
+        try device.write([("k", .integer(2))])
+        try device.database.willPublish()
+        try restore(device.root + "/backup")
+        #expect(device.database.origin != origin)
+        #expect(try device.store().value(for: key("k")) == .integer(1))
+        try device.write([("k", .integer(3))])
+        let dot = try #require(device.store().entry(for: key("k"))?.dot)
+        #expect(dot != Dot(origin: origin, n: 2))
+    }
+
+    @Test func `a copy beside the original gets an origin of its own`() throws {
+        try device.write([("k", .integer(1))])
+        try device.database.willPublish()
+        device.close()
+        try copy(device.directory, to: device.root + "/copy")
+        let twin = try open(device.root + "/copy")
+        defer { twin.close() }
+        try device.reopen()
+        #expect(twin.origin != device.database.origin)
+        #expect(try twin.formerOrigins() == [device.database.origin])
+        // And neither disturbs the other's record.
+        let store = try twin.store("app")
+        try store.stage(setting: [(key("k"), .integer(2))], removing: [])
+        try twin.commit()
+        try twin.willPublish()
+        let origin = device.database.origin
+        try device.reopen()
+        #expect(device.database.origin == origin)
+    }
+
+    @Test func `no dot is used twice by a store that is forgotten, cleared or entered again`() throws {
+        var seen: [Dot: Value] = [:]
+        func note() throws {
+            for (_, entry) in try device.store().snapshot().state.entries {
+                guard let bytes = entry.value else { continue }
+                let value = try Value(encoded: bytes)
+                #expect(seen.updateValue(value, forKey: entry.dot) ?? value == value)
+            }
+        }
+        for round in 0..<4 {
+            try device.write([("k", .integer(Int64(round)))])
+            try note()
+            _ = try device.database.enter(account: "A", bringingValues: false)
+            try note()
+            try device.write([("k", .integer(Int64(100 + round)))])
+            try note()
+            _ = try device.database.forget(store: "app")
+            try device.write([("k", .integer(Int64(200 + round)))])
+            try note()
+            _ = try device.database.clearAccount()
+        }
+        #expect(seen.count >= 12)
+    }
+}

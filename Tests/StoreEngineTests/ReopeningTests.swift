@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import PropertyList
+import StoreEngine
+import Testing
+
+@Suite struct ReopeningTests {
+    @Test func `everything is as it was`() throws {
+        let device = try Device()
+        _ = try device.database.enter(account: "A", bringingValues: false)
+        try device.write([("early", .integer(1))])
+        let store = try device.store(local: ["local*"])
+        var stranger = Stranger()
+        try device.join(
+            stranger.plan(["theirs": stranger.entry(.string("s")), "gone": stranger.entry(nil)], in: store),
+            cause: .downloaded
+        )
+        try device.database.completeDownload(cursor: [7])
+        try device.write([
+            ("b", .boolean(true)), ("i", .integer(-5)), ("r", .real(-0.0)), ("s", .string("e\u{301}")),
+            ("d", .data([0, 1, 2])), ("date", .date(1.5)), ("a", .array([.dictionary(["": .array([])])])),
+            ("local1", .integer(1)), ("theirs", .integer(3)), ("gone", .integer(4)),
+        ])
+        try device.database.markPublished(["app": store.snapshot().sequence])
+        try device.write([("i", .integer(6))], removing: ["s", "local1"])
+        try device.join(stranger.plan(["new": stranger.entry(.integer(1))], dropping: ["d"], in: store))
+        let before = Picture(store)
+        let context = store.context
+        let stores = try device.database.accountStores()
+        #expect(before.pending == 2)
+        #expect(try device.database.pendingChanges() == 2)
+
+        try device.reopen()
+        let again = try device.store(local: ["local*"])
+        #expect(Picture(again) == before)
+        #expect(again.context == context)
+        #expect(try device.database.accountStores() == stores)
+        #expect(try device.database.pendingChanges() == 2)
+        #expect(device.database.account.identifier == "A" && device.database.account.cursor == [7])
+        #expect(try device.database.storeIdentifiers() == ["app"])
+        #expect(store !== again)
+    }
+
+    @Test func `an acknowledgement holds for what was uploaded, and not for what was written meanwhile`() throws {
+        let device = try Device()
+        _ = try device.database.enter(account: "A", bringingValues: false)
+        try device.database.completeDownload(cursor: [1])
+        let store = try device.store()
+        try device.write([("a", .integer(1)), ("b", .integer(1))])
+        let uploaded = store.snapshot()
+        try device.write([("b", .integer(2))])
+        #expect(uploaded.state.entries[key("b")]?.value == Value.integer(1).encoded())
+        try device.database.markPublished(["app": uploaded.sequence])
+        #expect(store.pendingChanges == 1)
+        #expect(try device.database.pendingChanges() == 1)
+        try device.database.markPublished(["app": 1])
+        #expect(store.pendingChanges == 1)
+        // More than there is: an acknowledgement from before the store was forgotten.
+        try device.database.markPublished(["app": 1000])
+        try device.write([("c", .integer(1))])
+        #expect(store.pendingChanges == 1)
+        try device.reopen()
+        #expect(try device.store().pendingChanges == 1)
+        #expect(try device.database.pendingChanges() == 1)
+    }
+
+    @Test func `a database that is closed is one file, and may be opened elsewhere`() throws {
+        let device = try Device()
+        try device.write([("k", .integer(1))])
+        #expect(FileManager.default.fileExists(atPath: device.file + "-wal"))
+        device.close()
+        #expect(!FileManager.default.fileExists(atPath: device.file + "-wal"))
+        #expect(throws: EngineError.self) { try device.write([("k", .integer(2))]) }
+    }
+
+    @Test func `what was committed is on the disk after synchronize, and several may wait for it`() async throws {
+        let device = try Device()
+        try device.write([("k", .integer(1))])
+        let database = device.database
+        for _ in 0..<3 { try await database.synchronize() }
+    }
+
+    /// The child writes, notes what was committed, and is killed at some moment.
+    @Test(arguments: 0..<6)
+    func `every write that was acknowledged survives a kill`(round: Int) async throws {
+        let root = NSTemporaryDirectory() + "store-engine-kill-" + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: root) }
+        let notes = root + "/notes"
+        await #expect(processExitsWith: .signal(SIGKILL)) {
+            [root = root as String, notes = notes as String, round = round as Int] in
+            let device = try Device(root: root)
+            try Data().write(to: URL(filePath: notes))
+            let file = try #require(FileHandle(forWritingAtPath: notes))
+            Thread.detachNewThread {
+                usleep(UInt32(20_000 + round * 13_000))
+                kill(getpid(), SIGKILL)
+            }
+            for count in 1... {
+                try device.write([("k\(count % 50)", .integer(Int64(count))), ("last", .integer(Int64(count)))])
+                try file.write(contentsOf: Data("\(count)\n".utf8))
+            }
+        }
+        let acknowledged = try String(contentsOfFile: notes, encoding: .utf8).split(separator: "\n").compactMap {
+            Int($0)
+        }
+        let last = try #require(acknowledged.last)
+        let device = try Device(root: root)
+        let store = try device.store()
+        guard case .integer(let found) = try #require(store.value(for: key("last"))) else {
+            Issue.record("another value")
+            return
+        }
+        #expect(found >= last && found <= last + 1)
+        for count in max(1, Int(found) - 49)...Int(found) {
+            #expect(store.value(for: key("k\(count % 50)")) == .integer(Int64(count)))
+        }
+    }
+}

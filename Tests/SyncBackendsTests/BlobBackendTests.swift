@@ -1,0 +1,507 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import PropertyList
+import SyncEngine
+import Testing
+
+@testable import StoreEngine
+@testable import SyncBackends
+
+@Suite struct BlobBackendTests {
+    private let store = "org.example.Notes"
+
+    private func two() async throws -> (Place, Device, Device) {
+        let place = try Place()
+        let (a, b) = (try Device(place.path, name: "A"), try Device(place.path, name: "B"))
+        (a.place, b.place) = (place, place)
+        try await a.signIn()
+        try await a.sync()
+        try await b.signIn(creating: false)
+        try await b.sync()
+        return (place, a, b)
+    }
+
+    private func error(_ body: () async throws -> Void) async -> RemoteError.Code? {
+        do { try await body() } catch { return (error as? RemoteError)?.code }
+        return nil
+    }
+
+    // MARK: States
+
+    @Test func `what one device publishes the other has, and a deletion too`() async throws {
+        let (_, a, b) = try await two()
+        try a.set(store, [("a", .integer(1)), ("b", .string("x"))])
+        try a.set("org.example.Other", "z", .data([UInt8](repeating: 1, count: 70_000)))
+        try await a.sync()
+        let pass = try await b.pull()
+        #expect(pass.isComplete && pass.problems.isEmpty)
+        #expect(pass.devices[a.database.origin] == RemoteDevice(identifier: "A", name: "A"))
+        #expect(try b.values(store) == ["a": .integer(1), "b": .string("x")])
+        #expect(try b.values("org.example.Other").count == 1)
+
+        try b.remove(store, "a")
+        try await b.sync()
+        try await a.sync()
+        #expect(try a.values(store) == ["b": .string("x")])
+    }
+
+    @Test func `what is joined is not read again, nor after a restart`() async throws {
+        let (_, a, b) = try await two()
+        try a.set(store, "a", .integer(1))
+        try await a.sync()
+        #expect(try await b.pull().stores == [store])
+        #expect(try await b.pull().stores == [])
+        try await b.restart()
+        #expect(try await b.pull().stores == [])
+        // A new head whose stores are known by their digest.
+        try await a.push()
+        #expect(try await b.pull().stores == [])
+        try a.set("other", "b", .integer(1))
+        try await a.push()
+        #expect(try await b.pull().stores == ["other"])
+    }
+
+    @Test func `receiving publishes nothing`() async throws {
+        let (_, a, b) = try await two()
+        try a.set(store, "a", .integer(1))
+        try await a.sync()
+        b.storage.clear()
+        for _ in 0..<3 { try await b.sync() }
+        #expect(b.storage.actions.isEmpty)
+    }
+
+    @Test func `a push that is cut leaves the one before, and the next one makes it good`() async throws {
+        let (_, a, b) = try await two()
+        try a.set(store, "a", .data([UInt8](repeating: 1, count: 300)))
+        try await a.sync()
+        try a.set(store, "a", .data([UInt8](repeating: 2, count: 300)))
+        for prefix in ["s/", "h/"] {
+            a.storage.fail(prefix)
+            #expect(await error { try await a.push() } == .unavailable)
+            try await b.pull()
+            #expect(try b.values(store) == ["a": .data([UInt8](repeating: 1, count: 300))])
+        }
+        a.storage.fail(nil)
+        try await a.sync()
+        try await b.pull()
+        #expect(try b.values(store) == ["a": .data([UInt8](repeating: 2, count: 300))])
+    }
+
+    @Test func `segments are written before the head, and a former head goes after the new one is there`() async throws
+    {
+        let (place, a, _) = try await two()
+        try a.set(store, "a", .data([UInt8](repeating: 1, count: 300)))
+        try await a.sync()
+        let former = a.headName
+        try await a.restart(machine: true)
+        #expect(a.headName != former)
+        try a.set(store, "b", .data([UInt8](repeating: 2, count: 300)))
+        a.storage.fail("h/" + a.database.origin.description)
+        try await a.pull()
+        #expect(await error { try await a.push() } == .unavailable)
+        #expect(place.names("h").contains(String(former.dropFirst(2))))
+        a.storage.fail(nil)
+        a.storage.clear()
+        try await a.push()
+        #expect(a.storage.actions.map { $0.action + " " + $0.name.prefix(2) } == ["put h/", "delete h/"])
+        #expect(a.storage.actions.last?.name == former)
+        #expect(!place.names("h").contains(String(former.dropFirst(2))))
+    }
+
+    @Test func `a former head stays as long as it holds what is not joined here`() async throws {
+        let (place, a, b) = try await two()
+        try a.set(store, "a", .integer(1))
+        try await a.sync()
+        let former = a.headName
+        try await a.restart(machine: true)
+        // A twin that still writes under the former name, after the pull.
+        try await a.pull()
+        var head = try Head(decoding: try place.read(former))
+        head.sequence += 1
+        try place.write(former, head.encoded(unlikeLength: nil))
+        try await a.push()
+        #expect(place.names("h").contains(String(former.dropFirst(2))))
+        try await a.pull()
+        try await a.push()
+        #expect(!place.names("h").contains(String(former.dropFirst(2))))
+        try await b.pull()
+        #expect(try b.values(store) == ["a": .integer(1)])
+    }
+
+    // MARK: What arrives late, twice or broken
+
+    @Test func `a store waits for its segments, and the others don't`() async throws {
+        let (place, a, b) = try await two()
+        try a.set(store, "a", .data([UInt8](repeating: 1, count: 300)))
+        try await a.sync()
+        let segment = try #require(place.names("s").first)
+        let bytes = try place.read("s/" + segment)
+        try place.remove("s/" + segment)
+        try a.set("small", "b", .integer(1))
+        await a.backend.close()
+        for _ in 0..<2 {
+            let pass = try await b.pull()
+            #expect(!pass.isComplete && pass.arrived == [])
+            #expect(pass.stores == [store])
+        }
+        // Half of it: as good as nothing, but worth a word.
+        try place.write("s/" + segment, Array(bytes.prefix(100)))
+        let pass = try await b.pull()
+        #expect(!pass.isComplete && pass.arrived == [] && pass.problems.count == 1)
+        try place.write("s/" + segment, bytes)
+        #expect(try await b.pull().isComplete)
+        #expect(try b.values(store).count == 1)
+    }
+
+    @Test func `no flipped bit in a segment or a head yields another state`() async throws {
+        let (place, a, b) = try await two()
+        try a.set(store, (0..<3).map { ("key \($0)", .string(Text(String(repeating: "v", count: 60)))) })
+        try await a.sync()
+        try a.set(store, "key 1", .boolean(true))
+        try await a.sync()
+        let values = try a.values(store)
+        for name in ["s/" + (try #require(place.names("s").first)), a.headName] {
+            let bytes = try place.read(name)
+            for bit in stride(from: 0, to: bytes.count * 8, by: 7) {
+                var flipped = bytes
+                flipped[bit / 8] ^= 1 << (bit % 8)
+                try place.write(name, flipped)
+                let pull = try await b.backend.pull(after: nil, as: b.database.origin)
+                for store in pull.stores {
+                    let state = try await pull.change(of: store)
+                    #expect(state == nil)
+                }
+            }
+            try place.write(name, bytes)
+        }
+        try await b.pull()
+        #expect(try b.values(store) == values)
+    }
+
+    @Test func `a head that is damaged is passed over and named; the others count`() async throws {
+        let (place, a, b) = try await two()
+        try a.set(store, "a", .integer(1))
+        try await a.sync()
+        let c = try Device(place.path, name: "C")
+        try await c.signIn(creating: false)
+        try await c.pull()
+        try c.set(store, "c", .integer(1))
+        try await c.push()
+        let bytes = try place.read(c.headName)
+        try place.write(c.headName, Array(bytes.dropLast()))
+        let pass = try await b.pull()
+        #expect(pass.isComplete && pass.problems.count == 1)
+        #expect(pass.problems.first?.contains(c.database.origin.description) == true)
+        #expect(try b.values(store) == ["a": .integer(1)])
+        try place.write(c.headName, bytes)
+        try await b.pull()
+        #expect(try b.values(store) == ["a": .integer(1), "c": .integer(1)])
+    }
+
+    @Test func `a conflict copy of a head is joined, once`() async throws {
+        let (place, a, b) = try await two()
+        try a.set(store, "a", .integer(1))
+        try await a.sync()
+        let bytes = try place.read(a.headName)
+        try a.set(store, "a", .integer(2))
+        try await a.sync()
+        // The later one is kept as the copy, as sync tools do.
+        let later = try place.read(a.headName)
+        try place.write(a.headName + ".sync-conflict-20240101-120000-ABCDEFG", later)
+        try place.write(a.headName, bytes)
+        try await b.pull()
+        #expect(try b.values(store) == ["a": .integer(2)])
+        #expect(try await b.pull().stores == [])
+        // Its owner puts the right one back.
+        #expect(try await a.sync().own.name == "missing")
+        #expect(try Head(decoding: try place.read(a.headName)).sequence == 3)
+    }
+
+    @Test func `a state that nobody needs any more may be incomplete for ever`() async throws {
+        let (place, a, b) = try await two()
+        try a.set(store, "a", .data([UInt8](repeating: 1, count: 300)))
+        try await a.sync()
+        try await b.pull()
+        try b.set(store, "b", .data([UInt8](repeating: 2, count: 300)))
+        let before = Set(place.names("s"))
+        try await b.push()
+        // The first device is lost, and so is a segment of its own.
+        let shared = try Head(decoding: try place.read(b.headName)).parts[store]?.segmentNames.map(\.description) ?? []
+        for name in before where !shared.contains(name) { try place.remove("s/" + name) }
+        let c = try Device(place.path, name: "C")
+        try await c.signIn(creating: false)
+        #expect(try await c.pull().isComplete)
+        #expect(try c.values(store).count == 2)
+    }
+
+    @Test func `a segment that vanished is uploaded again by whose head names it`() async throws {
+        let (place, a, b) = try await two()
+        try a.set(store, "a", .data([UInt8](repeating: 1, count: 300)))
+        try await a.sync()
+        try place.remove("s/" + (try #require(place.names("s").first)))
+        try await a.restart()
+        #expect(try await a.pull().own.name == "missing")
+        try await a.push()
+        try await b.pull()
+        #expect(try b.values(store).count == 1)
+    }
+
+    @Test func `a damaged segment that is to be written anew is found to be damaged`() async throws {
+        let (place, a, b) = try await two()
+        try a.set(store, "a", .data([UInt8](repeating: 1, count: 300)))
+        try await a.sync()
+        let segment = "s/" + (try #require(place.names("s").first))
+        try place.write(segment, [1, 2, 3])
+        try await a.restart(machine: true)
+        try a.set(store, "b", .data([UInt8](repeating: 2, count: 300)))
+        try await a.sync()
+        try await b.pull()
+        #expect(try b.values(store).count == 2)
+    }
+
+    // MARK: Who wrote that
+
+    @Test func `a restart is no twin`() async throws {
+        let (_, a, _) = try await two()
+        try a.set(store, "a", .integer(1))
+        try await a.sync()
+        let origin = a.database.origin
+        // The cursor is older than the head.
+        try await a.restart()
+        #expect(a.database.origin == origin)
+        for _ in 0..<3 { #expect(try await a.pull().own.name == "missing") }
+        try await a.push()
+        // The cursor is from after the push.
+        #expect(try await a.pull().own.name == "asPublished")
+        try await a.restart()
+        #expect(a.database.origin == origin)
+        for _ in 0..<3 { #expect(try await a.pull().own.name == "asPublished") }
+        try a.set(store, "b", .integer(1))
+        #expect(try await a.push() == [store])
+        #expect(try await a.pull().own.name == "asPublished")
+        // Twice, with nothing in between but pushes.
+        try await a.restart()
+        try a.set(store, "c", .integer(1))
+        try await a.push()
+        #expect(try await a.pull().own.name == "asPublished")
+    }
+
+    @Test func `a device that never published misses nothing`() async throws {
+        let (_, a, b) = try await two()
+        for device in [a, b] { #expect(try await device.pull().own.name == "asPublished") }
+    }
+
+    @Test func `a twin is noticed by both, and nothing of either is lost`() async throws {
+        let (place, a, b) = try await two()
+        try a.set(store, "a", .integer(1))
+        try await a.sync()
+        try await a.pull()
+        // A fork of the running machine: the same database, the same /run, the same memory.
+        let fork = try Device(place.path, name: "A")
+        await fork.backend.close()
+        fork.database.close()
+        try FileManager.default.removeItem(atPath: fork.disk.path + "/db")
+        try FileManager.default.copyItem(atPath: a.disk.path + "/db", toPath: fork.disk.path + "/db")
+        // Which is named for the database's directory, and that is another one here.
+        OriginRecord(of: fork.disk.path + "/db", in: fork.disk.path + "/run")
+            .remember(a.database.origin, publications: 1)
+        try await fork.restart()
+        #expect(fork.database.origin == a.database.origin)
+        try fork.set(store, "fork", .integer(1))
+        try await fork.sync()
+        // Until then nothing was written twice under one dot; what was could not be saved by any backend.
+        let pass = try await a.pull()
+        #expect(pass.own.name == "foreign")
+        try a.set(store, "a", .integer(2))
+        try await a.push()
+        #expect(a.database.origin != fork.database.origin)
+        try await fork.sync()
+        try await fork.sync()
+        try await a.sync()
+        try await b.sync()
+        let values: [String: Value] = ["a": .integer(2), "fork": .integer(1)]
+        for device in [a, fork, b] { #expect(try device.values(store) == values) }
+    }
+
+    @Test func `a head that somebody wrote under our name since the last look is not replaced unseen`() async throws {
+        let (place, a, _) = try await two()
+        try a.set(store, "a", .integer(1))
+        try await a.sync()
+        try await a.pull()
+        var head = try Head(decoding: try place.read(a.headName))
+        head.sequence += 1
+        try place.write(a.headName, head.encoded(unlikeLength: nil))
+        try a.set(store, "a", .integer(2))
+        #expect(await error { try await a.push() } == .unavailable)
+        #expect(try await a.pull().own.name == "foreign")
+        try await a.push()
+    }
+
+    @Test func `what this process wrote earlier is put right, not taken for a twin's`() async throws {
+        let (place, a, _) = try await two()
+        try a.set(store, "a", .integer(1))
+        try await a.sync()
+        let bytes = try place.read(a.headName)
+        try a.set(store, "a", .integer(2))
+        try await a.sync()
+        try place.write(a.headName, bytes)
+        #expect(try await a.sync().own.name == "missing")
+        #expect(try await a.pull().own.name == "asPublished")
+        try place.remove(a.headName)
+        #expect(try await a.sync().own.name == "missing")
+        #expect(try await a.pull().own.name == "asPublished")
+    }
+
+    // MARK: The account
+
+    @Test func `nothing is no account, unless one is to be made`() async throws {
+        let place = try Place()
+        let a = try Device(place.path)
+        #expect(await error { try await a.signIn(creating: false) } == .noAccount)
+        #expect(place.names("") == [])
+        let account = try await a.backend.open(creatingAccount: true)
+        #expect(account.isNew && account.aliases.isEmpty)
+        #expect(place.names("a") == [account.identifier])
+        let again = try await a.backend.open(creatingAccount: true)
+        #expect(!again.isNew && again.identifier == account.identifier)
+    }
+
+    @Test func `of two that make an account at once the smaller identifier counts, for both`() async throws {
+        let (left, right) = (try Place(), try Place())
+        let (a, b) = (try Device(left.path, name: "A"), try Device(right.path, name: "B"))
+        for device in [a, b] {
+            try await device.signIn()
+            try device.set(store, device.name, .integer(1))
+            try await device.sync()
+            try await device.sync()
+        }
+        // Now the sync tool runs.
+        for (from, to) in [(left, right), (right, left)] {
+            for folder in ["a", "h", "s"] {
+                for name in from.names(folder) where !to.names(folder).contains(name) {
+                    try to.write("\(folder)/\(name)", try from.read("\(folder)/\(name)"))
+                }
+            }
+        }
+        for device in [a, b] {
+            let pass = try await device.sync()
+            #expect(pass.problems == [])
+            #expect(pass.account.identifier == left.names("a").first)
+            #expect(Array(pass.account.aliases) == Array(left.names("a").dropFirst()))
+            #expect(try device.values(store).count == 2)
+        }
+    }
+
+    @Test func `a folder that was emptied, or holds another account, is no wish to delete`() async throws {
+        let (place, a, _) = try await two()
+        try a.set(store, "a", .integer(1))
+        try await a.sync()
+        try FileManager.default.moveItem(atPath: place.path + "/a", toPath: place.path + "/gone")
+        #expect(await error { try await a.pull() } == .reset)
+        #expect(await error { try await a.push() } == .reset)
+        _ = try place.sub("a")
+        #expect(await error { try await a.pull() } == .reset)
+        let other = AccountMarker(identifier: Bits128(high: 1, low: 1), time: 0)
+        try place.write("a/\(other.identifier)", other.encoded())
+        #expect(await error { try await a.pull() } == .reset)
+        #expect(await error { try await a.push() } == .reset)
+    }
+
+    @Test func `heads of another account are passed over`() async throws {
+        let (place, a, b) = try await two()
+        try a.set(store, "a", .integer(1))
+        try await a.sync()
+        var head = try Head(decoding: try place.read(a.headName))
+        head.account = Bits128(high: 5, low: 5)
+        try place.write(a.headName, head.encoded(unlikeLength: nil))
+        let pass = try await b.pull()
+        #expect(pass.problems.count == 1 && pass.stores == [])
+    }
+
+    @Test func `a marker that has not arrived whole is no empty folder`() async throws {
+        let (place, a, _) = try await two()
+        let name = "a/" + (try #require(place.names("a").first))
+        let bytes = try place.read(name)
+        try place.write(name, Array(bytes.prefix(10)))
+        #expect(await error { try await a.pull() } == .damaged)
+        let c = try Device(place.path)
+        #expect(await error { try await c.signIn(creating: true) } == .damaged)
+        try place.write(name, bytes)
+        try await a.pull()
+    }
+
+    @Test func `what a newer version wrote is left alone`() async throws {
+        let (place, a, b) = try await two()
+        try a.set(store, "a", .integer(1))
+        try await a.sync()
+        func newer(_ magic: [UInt8]) -> [UInt8] {
+            var encoder = CanonicalEncoder()
+            encoder.raw(magic)
+            encoder.varint(1)
+            encoder.raw([1, 2, 3])
+            return Envelope.seal(encoder)
+        }
+        try place.write("h/00000000000000ff", newer(Envelope.head))
+        #expect(await error { try await b.pull() } == .tooNew)
+        try place.remove("h/00000000000000ff")
+        try await b.pull()
+        let identifier = String(repeating: "f", count: 32)
+        try place.write("a/" + identifier, newer(Envelope.marker))
+        #expect(await error { try await b.pull() } == .tooNew)
+        #expect(await error { _ = try await b.backend.open(creatingAccount: true) } == .tooNew)
+    }
+
+    @Test func `a closed backend does nothing`() async throws {
+        let (_, a, _) = try await two()
+        await a.backend.close()
+        #expect(await error { try await a.pull() } == .unavailable)
+        #expect(await error { try await a.push() } == .unavailable)
+    }
+
+    // MARK: Sizes
+
+    @Test func `a small change in a large store costs little`() async throws {
+        let (_, a, b) = try await two()
+        var random = Seeded(state: 3)
+        func value() -> Value { .data((0..<1000).map { _ in .random(in: 0...255, using: &random) }) }
+        try a.set(store, (0..<1024).map { ("key.number.\($0)", value()) })
+        try await a.sync()
+        var most = 0
+        for change in 0..<60 {
+            a.storage.clear()
+            try a.set(store, "key.number.\(change * 17 % 1024)", value())
+            try await a.push()
+            if change == 0 { #expect(a.storage.bytesWritten <= 4 << 10) }
+            most = max(most, a.storage.bytesWritten)
+        }
+        #expect(most <= 112 << 10, "a bucket of the largest store, and a head")
+        try await b.pull()
+        #expect(try b.values(store) == a.values(store))
+        // So it does after a restart, when the base has to be found out.
+        try await a.restart()
+        try await a.pull()
+        try await a.push()
+        a.storage.clear()
+        try a.set(store, "key.number.5", value())
+        try await a.push()
+        #expect(a.storage.bytesWritten <= 80 << 10)
+        try await b.pull()
+        #expect(try b.values(store) == a.values(store))
+    }
+
+    @Test func `the head of an account with twenty small stores is small`() async throws {
+        let (place, a, b) = try await two()
+        for number in 0..<20 {
+            try a.set(
+                "org.example.application-\(number)",
+                (0..<40).map { ("setting \($0)", .string(Text(String(repeating: "v", count: 80)))) }
+            )
+        }
+        try await a.sync()
+        #expect(try place.read(a.headName).count <= 4 << 10)
+        #expect(place.names("s").count == 20)
+        try await b.pull()
+        #expect(try b.values("org.example.application-7").count == 40)
+    }
+}

@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import PropertyList
+import StoreEngine
+import SyncEngine
+import Synchronization
+import Testing
+
+@testable import SyncBackends
+
+@Suite struct FolderStorageTests {
+    private let isRoot = geteuid() == 0
+
+    private func makeStorage(_ path: String, _ access: FolderAccess? = nil) throws -> FolderStorage {
+        FolderStorage(try FolderURL("folder://" + path), access: access ?? .own(uid: geteuid()))
+    }
+
+    private func error(_ body: () async throws -> Void) async -> RemoteError.Code? {
+        do { try await body() } catch { return (error as? RemoteError)?.code }
+        return nil
+    }
+
+    // MARK: Addresses
+
+    @Test(arguments: [
+        ("folder:///home/ada/Sync", "/home/ada/Sync"), ("FOLDER:///a%20b%2Fc//", "/a b/c"), ("folder:///", "/"),
+        ("folder:///%C3%A9%23%3F%25", "/é#?%"),
+    ])
+    func `an address is a path`(url: String, path: String) throws {
+        #expect(try FolderURL(url).path == path)
+    }
+
+    @Test(arguments: [
+        "", "folder", "folder:", "folder:/a", "folder://host/a", "folder://localhost/a", "folder://u@/a", "file:///a",
+        "folder:///a?b", "folder:///a#b", "folder:///a%", "folder:///a%0", "folder:///a%zz", "folder:///a%+1",
+        "folder:///a%00b", "folder:///%ff", "webdav://a",
+    ])
+    func `what is no address of a folder is refused`(url: String) {
+        #expect { try FolderURL(url) } throws: { ($0 as? RemoteError)?.code == .unsupported }
+    }
+
+    // MARK: Files
+
+    @Test func `a file is written, replaced, listed and removed`() async throws {
+        let place = try Place()
+        let storage = try makeStorage(place.path)
+        _ = try await storage.check(makingPlace: false)
+        #expect(try await storage.list("h") == [])
+        #expect(try await storage.get("h/x", limit: 10, unless: nil) == .absent)
+        try await storage.delete("h/x")
+        try await storage.put("h/x", [1, 2, 3])
+        try await storage.put("h/x", [4])
+        #expect(try await storage.get("h/x", limit: 10, unless: nil) == .content([4], version: nil))
+        #expect(try await storage.list("h") == [BlobListing(name: "x")])
+        try await storage.create("a/y", [1])
+        #expect(await error { try await storage.create("a/y", [2]) } == .denied)
+        #expect(try await storage.get("a/y", limit: 10, unless: nil) == .content([1], version: nil))
+        try await storage.delete("h/x")
+        #expect(try await storage.list("h") == [])
+        #expect(try FileManager.default.contentsOfDirectory(atPath: place.path + "/a") == ["y"])
+        let mode = try FileManager.default.attributesOfItem(atPath: place.path + "/a/y")[.posixPermissions] as? Int
+        #expect(mode == 0o600)
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `what lies around is ignored, and blocks nobody`() async throws {
+        let place = try Place()
+        let device = try Device(place.path)
+        try await device.signIn()
+        try device.set("s", "a", .integer(1))
+        try await device.sync()
+        let folders = ["a", "h", "s"]
+        let long = String(repeating: "0", count: 32)
+        for folder in folders {
+            for name in ["0000000000000001", long] {
+                _ = try place.sub("\(folder)/\(name)d")
+                #expect(mkfifo("\(place.path)/\(folder)/\(name)", 0o600) == 0)
+                let link = "\(place.path)/\(folder)/1\(name.dropFirst())"
+                try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "/dev/zero")
+                _ = try place.sub("\(folder)/2\(name.dropFirst())")
+            }
+        }
+        if isRoot {
+            #expect(mknod("\(place.path)/h/3000000000000000", S_IFCHR | 0o600, 5) == 0)
+        }
+        try place.write("h/.0123456789abcdef.tmp", [1, 2])
+        try place.write("h/0123456789abcdef\nwith a new line", [1, 2])
+        try place.write("h/0123456789ABCDEF", [1, 2])
+        try place.write("h/4000000000000000", [UInt8](repeating: 0, count: (4 << 20) + 1))
+        #expect(open(place.path + "/h/\u{1}", O_CREAT, 0o600) >= 0)
+        for number in 0..<2000 { try place.write("h/odd name \(number)", []) }
+
+        let b = try Device(place.path, name: "B")
+        try await b.signIn(creating: false)
+        let pass = try await b.pull()
+        #expect(pass.isComplete)
+        #expect(try b.values("s") == ["a": .integer(1)])
+        // Only what is named like ours is worth a word: a fifo, a link, a directory, a device, and what is too large.
+        #expect(pass.problems.count == (isRoot ? 5 : 4))
+        #expect(pass.problems.allSatisfy { !$0.contains("\n") })
+        try b.set("s", "b", .integer(2))
+        try await b.push()
+        try await device.pull()
+        #expect(try device.values("s").count == 2)
+    }
+
+    // MARK: Folders that aren't usable
+
+    @Test func `a folder that vanishes between two calls is unavailable, and is used again when it is back`()
+        async throws
+    {
+        let place = try Place()
+        let folder = try place.sub("sync")
+        let device = try Device(folder)
+        try await device.signIn()
+        try await device.sync()
+        try device.set("s", "a", .integer(1))
+        let push = try await device.beginPush()
+        try FileManager.default.moveItem(atPath: folder, toPath: place.path + "/away")
+        let snapshot = try device.database.store("s").snapshot()
+        try await push.upload(snapshot)
+        #expect(await error { try await push.finish() } == .unavailable)
+        #expect(await error { try await device.pull() } == .unavailable)
+        #expect(await error { try await device.push() } == .unavailable)
+        try FileManager.default.moveItem(atPath: place.path + "/away", toPath: folder)
+        try await device.sync()
+        let b = try Device(folder, name: "B")
+        try await b.signIn(creating: false)
+        try await b.pull()
+        #expect(try b.values("s") == ["a": .integer(1)])
+    }
+
+    @Test(.enabled(if: canMount, "mounting needs root"))
+    func `what was begun on one drive does not go on on another`() async throws {
+        let place = try Place()
+        let storage = try makeStorage(place.path)
+        _ = try await storage.check(makingPlace: false)
+        try await storage.put("h/x", [1])
+        try run("mount", "-t", "tmpfs", "none", place.path)
+        defer { _ = try? run("umount", place.path) }
+        #expect(await error { try await storage.put("h/y", [1]) } == .unavailable)
+        #expect(await error { _ = try await storage.list("h") } == .unavailable)
+        _ = try await storage.check(makingPlace: false)
+        #expect(try await storage.list("h") == [])
+    }
+
+    @Test func `a file where the folder should be is refused`() async throws {
+        let place = try Place()
+        try place.write("file", [])
+        #expect(await error { _ = try await makeStorage(place.path + "/file").check(makingPlace: true) } == .denied)
+        #expect(
+            await error { _ = try await makeStorage(place.path + "/none").check(makingPlace: true) } == .unavailable
+        )
+        try place.write("h", [])
+        #expect(await error { _ = try await makeStorage(place.path).check(makingPlace: true) } == .denied)
+    }
+
+    @Test func `links in the path of one's own folder are followed, in the folder they are not`() async throws {
+        let place = try Place()
+        _ = try place.sub("real")
+        let link = place.path + "/link"
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: place.path + "/real")
+        let storage = try makeStorage(link)
+        _ = try await storage.check(makingPlace: false)
+        try await storage.put("s/x", [1])
+        _ = try place.sub("elsewhere")
+        try FileManager.default.createSymbolicLink(
+            atPath: place.path + "/real/h",
+            withDestinationPath: place.path + "/elsewhere"
+        )
+        #expect(await error { try await storage.put("h/x", [1]) } == .denied)
+        #expect(place.names("elsewhere") == [])
+        try FileManager.default.createSymbolicLink(atPath: place.path + "/real/s/y", withDestinationPath: "x")
+        guard case .unreadable = try await storage.get("s/y", limit: 10, unless: nil) else {
+            Issue.record("a link was followed")
+            return
+        }
+        // Writing replaces the link, and leaves alone what it leads to.
+        try await storage.put("s/y", [2])
+        #expect(try place.read("real/s/x") == [1])
+    }
+
+    @Test func `another user's folder is refused`() async throws {
+        let place = try Place()
+        let other = FolderAccess.own(uid: geteuid() + 1)
+        #expect(await error { _ = try await makeStorage(place.path, other).check(makingPlace: true) } == .denied)
+        #expect(place.names("") == [])
+    }
+
+    @Test(.enabled(if: canMount, "mounting needs root"))
+    func `a folder that may only be read is denied, and what is there is read`() async throws {
+        let place = try Place()
+        try run("mount", "-t", "tmpfs", "none", place.path)
+        defer { _ = try? run("umount", "-l", place.path) }
+        let a = try Device(place.path)
+        try await a.signIn()
+        try a.set("s", "a", .integer(1))
+        try await a.sync()
+        #expect(try run("mount", "-o", "remount,ro", place.path).status == 0)
+        let b = try Device(place.path, name: "B")
+        try await b.signIn(creating: false)
+        try await b.pull()
+        #expect(try b.values("s") == ["a": .integer(1)])
+        try b.set("s", "b", .integer(1))
+        #expect(await error { try await b.push() } == .denied)
+        let checks = await FolderBackend.check(url: "folder://" + place.path, access: .own(uid: geteuid()))
+        #expect(checks.last.map { $0.step == "write" && !$0.isPassed && !$0.detail.isEmpty } == true)
+    }
+
+    @Test(.enabled(if: geteuid() != 0, "permissions do not stop root"))
+    func `a folder without permissions is denied`() async throws {
+        let place = try Place()
+        chmod(place.path, 0)
+        defer { chmod(place.path, 0o700) }
+        #expect(await error { _ = try await makeStorage(place.path).check(makingPlace: true) } == .denied)
+    }
+
+    @Test(.enabled(if: canMount, "mounting needs root"))
+    func `a full folder is full, and what was there stays`() async throws {
+        let place = try Place()
+        try run("mount", "-t", "tmpfs", "-o", "size=128k", "none", place.path)
+        defer { _ = try? run("umount", "-l", place.path) }
+        let a = try Device(place.path)
+        try await a.signIn()
+        try a.set("s", "a", .integer(1))
+        try await a.sync()
+        try a.set("s", "b", .data([UInt8](repeating: 1, count: 300_000)))
+        for _ in 0..<3 { #expect(await error { try await a.push() } == .full) }
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: place.path + "/s").allSatisfy { !$0.hasPrefix(".") }
+        )
+        try a.remove("s", "b")
+        try await a.sync()
+        let b = try Device(place.path, name: "B")
+        try await b.signIn(creating: false)
+        try await b.pull()
+        #expect(try b.values("s") == ["a": .integer(1)])
+    }
+
+    // MARK: A service for all users
+
+    @Test func `only the roots of the configuration are used, without links`() async throws {
+        let place = try Place()
+        // macOS and some systems have links in the path of temporary directories.
+        let root = try #require(realpath(place.path, nil).map { String(cString: $0) })
+        let access = FolderAccess.roots([root + "/share/"], uid: 1234)
+        _ = try place.sub("share")
+        _ = try place.sub("other")
+        for path in ["/other", "/share/../other", "/share/u1234", "/share/.", ""] {
+            #expect(await error { _ = try await makeStorage(root + path, access).check(makingPlace: true) } == .denied)
+        }
+        try FileManager.default.createSymbolicLink(atPath: root + "/link", withDestinationPath: root + "/share")
+        let linked = FolderAccess.roots([root + "/link"], uid: 1234)
+        #expect(await error { _ = try await makeStorage(root + "/link", linked).check(makingPlace: true) } == .denied)
+        let behind = FolderAccess.roots([root + "/link/u"], uid: 1234)
+        #expect(await error { _ = try await makeStorage(root + "/link/u", behind).check(makingPlace: true) } == .denied)
+        #expect(place.names("share") == [])
+
+        let storage = try makeStorage(root + "/share//", access)
+        #expect(await error { _ = try await storage.check(makingPlace: false) } == .noAccount)
+        #expect(place.names("share") == [])
+        _ = try await storage.check(makingPlace: true)
+        #expect(place.names("share") == ["u1234"])
+        try await storage.put("h/x", [1])
+        #expect(place.names("share/u1234/h") == ["x"])
+    }
+
+    @Test func `a link in the place of a user's folder is refused`() async throws {
+        let place = try Place()
+        let root = try #require(realpath(place.path, nil).map { String(cString: $0) })
+        _ = try place.sub("elsewhere")
+        try FileManager.default.createSymbolicLink(atPath: root + "/u7", withDestinationPath: root + "/elsewhere")
+        let access = FolderAccess.roots([root], uid: 7)
+        #expect(await error { _ = try await makeStorage(root, access).check(makingPlace: true) } == .denied)
+        #expect(place.names("elsewhere") == [])
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "needs root"))
+    func `a user's folder that somebody else made is refused`() async throws {
+        let place = try Place()
+        let root = try #require(realpath(place.path, nil).map { String(cString: $0) })
+        chown(try place.sub("u7"), 7, 7)
+        #expect(
+            await error { _ = try await makeStorage(root, .roots([root], uid: 7)).check(makingPlace: true) } == .denied
+        )
+    }
+
+    @Test func `a user's folder that is not there any more is a drive that is not mounted`() async throws {
+        let place = try Place()
+        let root = try #require(realpath(place.path, nil).map { String(cString: $0) })
+        let backend = try FolderBackend.make(url: "folder://" + root, access: .roots([root], uid: 7))
+        #expect(await error { _ = try await backend.open(creatingAccount: false) } == .noAccount)
+        #expect(try await backend.open(creatingAccount: true).isNew)
+        try place.remove("u7")
+        #expect(await error { _ = try await backend.pull(after: nil, as: .init(bits: 1)) } == .unavailable)
+        await backend.close()
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "needs root"))
+    func `the user may use what the service made, and nobody else`() async throws {
+        let place = try Place()
+        let root = try #require(realpath(place.path, nil).map { String(cString: $0) })
+        chmod(root, 0o755)
+        let storage = try makeStorage(root, .roots([root], uid: 1234))
+        let notes = try await storage.check(makingPlace: true)
+        try await storage.put("h/x", [65])
+        guard notes.isEmpty else { return }
+        func cat(as user: Int) throws -> Int32 {
+            try run("setpriv", "--reuid=\(user)", "--regid=\(user)", "--clear-groups", "cat", root + "/u1234/h/x")
+                .status
+        }
+        #expect(try cat(as: 1234) == 0)
+        #expect(try cat(as: 1235) != 0)
+        let list = try run("getfacl", "-pn", root + "/u1234/h/x").output
+        #expect(list.contains("user:1234:rw") || list.contains("effective:rw") || !list.contains("#"))
+    }
+
+    // MARK: Trying out
+
+    @Test func `a folder that works passes every step and is left as it was`() async throws {
+        let place = try Place()
+        let checks = await FolderBackend.check(url: "folder://" + place.path, access: .own(uid: geteuid()))
+        #expect(checks.allSatisfy { $0.isPassed })
+        #expect(checks.map(\.step) == ["address", "open", "write", "read", "overwrite", "list", "delete", "account"])
+        #expect(try FileManager.default.contentsOfDirectory(atPath: place.path) == [])
+        let none = await FolderBackend.check(url: "folder://" + place.path + "/none", access: .own(uid: geteuid()))
+        #expect(none.map(\.step) == ["address", "open"] && none.last?.isPassed == false)
+        let bad = await FolderBackend.check(url: "smb://x", access: .own(uid: geteuid()))
+        #expect(bad.map(\.isPassed) == [false])
+    }
+
+    // MARK: Hints
+
+    @Test(.timeLimit(.minutes(1)))
+    func `another device's head is a hint, one's own is none`() async throws {
+        let place = try Place()
+        let (a, b) = (try Device(place.path, name: "A"), try Device(place.path, name: "B"))
+        try await a.signIn()
+        try await b.signIn(creating: false)
+        try await a.sync()
+        try await b.sync()
+        #expect(a.backend.traits.tellsOfChanges == true)
+        let hints = Counter(a.backend.hints())
+        for value in 0..<3 {
+            try a.set("s", "a", .data([UInt8](repeating: UInt8(value), count: 300)))
+            try await a.sync()
+        }
+        try await Task.sleep(for: .milliseconds(300))
+        #expect(hints.count == 0)
+        try await b.pull()
+        try b.set("s", "b", .integer(1))
+        try await b.push()
+        try await hints.wait(for: 1)
+
+        // The folder goes and comes back as another one.
+        try FileManager.default.moveItem(atPath: place.path + "/h", toPath: place.path + "/gone")
+        try await hints.wait(for: 2)
+        try FileManager.default.copyItem(atPath: place.path + "/gone", toPath: place.path + "/h")
+        try await a.sync()
+        let before = hints.count
+        try await Task.sleep(for: .milliseconds(1200))
+        try b.set("s", "b", .integer(2))
+        try await b.sync()
+        try await hints.wait(for: before + 1)
+        await a.backend.close()
+        await hints.end()
+    }
+
+    @Test func `the type of a mount is found behind its optional fields`() {
+        let mounts = """
+            22 29 0:21 / /sys rw,nosuid - sysfs sysfs rw
+            29 1 254:1 / / rw,relatime shared:1 master:2 - ext4 /dev/vda1 rw
+            """
+        #expect(Mount.type(ofMount: "29", in: mounts) == "ext4")
+        #expect(Mount.type(ofMount: "2", in: mounts) == nil)
+    }
+}
+
+/// Counts what a stream yields.
+private final class Counter: Sendable {
+    private let yielded = Mutex(0)
+    private let task = Mutex<Task<Void, Never>?>(nil)
+
+    init(_ stream: AsyncStream<Void>) {
+        task.withLock { task in
+            task = Task { [self] in
+                for await _ in stream { yielded.withLock { $0 += 1 } }
+            }
+        }
+    }
+
+    var count: Int { yielded.withLock(\.self) }
+
+    func wait(for count: Int) async throws {
+        for _ in 0..<500 where self.count < count { try await Task.sleep(for: .milliseconds(10)) }
+        #expect(self.count >= count)
+    }
+
+    /// Returns when the stream has ended.
+    func end() async { await task.withLock(\.self)?.value }
+}

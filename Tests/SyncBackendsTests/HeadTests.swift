@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PropertyList
+import StoreEngine
+import SyncEngine
+import Testing
+
+@testable import SyncBackends
+
+@Suite struct HeadTests {
+    static let head = Head(
+        account: Bits128(high: 1, low: 2),
+        origin: Origin(bits: 3),
+        sequence: 4,
+        time: 5,
+        device: RemoteDevice(identifier: "device", name: "Ada’s laptop"),
+        parts: [
+            "org.example.A": Head.Part(
+                digest: Bits128(high: 6, low: 7),
+                context: Context([Origin(bits: 3): 9, Origin(bits: 8): 1]),
+                segments: [.zero, Bits128(high: 1, low: 1), .zero, Bits128(high: 9, low: 9)],
+                tail: [
+                    Key(unchecked: "k"): Entry(
+                        stamp: Stamp(isProvisional: true, wall: 1 << 45, counter: 65535, origin: Origin(bits: 8)),
+                        n: 1,
+                        value: [1]
+                    ),
+                    Key(unchecked: String(repeating: "x", count: 300)): Entry(
+                        stamp: Stamp(isProvisional: false, wall: 0, counter: 0, origin: Origin(bits: 3)),
+                        n: 9,
+                        value: nil
+                    ),
+                ],
+                removed: [Key(unchecked: ""), Key(unchecked: "nul\0")]
+            ),
+            "b": Head.Part(digest: .zero, context: Context(), segments: [], tail: [:], removed: []),
+        ]
+    )
+
+    @Test func `a head is read as it was written`() throws {
+        #expect(try Head(decoding: Self.head.encoded(unlikeLength: nil)) == Self.head)
+    }
+
+    @Test func `a torn head is none, wherever it is torn`() throws {
+        let bytes = Self.head.encoded(unlikeLength: nil)
+        for length in 0..<bytes.count {
+            #expect(throws: BlobFlaw.self) { try Head(decoding: Array(bytes[..<length])) }
+            #expect(throws: BlobFlaw.self) {
+                try Head(decoding: bytes[..<length] + [UInt8](repeating: 0, count: bytes.count - length))
+            }
+        }
+    }
+
+    @Test func `a flipped bit makes a head none, and never a newer one`() throws {
+        let bytes = Self.head.encoded(unlikeLength: nil)
+        for bit in 0..<bytes.count * 8 {
+            var flipped = bytes
+            flipped[bit / 8] ^= 1 << (bit % 8)
+            do throws(BlobFlaw) {
+                _ = try Head(decoding: flipped)
+                Issue.record("bit \(bit)")
+            } catch {
+                #expect(error != .tooNew)
+            }
+        }
+    }
+
+    @Test func `whatever has a right sum is read as what it encodes, or refused`() throws {
+        var random = Seeded(state: 1)
+        let content = Array(Self.head.encoded(unlikeLength: nil).dropLast(32))
+        for _ in 0..<20_000 {
+            var mutated = content
+            for _ in 0..<Int.random(in: 1...3, using: &random) {
+                let place = Int.random(in: 5..<mutated.count, using: &random)
+                switch Int.random(in: 0..<3, using: &random) {
+                case 0: mutated[place] = .random(in: 0...255, using: &random)
+                case 1: mutated.remove(at: place)
+                default: mutated.insert(.random(in: 0...255, using: &random), at: place)
+                }
+            }
+            var encoder = CanonicalEncoder()
+            encoder.raw(mutated)
+            guard let head = try? Head(decoding: Envelope.seal(encoder)) else { continue }
+            // Padding and an origin that nobody names are the only freedoms.
+            #expect(try Head(decoding: head.encoded(unlikeLength: nil)) == head)
+        }
+    }
+
+    @Test func `a newer format is told from damage`() {
+        var encoder = CanonicalEncoder()
+        encoder.raw(Envelope.head)
+        encoder.varint(1)
+        encoder.raw([1, 2, 3])
+        #expect(throws: BlobFlaw.tooNew) { try Head(decoding: Envelope.seal(encoder)) }
+    }
+
+    @Test func `two heads that follow each other never have one length`() {
+        var head = Self.head
+        var last: Int?
+        var random = Seeded(state: 2)
+        for sequence in 0..<500 {
+            head.sequence = UInt64(sequence)
+            // Whatever the content does, down to growing by exactly what the padding shrinks.
+            head.device = RemoteDevice(
+                identifier: "d",
+                name: String(repeating: "n", count: Int.random(in: 0...40, using: &random))
+            )
+            let length = head.encoded(unlikeLength: last).count
+            #expect(length != last)
+            last = length
+        }
+    }
+
+    @Test func `a long device name is cut between characters`() throws {
+        var head = Self.head
+        head.device = RemoteDevice(identifier: "d", name: String(repeating: "👩‍👩‍👧‍👦", count: 40))
+        let name = try Head(decoding: head.encoded(unlikeLength: nil)).device.name
+        #expect(name == String(repeating: "👩‍👩‍👧‍👦", count: 10))
+    }
+
+    @Test func `segments and markers are read as they were written, and not otherwise`() throws {
+        let entries = try #require(Self.head.parts["org.example.A"]).tail
+        let segment = Segment(store: "s", bucketCount: 1, bucket: 0, entries: entries)
+        #expect(try Segment(decoding: segment.encoded()) == segment)
+        for length in 0..<segment.encoded().count {
+            #expect(throws: BlobFlaw.self) { try Segment(decoding: Array(segment.encoded()[..<length])) }
+        }
+        let marker = AccountMarker(identifier: Bits128(high: 1, low: 1), time: 77)
+        #expect(try AccountMarker(decoding: marker.encoded()) == marker)
+        for bit in 0..<marker.encoded().count * 8 {
+            var flipped = marker.encoded()
+            flipped[bit / 8] ^= 1 << (bit % 8)
+            #expect(throws: BlobFlaw.self) { try AccountMarker(decoding: flipped) }
+        }
+    }
+
+    @Test func `what no honest writer writes is refused`() {
+        let origin = Origin(bits: 1)
+        func segment(_ entry: Entry, key: String = "k", bucket: Int = 0, count: Int = 1) -> [UInt8] {
+            Segment(store: "s", bucketCount: count, bucket: bucket, entries: [Key(unchecked: key): entry]).encoded()
+        }
+        let stamp = Stamp(isProvisional: false, wall: 1, counter: 0, origin: origin)
+        let late = Stamp(isProvisional: false, wall: Stamp.wallLimit, counter: 0, origin: origin)
+        let wrong = 1 - Buckets.bucket(of: Key(unchecked: "k"), count: 4) & 1
+        for bytes in [
+            segment(Entry(stamp: late, n: 1, value: nil)),
+            segment(Entry(stamp: stamp, n: 0, value: nil)),
+            segment(Entry(stamp: stamp, n: 1 << 63, value: nil)),
+            segment(Entry(stamp: stamp, n: 1, value: nil), key: String(repeating: "k", count: 4097)),
+            segment(Entry(stamp: stamp, n: 1, value: nil), bucket: wrong, count: 4),
+            segment(Entry(stamp: stamp, n: 1, value: nil), bucket: 0, count: 2),
+        ] {
+            #expect(throws: BlobFlaw.self) { try Segment(decoding: bytes) }
+        }
+    }
+
+    @Test func `a cursor that is none is that of somebody who has seen nothing`() {
+        var cursor = BlobCursor()
+        cursor.heads = [Bits128(high: 1, low: 2), Bits128(high: 0, low: 3)]
+        cursor.own = BlobCursor.Own(origin: Origin(bits: 5), digest: Bits128(high: 6, low: 6))
+        #expect(BlobCursor(decoding: cursor.encoded()) == cursor)
+        #expect(BlobCursor(decoding: cursor.encoded() + [0]) == BlobCursor())
+        #expect(BlobCursor(decoding: []) == BlobCursor())
+    }
+}
+
+@Suite struct RemoteFormatDocumentTests {
+    @Test func `the marker in the document is what is written`() {
+        let marker = AccountMarker(identifier: Bits128(high: 0, low: 1), time: 77).encoded().dropLast(32)
+        let hex = "55 4b 56 61 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 01 4d"
+        #expect(
+            marker.map { String($0, radix: 16).count == 1 ? "0" + String($0, radix: 16) : String($0, radix: 16) }
+                .joined(separator: " ") == hex
+        )
+    }
+}

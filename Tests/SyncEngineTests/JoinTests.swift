@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PropertyList
+import StoreEngine
+import SyncEngine
+import Testing
+
+@Suite struct JoinTests {
+    // MARK: Against the definition
+
+    /// Every run of two devices with two keys that takes at most five steps, with clocks that agree or don't.
+    @Test(arguments: [[0, 0], [0, 50], [50, 0]] as [[UInt64]])
+    func `a join is what the definition says, in every small run`(skews: [UInt64]) {
+        var walk = Walk(skews: skews)
+        walk.go(Walk.Node(devices: [StoreState(), StoreState()], earlier: [StoreState()], writes: [0, 0]), depth: 5)
+        #expect(walk.pairs > 5000)
+        #expect(walk.failures == [])
+    }
+
+    @Test(arguments: [[0, 0], [0, 50], [50, 0]] as [[UInt64]])
+    func `while every tombstone is kept, the order of joins does not matter`(skews: [UInt64]) {
+        var walk = Walk(skews: skews)
+        walk.dropsTombstones = false
+        walk.joinsTriples = true
+        walk.go(Walk.Node(devices: [StoreState(), StoreState()], earlier: [StoreState()], writes: [0, 0]), depth: 4)
+        #expect(walk.triples > 4000)
+        #expect(walk.failures == [])
+    }
+
+    @Test func `where some have forgotten a deletion, all end with the same answer all the same`() {
+        let (removed, late) = (entry(1, n: 2, nil, wall: 20), entry(2, n: 1, 5, wall: 10))
+        let context = Context([Origin(bits: 1): 2])
+        let keeper = StoreState(entries: [k: removed], context: context)
+        let forgetful = StoreState(context: context)
+        let writer = StoreState(entries: [k: late], context: Context([Origin(bits: 2): 1]))
+        #expect(keeper.joined(writer).entries[k] == removed)
+        #expect(forgetful.joined(writer).entries[k] == late)
+        // And whoever meets whom, they agree.
+        let one = keeper.joined(writer).joined(forgetful.joined(writer))
+        let other = forgetful.joined(writer).joined(keeper.joined(writer))
+        #expect(one == other)
+    }
+
+    // MARK: One key
+
+    @Test(arguments: [true, false], [true, false])
+    func `of two entries, what each has seen decides before the stamps`(seenHere: Bool, seenThere: Bool) {
+        for (mine, theirs) in [(10, 20), (20, 10)] as [(UInt64, UInt64)] {
+            let outcome = Join.outcome(
+                here: entry(1, n: 1, 1, wall: mine).version,
+                there: entry(2, n: 1, 2, wall: theirs).version,
+                isSeenHere: seenHere,
+                isSeenThere: seenThere
+            )
+            let expected: Join.Outcome =
+                switch (seenHere, seenThere) {
+                case (false, true): .take
+                case (true, false): .keep
+                case (true, true): .drop
+                case (false, false): mine < theirs ? .take : .keep
+                }
+            #expect(outcome == expected)
+        }
+    }
+
+    @Test func `a value of 2099 whose deletion was forgotten does not come back over what was written since`() {
+        let far: UInt64 = 4_070_908_800_000
+        let late = StoreState(entries: [k: entry(1, n: 1, 1, wall: far)], context: Context([Origin(bits: 1): 1]))
+        // The deletion, n 1, is forgotten; so the next write has no stamp to follow.
+        let here = StoreState(
+            entries: [k: entry(2, n: 2, 2, wall: 100)],
+            context: Context([Origin(bits: 1): 1, Origin(bits: 2): 2])
+        )
+        #expect(here.joined(late) == here)
+        #expect(late.joined(here) == here)
+    }
+
+    @Test func `an entry that only one side has lives unless the other has seen it`() {
+        let version = entry(1, n: 1, 1).version
+        #expect(Join.outcome(here: nil, there: nil, isSeenHere: false, isSeenThere: false) == .keep)
+        #expect(Join.outcome(here: version, there: nil, isSeenHere: false, isSeenThere: false) == .keep)
+        #expect(Join.outcome(here: version, there: nil, isSeenHere: false, isSeenThere: true) == .drop)
+        #expect(Join.outcome(here: nil, there: version, isSeenHere: false, isSeenThere: false) == .take)
+        #expect(Join.outcome(here: nil, there: version, isSeenHere: true, isSeenThere: false) == .keep)
+    }
+
+    // MARK: Twins
+
+    @Test func `one dot with two values becomes the greater one on every device`() {
+        let values: [Int?] = [nil, 0, 1, 7, 70]
+        for (smaller, left) in values.enumerated() {
+            for right in values[smaller...] {
+                let context = Context([Origin(bits: 1): 1])
+                let a = StoreState(entries: [k: entry(1, n: 1, left)], context: context)
+                let b = StoreState(entries: [k: entry(1, n: 1, right)], context: context)
+                #expect(a.joined(b) == b)
+                #expect(b.joined(a) == b)
+            }
+        }
+    }
+
+    @Test func `one dot with two stamps becomes the later one, and one stamp with two dots the greater value`() {
+        let context = Context([Origin(bits: 1): 1])
+        let early = StoreState(entries: [k: entry(1, n: 1, 9, wall: 1)], context: context)
+        let later = StoreState(entries: [k: entry(1, n: 1, 1, wall: 2)], context: context)
+        #expect(early.joined(later) == later && later.joined(early) == later)
+
+        for (left, right) in [(1, 2), (1, 1), (nil, nil)] as [(Int?, Int?)] {
+            // Neither has seen the other's: n counts in a store, and the twins' stores differ.
+            let a = StoreState(entries: [k: entry(1, n: 3, left)], context: Context())
+            let b = StoreState(entries: [k: entry(1, n: 4, right)], context: Context())
+            #expect(a.joined(b).entries[k] == b.entries[k])
+            #expect(b.joined(a).entries[k] == b.entries[k])
+        }
+    }
+
+    // MARK: The first download
+
+    @Test func `what was written before the account arrived gives way to it, live or deleted, whatever the stamps`() {
+        for theirs in [
+            entry(2, n: 1, 5, wall: 1), entry(2, n: 1, nil, wall: 1), entry(2, n: 1, 5, wall: 1, provisional: true),
+        ] {
+            let here = LocalState(
+                state: StoreState(
+                    entries: [k: entry(1, n: 1, 1, wall: 1 << 40, provisional: true)],
+                    context: Context([Origin(bits: 1): 1])
+                ),
+                provisional: [k]
+            )
+            let there = StoreState(entries: [k: theirs], context: Context([Origin(bits: 2): 1]))
+            let plan = Join.plan(here, taking: there, isFirstDownload: true)
+            #expect(plan.taken == [k: theirs] && plan.dropped.isEmpty)
+            #expect(plan.context == Context([Origin(bits: 1): 1, Origin(bits: 2): 1]))
+            // Once the account is here, stamps decide again; provisional ones are less.
+            let later = Join.plan(here, taking: there)
+            #expect(later.taken == (theirs.stamp.isProvisional ? [:] : [k: theirs]))
+        }
+    }
+
+    @Test func `what the account does not have stays, provisional, and is taken by others`() {
+        let mine = entry(1, n: 1, 1, provisional: true)
+        let here = LocalState(
+            state: StoreState(entries: [k: mine], context: Context([Origin(bits: 1): 1])),
+            provisional: [k]
+        )
+        let there = StoreState(
+            entries: [l: entry(2, n: 1, 5)],
+            context: Context([Origin(bits: 2): 1])
+        )
+        let plan = Join.plan(here, taking: there, isFirstDownload: true)
+        #expect(Array(plan.taken.keys) == [l] && plan.dropped.isEmpty)
+        #expect(there.joined(here.state).entries[k] == mine)
+    }
+
+    @Test func `a provisional write loses to an ordinary one that did not know of it, however late`() {
+        let ordinary = StoreState(entries: [k: entry(1, n: 1, 1, wall: 1)], context: Context([Origin(bits: 1): 1]))
+        let provisional = StoreState(
+            entries: [k: entry(2, n: 1, 2, wall: 1 << 40, provisional: true)],
+            context: Context([Origin(bits: 2): 1])
+        )
+        #expect(ordinary.joined(provisional).entries == ordinary.entries)
+        #expect(provisional.joined(ordinary).entries == ordinary.entries)
+    }
+
+    @Test func `a plan that changes nothing says so`() {
+        let state = StoreState(entries: [k: entry(1, n: 1, 1)], context: Context([Origin(bits: 1): 1]))
+        #expect(Join.plan(state, taking: state).changesNothing(in: state.context))
+        #expect(Join.plan(state, taking: StoreState()).changesNothing(in: state.context))
+        let news = StoreState(context: Context([Origin(bits: 2): 1]))
+        #expect(!Join.plan(state, taking: news).changesNothing(in: state.context))
+    }
+
+    // MARK: Runs of devices
+
+    @Test(arguments: 0..<20)
+    func `devices that crash, are cloned, restored and late agree, lose nothing and bring nothing back`(part: UInt64) {
+        for seed in (part * 100)..<(part * 100 + 100) {
+            var simulation = JoinSimulation(seed: seed)
+            let violation = simulation.run()
+            #expect(violation == nil, "seed \(seed)")
+        }
+    }
+
+    /// Each rule is there for a reason: without it the simulation finds what goes wrong.
+    @Test(arguments: JoinSimulation.Flaw.allCases)
+    func `with a rule switched off something goes wrong`(flaw: JoinSimulation.Flaw) {
+        let violation = (0..<6000 as Range<UInt64>).lazy.compactMap { seed in
+            var simulation = JoinSimulation(seed: seed, flaw: flaw)
+            return simulation.run()
+        }.first
+        #expect(violation != nil)
+    }
+}
+
+// MARK: - Parts
+
+private let k = Key(unchecked: "k")
+private let l = Key(unchecked: "l")
+
+private func entry(
+    _ origin: UInt64,
+    n: UInt64,
+    _ value: Int?,
+    wall: UInt64 = 100,
+    provisional: Bool = false
+) -> Entry {
+    Entry(
+        stamp: Stamp(isProvisional: provisional, wall: wall, counter: 0, origin: Origin(bits: origin)),
+        n: n,
+        value: value.map { Value.integer(Int64($0)).encoded() }
+    )
+}
+
+extension StoreState {
+    fileprivate func joined(_ other: StoreState) -> StoreState {
+        var state = self
+        state.join(other)
+        return state
+    }
+}
+
+/// A state of which some entries were written here before the account arrived.
+private struct LocalState: Joinable {
+    var state: StoreState
+    var provisional: Set<Key>
+
+    var context: Context { state.context }
+    var keys: [Key] { state.keys }
+    func version(of key: Key) -> EntryVersion? { state.version(of: key) }
+    func entry(for key: Key) -> Entry? { state.entry(for: key) }
+    func isProvisionalHere(_ key: Key) -> Bool { provisional.contains(key) }
+}
+
+/// The definition, word for word: contexts are sets of dots, and an entry lives or doesn't.
+private struct Definition {
+    static func join(_ a: StoreState, _ b: StoreState) -> StoreState {
+        let (seenByA, seenByB) = (dots(a.context), dots(b.context))
+        var entries: [Key: Entry] = [:]
+        for key in Set(a.entries.keys).union(b.entries.keys) {
+            let (x, y) = (a.entries[key], b.entries[key])
+            let xLives = x.map { $0 == y || !seenByB.contains($0.dot) } ?? false
+            let yLives = y.map { $0 == x || !seenByA.contains($0.dot) } ?? false
+            switch (xLives ? x : nil, yLives ? y : nil) {
+            case (let x?, let y?): entries[key] = x.stamp < y.stamp ? y : x
+            case (let x?, nil): entries[key] = x
+            case (nil, let y?): entries[key] = y
+            case (nil, nil): break
+            }
+        }
+        var context: [Origin: UInt64] = [:]
+        for dot in seenByA.union(seenByB) { context[dot.origin] = max(context[dot.origin] ?? 0, dot.n) }
+        return StoreState(entries: entries, context: Context(context))
+    }
+
+    private static func dots(_ context: Context) -> Set<Dot> {
+        Set(context.seen.flatMap { origin, n in (1...max(1, n)).filter { $0 <= n }.map { Dot(origin: origin, n: $0) } })
+    }
+}
+
+/// Goes through every run of two devices, and joins each new state with all that there were in the run.
+private struct Walk {
+    struct Node {
+        var devices: [StoreState]
+        var earlier: [StoreState]
+        var writes: [UInt64]
+    }
+
+    let skews: [UInt64]
+    var dropsTombstones = true
+    var joinsTriples = false
+    var pairs = 0
+    var triples = 0
+    var failures: [String] = []
+
+    init(skews: [UInt64]) { self.skews = skews }
+
+    mutating func go(_ node: Node, depth: Int) {
+        guard depth > 0, failures.count < 5 else { return }
+        for device in 0..<2 {
+            let state = node.devices[device]
+            for key in [k, l] {
+                // The first key is the first that is written: the other way round is the same run.
+                if key == l, state.context == Context(), node.writes == [0, 0] { continue }
+                for value in [Int(depth), nil] where value != nil || state.entries[key]?.value != nil {
+                    if node.writes[device] < 2 { visit(written(value, key, device, node, depth), device, depth) }
+                }
+            }
+            visit(node.with(state.joined(node.devices[1 - device]), at: device), device, depth)
+            if dropsTombstones, state.entries.values.contains(where: { $0.value == nil }) {
+                let kept = StoreState(entries: state.entries.filter { $0.value.value != nil }, context: state.context)
+                visit(node.with(kept, at: device), device, depth)
+            }
+        }
+    }
+
+    private func written(_ value: Int?, _ key: Key, _ device: Int, _ node: Node, _ depth: Int) -> Node {
+        var (state, node) = (node.devices[device], node)
+        let origin = Origin(bits: UInt64(device + 1))
+        node.writes[device] += 1
+        let entry = Entry(
+            stamp: Stamp(
+                after: state.entries[key]?.stamp,
+                wall: 100 - UInt64(depth) + skews[device],
+                origin: origin,
+                isProvisional: false
+            ),
+            n: node.writes[device],
+            value: value.map { Value.integer(Int64($0)).encoded() }
+        )
+        state.entries[key] = entry
+        state.context.insert(entry.dot)
+        return node.with(state, at: device)
+    }
+
+    private mutating func visit(_ node: Node, _ device: Int, _ depth: Int) {
+        let state = node.devices[device]
+        guard !node.earlier.contains(state) else { return }
+        for other in node.earlier { check(state, other) }
+        if joinsTriples { checkTriples(state, node.earlier) }
+        var node = node
+        node.earlier.append(state)
+        go(node, depth: depth - 1)
+    }
+
+    private mutating func check(_ a: StoreState, _ b: StoreState) {
+        pairs += 1
+        let joined = a.joined(b)
+        if joined != Definition.join(a, b) { failures.append("not the definition: \(a) and \(b)") }
+        if joined != b.joined(a) { failures.append("not commutative: \(a) and \(b)") }
+        if joined.joined(b) != joined || joined.joined(a) != joined || joined.joined(joined) != joined {
+            failures.append("what was joined changes something again: \(a) and \(b)")
+        }
+    }
+
+    private mutating func checkTriples(_ a: StoreState, _ earlier: [StoreState]) {
+        for b in earlier {
+            for c in earlier {
+                triples += 1
+                if a.joined(b).joined(c) != a.joined(b.joined(c)) {
+                    failures.append("not associative: \(a), \(b) and \(c)")
+                }
+            }
+        }
+    }
+}
+
+extension Walk.Node {
+    fileprivate func with(_ state: StoreState, at device: Int) -> Self {
+        var node = self
+        node.devices[device] = state
+        return node
+    }
+}
