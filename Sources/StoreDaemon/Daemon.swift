@@ -63,8 +63,10 @@ public final class Daemon {
             },
             try connection.register(UserStore.interface(self), under: BusNames.usersPath) {
                 [unowned self] path, peer throws(BusError) in
+                // A caller that finds nothing holds nothing, and nobody would hear of its end.
+                guard let store = try clients.store(at: path, for: peer) else { return nil }
                 idleTimer = nil
-                return try clients.store(at: path, for: peer)
+                return store
             },
             try connection.enumerate(under: BusNames.usersPath) { [unowned self] prefix, peer in
                 clients.children(of: prefix, for: peer)

@@ -21,6 +21,8 @@ public final class Store {
 
     var id: Int64
     var isStored: Bool
+    /// The user removed it from this device, and nobody has opened it since.
+    public internal(set) var isForgotten: Bool
     /// Counts visible changes: one step for each writing call and for each remote change that is applied.
     public internal(set) var generation: UInt64
     /// From here on every visible change is known.
@@ -43,10 +45,12 @@ public final class Store {
         let row = try Row.fetchOne(db, sql: "SELECT * FROM store WHERE identifier = ?", arguments: [identifier])
         isStored = row != nil
         id = try row?.decode(forColumn: "id") ?? database.allocateStoreID()
+        isForgotten = try row?.decode(forColumn: "forgotten") ?? false
         generation = try row?.counter("generation") ?? database.generationBase
         knownFrom = try row?.counter("known_from") ?? database.generationBase
         shared = try database.replica(of: id, account: database.account.id, db)
         overlay = try database.replica(of: id, account: Account.device, db)
+        if isForgotten { shared.isDownloaded = false }
         backdrop = try database.backdropReplica(of: id, unless: shared.isDownloaded, db)
         generation = max(generation, shared.generation, overlay.generation)
     }

@@ -231,7 +231,10 @@ extension UserDatabase {
     }
 
     /// Marks what the remote has acknowledged: of each store the sequence up to which it has it.
-    public func markPublished(_ sequences: [String: UInt64]) throws(EngineError) {
+    /// - Parameter origin: under which it was uploaded; if the device goes on under another one meanwhile,
+    ///   sequences may have begun anew, and nothing is marked.
+    public func markPublished(_ sequences: [String: UInt64], under origin: Origin) throws(EngineError) {
+        guard origin == self.origin else { return }
         let account = account.id
         let lastSequence = """
             max(sequence, coalesce((SELECT max(change.sequence) FROM change WHERE change.replica = replica.id), 0))
@@ -251,28 +254,6 @@ extension UserDatabase {
                 store.shared.published = max(store.shared.published, min(sequence, store.shared.sequence))
             }
         }
-    }
-
-    /// Forgets a store on this device: its values, its history, and what it has taken in of the account.
-    ///
-    /// The store is empty afterwards; its generation goes on. The account is downloaded anew when an app opens
-    /// the store again. Everything else of this device goes on under a new origin, as the account may hold
-    /// writes that the store does not know of any more.
-    /// - Returns: the keys that were visible; `nil` if the store held nothing.
-    public func forget(store identifier: String) throws(EngineError) -> [Key]? {
-        guard try storeIdentifiers().contains(identifier) else { return nil }
-        let store = try store(identifier)
-        let before = store.values
-        account = try write { db in
-            try db.deleteReplicas("store = ?", [store.id])
-            try db.saveGeneration(store.generation + 1, knownFrom: store.generation + 1, of: store.id)
-            // Every account may have values of it, which have to be looked for anew.
-            try db.execute(sql: "UPDATE account SET cursor = NULL")
-            return try db.account(account.id) ?? account
-        }
-        renewOrigin()
-        try reload(store)
-        return before.keys.sorted()
     }
 
     // MARK: Parts
@@ -416,6 +397,7 @@ extension Store {
     func takeOver(_ fresh: Store) {
         id = fresh.id
         isStored = fresh.isStored
+        isForgotten = fresh.isForgotten
         generation = max(generation, fresh.generation)
         knownFrom = fresh.knownFrom
         shared = fresh.shared

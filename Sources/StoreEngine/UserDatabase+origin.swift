@@ -30,6 +30,9 @@ extension UserDatabase {
     /// The random name under which this device writes.
     public var origin: Origin { originState.origin }
 
+    /// Whether anything was published under the present origin.
+    public var hasPublished: Bool { originState.publications > 0 }
+
     /// Takes a new origin: it is not certain any more that nobody else writes under the present one.
     public func renewOrigin() {
         originState = OriginState(new: Origin(bits: environment.random()))

@@ -228,7 +228,7 @@ public final class AccountSync {
         names.merge(pull.devices) { $1 }
         problem = pull.problems.first.map { RemoteError(.damaged, $0) }
         ownPublication = pull.ownPublication
-        if case .foreign = pull.ownPublication { database.renewOrigin() }
+        if case .foreign = pull.ownPublication { try database.leaveOrigin() }
 
         var joined: Set<String> = []
         var received = false
@@ -278,6 +278,7 @@ public final class AccountSync {
     @discardableResult
     private func join(_ state: StoreState, to identifier: String) throws -> Bool {
         let store = try database.store(identifier, localKeys: localKeys(identifier))
+        if store.isForgotten { return false }
         let isArriving = !store.isDownloaded
         let hadBackdrop = store.hasBackdrop
         let plan = Join.plan(store, taking: state, isFirstDownload: isArriving)
@@ -331,9 +332,10 @@ public final class AccountSync {
         try database.willPublish()
         try await database.synchronize()
         guard isCurrent(backend) else { return false }
+        let origin = database.origin
         let push = try await backend.push(
             Publication(
-                account: database.account.identifier, origin: database.origin,
+                account: database.account.identifier, origin: origin,
                 formerOrigins: try database.formerOrigins(), device: device, stores: try database.accountStores(),
                 time: database.environment.time()))
         var published: [String: UInt64] = [:]
@@ -345,7 +347,7 @@ public final class AccountSync {
         }
         try await push.finish()
         guard isCurrent(backend) else { return false }
-        try database.markPublished(published)
+        try database.markPublished(published, under: origin)
         ownPublication = .asPublished
         lastPush = database.environment.time()
         return true
@@ -354,7 +356,7 @@ public final class AccountSync {
     /// What this device published is not there any more, or what it wrote goes under a new name.
     private var needsRepublication: Bool {
         if case .asPublished = ownPublication { return false }
-        return lastPush != 0
+        return database.hasPublished
     }
 
     // MARK: State

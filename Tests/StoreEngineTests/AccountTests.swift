@@ -177,7 +177,7 @@ import Testing
         try enter("A")
         try device.write([("k", .integer(1))])
         try arrive()
-        try database.markPublished(["app": device.store().snapshot().sequence])
+        try database.markPublished(["app": device.store().snapshot().sequence], under: database.origin)
         try device.write([("pending", .integer(1))])
         let state = try device.store().snapshot().state
         try enter("B")
@@ -197,7 +197,7 @@ import Testing
         try enter("A")
         try device.write([("k", .integer(1))])
         try enter("B")
-        try database.markPublished(["app": 100])
+        try database.markPublished(["app": 100], under: database.origin)
         try enter("A")
         #expect(try database.pendingChanges() == 1)
     }
@@ -336,7 +336,7 @@ import Testing
         try enter("A")
         try arrive()
         try device.write([("published", .integer(1)), ("both", .integer(1))])
-        try database.markPublished(["app": device.store().snapshot().sequence])
+        try database.markPublished(["app": device.store().snapshot().sequence], under: database.origin)
         try device.write([("pending", .integer(1)), ("both", .integer(2))])
         try enter("B")
         try arrive()
@@ -353,7 +353,7 @@ import Testing
 
     // MARK: Forgetting a store
 
-    @Test func `a forgotten store is empty, its generation goes on, and every account is downloaded anew`() throws {
+    @Test func `a forgotten store is empty, its generation goes on, and once remembered it is downloaded anew`() throws {
         try enter("A")
         try arrive()
         try device.write([("k", .integer(1))])
@@ -367,7 +367,9 @@ import Testing
         #expect(try database.forget(store: "app") == [key("k")])
         #expect(store.values.isEmpty && store.generation > generation && !store.knowsChanges(since: generation))
         #expect(database.origin != origin)
-        #expect(!database.account.isDownloaded && !store.isDownloaded)
+        #expect(store.isForgotten && !store.isDownloaded && database.account.isDownloaded)
+        try database.remember(store: store)
+        #expect(!store.isForgotten && !database.account.isDownloaded && !store.isDownloaded)
         // What is written now gives way to the account's values.
         try device.write([("k", .integer(9))])
         #expect(store.isProvisionalHere(key("k")))

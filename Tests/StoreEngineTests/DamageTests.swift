@@ -25,7 +25,7 @@ import Testing
                     to: identifier
                 )
             }
-            try device.database.markPublished([identifier: store.snapshot().sequence])
+            try device.database.markPublished([identifier: store.snapshot().sequence], under: device.database.origin)
             try device.write([("pending", .string("pending")), ("k1", .string("pending"))], to: identifier)
         }
     }
@@ -93,7 +93,7 @@ import Testing
         "UPDATE property SET value = -1 WHERE name = 'generation'",
         "UPDATE property SET value = 99 WHERE name = 'account'",
         "UPDATE origin SET publications = -1",
-        "INSERT INTO store VALUES (9223372036854775807, 'last', 1, 1)",
+        "INSERT INTO store VALUES (9223372036854775807, 'last', 1, 1, 0)",
     ])
     func `rows that nobody could have written are corrupt`(damage: String) throws {
         try fill()

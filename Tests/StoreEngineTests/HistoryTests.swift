@@ -115,7 +115,7 @@ import Testing
         try device.database.completeDownload(cursor: [1])
         let store = try device.store()
         try device.write((0..<50).map { ("k\($0)", .integer(1)) })
-        try device.database.markPublished(["app": store.snapshot().sequence])
+        try device.database.markPublished(["app": store.snapshot().sequence], under: device.database.origin)
         var stranger = Stranger()
         try device.join(stranger.plan(["theirs": stranger.entry(.integer(1))], in: store))
         try device.write(removing: ["k1"])
@@ -173,7 +173,7 @@ import Testing
         let store = try signIn()
         try device.write([("old", .integer(1)), ("pending", .integer(1))])
         try device.write(removing: ["old"])
-        try device.database.markPublished(["app": store.snapshot().sequence])
+        try device.database.markPublished(["app": store.snapshot().sequence], under: device.database.origin)
         let generation = store.generation
         try device.write(removing: ["pending"])
         device.clock.time += 91 * Clock.day
@@ -210,7 +210,7 @@ import Testing
             try device.write(names.map { ($0, .boolean(true)) })
             device.clock.time += 1000
             try device.write(removing: names)
-            try device.database.markPublished(["app": store.snapshot().sequence])
+            try device.database.markPublished(["app": store.snapshot().sequence], under: device.database.origin)
         }
         #expect(store.keys.count <= 8192 + 300)
         #expect(try rows < 2 * 8800)

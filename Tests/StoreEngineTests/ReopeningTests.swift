@@ -22,7 +22,7 @@ import Testing
             ("d", .data([0, 1, 2])), ("date", .date(1.5)), ("a", .array([.dictionary(["": .array([])])])),
             ("local1", .integer(1)), ("theirs", .integer(3)), ("gone", .integer(4)),
         ])
-        try device.database.markPublished(["app": store.snapshot().sequence])
+        try device.database.markPublished(["app": store.snapshot().sequence], under: device.database.origin)
         try device.write([("i", .integer(6))], removing: ["s", "local1"])
         try device.join(stranger.plan(["new": stranger.entry(.integer(1))], dropping: ["d"], in: store))
         let before = Picture(store)
@@ -51,13 +51,13 @@ import Testing
         let uploaded = store.snapshot()
         try device.write([("b", .integer(2))])
         #expect(uploaded.state.entries[key("b")]?.value == Value.integer(1).encoded())
-        try device.database.markPublished(["app": uploaded.sequence])
+        try device.database.markPublished(["app": uploaded.sequence], under: device.database.origin)
         #expect(store.pendingChanges == 1)
         #expect(try device.database.pendingChanges() == 1)
-        try device.database.markPublished(["app": 1])
+        try device.database.markPublished(["app": 1], under: device.database.origin)
         #expect(store.pendingChanges == 1)
         // More than there is: an acknowledgement from before the store was forgotten.
-        try device.database.markPublished(["app": 1000])
+        try device.database.markPublished(["app": 1000], under: device.database.origin)
         try device.write([("c", .integer(1))])
         #expect(store.pendingChanges == 1)
         try device.reopen()

@@ -259,7 +259,7 @@ final class Device {
             published[identifier] = snapshot.sequence
         }
         try await push.finish()
-        try database.markPublished(published)
+        try database.markPublished(published, under: database.origin)
         return push.stores
     }
 

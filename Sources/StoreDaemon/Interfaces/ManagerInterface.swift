@@ -100,8 +100,10 @@ extension Daemon {
         else {
             throw BusError.store(.noSuchStore, "Nothing is stored under the identifier \"\(identifier)\"")
         }
-        if !keys.isEmpty {
-            user.storeInUse(identifier)?.notify(.localChange, keys: keys)
+        // Whoever has it open has opened it again.
+        if let store = user.storeInUse(identifier) {
+            try user.remember(store.store)
+            if !keys.isEmpty { store.notify(.localChange, keys: keys) }
         }
         try call.reply()
     }

@@ -14,7 +14,9 @@ extension UserStore {
     fileprivate func getValue(_ call: MethodCall) throws {
         try checkReadable()
         let name = try call.message.readString()
-        guard let key = try? Key(name), let value = store.value(for: key) else {
+        // A key that is too long to be one is not repeated: the answer would be as large as the question.
+        guard let key = try? Key(name) else { throw BusError.store(.noSuchKey, "There can be no such key") }
+        guard let value = store.value(for: key) else {
             throw BusError.store(.noSuchKey, "There is no key \"\(name)\"")
         }
         try call.reply { try $0.append(variant: value) }
@@ -128,7 +130,7 @@ extension UserStore {
         try checkReadable()
         let name = try call.message.readString()
         _ = try call.message.readFlags()
-        guard let key = try? Key(name) else { throw BusError.store(.noSuchKey, "There can be no key \"\(name)\"") }
+        guard let key = try? Key(name) else { throw BusError.store(.noSuchKey, "There can be no such key") }
         let values = try user.database.history(of: key, in: store)
         try call.reply { reply in
             try reply.container("a", "a{sv}") {

@@ -54,13 +54,20 @@ final class User {
     func store(_ identifier: String) throws -> UserStore {
         if let store = stores[identifier] { return store }
         let store = try recovering {
-            try UserStore(
-                database.store(identifier, localKeys: localKeys(of: identifier)), of: self, daemon: daemon)
+            let store = try database.store(identifier, localKeys: localKeys(of: identifier))
+            if store.isForgotten { try remember(store) }
+            return try UserStore(store, of: self, daemon: daemon)
         }
         // The manifest may have changed while nobody used the store. If it fails, the next one to load it tries again.
         if hasManifest(identifier) { _ = try? store.store.releaseLocalValues() }
         stores[identifier] = store
         return store
+    }
+
+    /// Takes a store that was removed from this device into use again.
+    func remember(_ store: Store) throws {
+        try database.remember(store: store)
+        account.sync.noteHint()
     }
 
     /// The stores in use.

@@ -34,7 +34,9 @@ CREATE TABLE store (
     -- The store's generation is the greatest of this one and those of its changes.
     generation INTEGER NOT NULL,
     -- From this generation on every visible change is known; a reader that has an older one gets everything.
-    known_from INTEGER NOT NULL
+    known_from INTEGER NOT NULL,
+    -- The user removed it from this device: it is not downloaded again until its app opens it.
+    forgotten  INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 -- What one store holds in one account: the unit that is joined with the same store of other devices.

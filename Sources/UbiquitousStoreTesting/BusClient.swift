@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+public import PropertyList
+public import SDBus
+internal import StoreBus
+
+/// A program that calls the service: a connection of its own to a private bus.
+@BusActor
+public final class BusClient {
+    /// The connection.
+    public let connection: BusConnection
+    /// The user that the bus takes the client for.
+    public let uid: UInt32
+
+    /// Connects to a bus.
+    ///
+    /// - Parameter user: as whom; only root may be somebody else.
+    /// - Throws: `BusError`.
+    public init(_ bus: PrivateBus, as user: UInt32? = nil) throws {
+        uid = user ?? geteuid()
+        connection = try ThreadUser.become(user) {
+            try BusConnection.open(bus.busAddress, description: "test")
+        }
+    }
+
+    /// A store of the client's user.
+    public func store(_ identifier: String) throws -> StoreClient {
+        StoreClient(self, path: try BusNames.storePath(uid: uid, identifier: identifier))
+    }
+
+    /// The account of the client's user.
+    public var account: AccountClient { AccountClient(self, path: BusNames.accountPath(uid: uid)) }
+
+    // MARK: Calling
+
+    /// Calls a method of the service.
+    public func call<Result: Sendable>(
+        _ path: String, _ interface: String, _ member: String, _ build: @BusActor (Message) throws -> Void = { _ in },
+        decode: @escaping @BusActor (Message) throws -> Result
+    ) async throws -> Result {
+        try await connection.call(
+            BusNames.service, path, interface, member, timeout: .seconds(120), build: build, decode: decode)
+    }
+
+    /// Calls a method of the service and waits for an answer, whatever it is.
+    public func call(
+        _ path: String, _ interface: String, _ member: String, _ build: @BusActor (Message) throws -> Void = { _ in }
+    ) async throws {
+        try await call(path, interface, member, build) { _ in }
+    }
+
+    /// Calls a method of the service's own object.
+    public func manager<Result: Sendable>(
+        _ member: String, _ build: @BusActor (Message) throws -> Void = { _ in },
+        decode: @escaping @BusActor (Message) throws -> Result
+    ) async throws -> Result {
+        try await call(BusNames.managerPath, BusNames.managerInterface, member, build, decode: decode)
+    }
+
+    /// Calls a method of the service's own object.
+    public func manager(_ member: String, _ build: @BusActor (Message) throws -> Void = { _ in }) async throws {
+        try await manager(member, build) { _ in }
+    }
+
+    /// A property of an object of the service.
+    public func property(_ path: String, _ interface: String, _ name: String) async throws -> Value {
+        try await call(path, "org.freedesktop.DBus.Properties", "Get") {
+            try $0.append(interface)
+            try $0.append(name)
+        } decode: {
+            try $0.readValue()
+        }
+    }
+
+    /// All properties of an object of the service.
+    public func properties(_ path: String, _ interface: String) async throws -> [String: Value] {
+        try await call(path, "org.freedesktop.DBus.Properties", "GetAll") {
+            try $0.append(interface)
+        } decode: {
+            Dictionary(uniqueKeysWithValues: try $0.readValues().map { ($0.key, $0.value) })
+        }
+    }
+
+    /// What an object of the service says of itself.
+    public func introspect(_ path: String) async throws -> String {
+        try await call(path, "org.freedesktop.DBus.Introspectable", "Introspect") { try $0.readString() }
+    }
+
+    /// The unique name that has the service's name; `nil`: nobody has it.
+    public func serviceOwner() async throws -> String? {
+        let name = "org.freedesktop.DBus"
+        do {
+            return try await connection.call(
+                name, "/org/freedesktop/DBus", name, "GetNameOwner",
+                build: { try $0.append(BusNames.service) }, decode: { try $0.readString() })
+        } catch let error as BusError where error.name.hasSuffix("NameHasNoOwner") {
+            return nil
+        }
+    }
+}
+
+/// Connecting as another user.
+enum ThreadUser {
+    /// Runs `body` on this thread as a user: who connects to a socket is noted for good when it does.
+    ///
+    /// The system call, and not the function of the C library of the same name, is a matter of one thread.
+    @BusActor
+    static func become<Result>(_ user: UInt32?, _ body: () throws -> Result) throws -> Result {
+        guard let user, user != geteuid() else { return try body() }
+        guard setEffective(user) else {
+            throw BusError.accessDenied("Only root can connect as another user")
+        }
+        defer { precondition(setEffective(0), "the thread can't be root again") }
+        return try body()
+    }
+
+    #if arch(x86_64)
+        private static let setresuidNumber = 117
+    #elseif arch(arm64)
+        private static let setresuidNumber = 147
+    #endif
+
+    private typealias Call = @convention(c) (Int, Int, Int, Int) -> Int
+
+    private static func setEffective(_ user: UInt32) -> Bool {
+        // Swift imports no variadic functions.
+        guard let function = dlsym(nil, "syscall") else { return false }
+        return unsafeBitCast(function, to: Call.self)(setresuidNumber, -1, Int(user), -1) == 0
+    }
+}

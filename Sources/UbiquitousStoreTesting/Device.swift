@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Foundation
+internal import Glibc
+internal import Synchronization
+
+/// A device: a real `ubiquitous-stored` on a private bus, with directories of its own.
+///
+/// The program is `$UBIQUITOUS_STORED`, or else the one beside the tests. It is killed when this is released.
+public final class Device: Sendable {
+    /// What a device is started with.
+    public struct Options: Sendable {
+        /// `--device-name`.
+        public var name = "device"
+        /// `--mode`.
+        public var mode = "user"
+        /// As whom the service runs; `nil` is the user of the tests.
+        public var user: UInt32?
+        /// The installed manifests.
+        public var manifests: [ManifestText] = []
+        /// Options besides.
+        public var arguments: [String] = []
+        /// Variables besides.
+        public var environment: [String: String] = [:]
+        /// Another place for the state.
+        public var stateDirectory: String?
+        /// Has `--state-directory`, `--manifest-directory` and the like left out, for tests of these.
+        public var isBare = false
+
+        /// The usual options.
+        public init() {}
+    }
+
+    /// The bus that it is on.
+    public let bus: PrivateBus
+    /// Where the service keeps its data.
+    public let stateDirectory: String
+    /// `$RUNTIME_DIRECTORY`; remove its contents for what a restart of the machine does.
+    public let runtimeDirectory: String
+    /// Where the manifests are installed.
+    public let manifestDirectory: String
+    /// A directory that is gone with the device.
+    public let directory: TemporaryDirectory
+
+    private let options: Options
+    private let notifications: NotifySocket
+    private let process = Mutex<ChildProcess?>(nil)
+    private let secrets = Mutex<Set<String>>([])
+
+    /// Makes the directories, starts the service and waits until it serves.
+    /// - Throws: ``StartFailure``, with what the service said, or ``DeadlinePassed``.
+    public static func start(on bus: PrivateBus, _ options: Options = Options()) async throws -> Device {
+        let device = try Device(on: bus, options)
+        try await device.start()
+        return device
+    }
+
+    /// Makes the directories.
+    public init(on bus: PrivateBus, _ options: Options = Options()) throws {
+        self.bus = bus
+        self.options = options
+        directory = try TemporaryDirectory()
+        stateDirectory = try options.stateDirectory ?? directory.makeDirectory("state", mode: 0o700, owner: options.user)
+        runtimeDirectory = try directory.makeDirectory("run", mode: 0o700, owner: options.user)
+        manifestDirectory = try directory.makeDirectory("manifests")
+        notifications = try NotifySocket(directory.path + "/notify")
+        for (index, manifest) in options.manifests.enumerated() {
+            try install(manifest.xml, as: "app\(index).plist")
+        }
+    }
+
+    // MARK: Starting and ending
+
+    /// Starts the service and waits until it serves.
+    /// - Throws: ``StartFailure``, with what the service said, or ``DeadlinePassed``.
+    public func start() async throws {
+        let process = try launch()
+        try await eventually("the service is ready") {
+            if let exit = process.exit {
+                throw StartFailure(description: "ubiquitous-stored ended with \(exit): \(log)")
+            }
+            return notifications.received.contains("READY=1")
+        }
+    }
+
+    /// Starts the service and waits for nothing, for one that is to fail.
+    @discardableResult
+    public func launch() throws -> ChildProcess {
+        notifications.forget()
+        let child = try ChildProcess(
+            [try Self.program()] + commandLine, as: options.user, environment: variables,
+            output: (directory.path + "/output", directory.path + "/log"))
+        process.withLock { $0 = child }
+        return child
+    }
+
+    private var commandLine: [String] {
+        if options.isBare { return options.arguments }
+        return [
+            "--bus", bus.address, "--state-directory", stateDirectory, "--manifest-directory", manifestDirectory,
+            "--mode", options.mode, "--device-name", options.name, "--idle-exit", "0", "--log-level", "trace",
+        ] + options.arguments
+    }
+
+    private var variables: [String: String] {
+        let own = [
+            "NOTIFY_SOCKET": notifications.path, "RUNTIME_DIRECTORY": runtimeDirectory, "PATH": "/usr/bin:/bin",
+            "LD_LIBRARY_PATH": ProcessInfo.processInfo.environment["LD_LIBRARY_PATH"] ?? "",
+            // A crash is to be said in a line, not to be examined for a minute.
+            "SWIFT_BACKTRACE": "enable=no",
+        ]
+        return own.merging(options.environment) { $1 }
+    }
+
+    /// The program that is tested.
+    /// - Throws: ``StartFailure``, which says how to name one.
+    public static func program() throws(StartFailure) -> String {
+        if let program = ProcessInfo.processInfo.environment["UBIQUITOUS_STORED"] { return program }
+        let tests = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        let program = URL(filePath: tests ?? "/").deletingLastPathComponent().appending(path: "ubiquitous-stored").path
+        guard access(program, X_OK) == 0 else {
+            throw StartFailure(description: "There is no \(program); name the program in $UBIQUITOUS_STORED")
+        }
+        return program
+    }
+
+    /// Ends the service with SIGTERM, and waits until it has.
+    /// - Returns: how it ended.
+    @discardableResult
+    public func stop() async throws -> ChildProcess.Exit {
+        signal(SIGTERM)
+        return try await finish()
+    }
+
+    /// Waits until the service has ended.
+    /// - Returns: how it ended.
+    public func finish() async throws -> ChildProcess.Exit {
+        guard let process = process.withLock({ $0 }) else {
+            throw StartFailure(description: "The service was not started")
+        }
+        return try await process.finish()
+    }
+
+    /// Kills the service: SIGKILL.
+    public func kill() {
+        process.withLock { $0 }?.kill()
+    }
+
+    /// Kills the service and starts it again.
+    public func restart() async throws {
+        kill()
+        try await start()
+    }
+
+    /// Sends the service a signal.
+    public func signal(_ number: Int32) {
+        process.withLock { $0 }?.send(number)
+    }
+
+    /// The service's process id; 0 before it was started.
+    public var pid: Int32 { process.withLock { $0?.pid ?? 0 } }
+
+    /// How the service ended; `nil` as long as it runs.
+    public var exit: ChildProcess.Exit? { process.withLock { $0 }?.exit }
+
+    // MARK: Manifests
+
+    /// Installs a manifest, whole at once.
+    /// - Parameter mode: of the file.
+    public func install(_ text: String, as name: String, mode: UInt32 = 0o644) throws {
+        let path = "\(manifestDirectory)/\(name)"
+        try Data(text.utf8).write(to: URL(filePath: path + ".part"))
+        chmod(path + ".part", mode)
+        guard rename(path + ".part", path) == 0 else { throw CocoaError(.fileWriteUnknown) }
+    }
+
+    // MARK: What it says
+
+    /// What the service has written to standard error, since it was started first.
+    public var log: String { text("log") }
+
+    /// What the service has written to standard output.
+    public var output: String { text("output") }
+
+    private func text(_ name: String) -> String {
+        let data = FileManager.default.contents(atPath: "\(directory.path)/\(name)") ?? Data()
+        return String(decoding: data, as: UTF8.self)
+    }
+
+    /// What the service has told its service manager since it was started last, an assignment each.
+    public var notified: [String] { notifications.received }
+
+    /// Has ``leakedSecrets`` look for a value or a secret in what the service says.
+    public func keepSecret(_ text: String) {
+        secrets.withLock { _ = $0.insert(text) }
+    }
+
+    /// Those of the values and secrets that the service has written to standard error or output: there must be none.
+    public var leakedSecrets: [String] {
+        let said = log + output
+        return secrets.withLock { $0.filter { said.contains($0) }.sorted() }
+    }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// An app's manifest, as a test writes it.
+public struct ManifestText: Sendable {
+    /// `com.apple.developer.ubiquity-kvstore-identifier`.
+    public var identifier: String?
+    /// `application-identifier`.
+    public var application: String?
+    /// `com.apple.developer.team-identifier`.
+    public var team: String?
+    /// `org.example.UbiquitousStore.local-keys`.
+    public var localKeys: [String]
+
+    /// A manifest of an app that is called as its store; `nil` leaves a key out.
+    public init(_ identifier: String?, application: String?, team: String? = nil, localKeys: [String] = []) {
+        self.identifier = identifier
+        self.application = application
+        self.team = team
+        self.localKeys = localKeys
+    }
+
+    /// A manifest of an app that is called as its store.
+    public init(_ identifier: String, localKeys: [String] = []) {
+        self.init(identifier, application: identifier, localKeys: localKeys)
+    }
+
+    /// The XML property list.
+    public var xml: String {
+        var entries = ""
+        func add(_ key: String, _ value: String?) {
+            guard let value else { return }
+            entries += "<key>\(key)</key><string>\(value)</string>\n"
+        }
+        add("com.apple.developer.ubiquity-kvstore-identifier", identifier)
+        add("application-identifier", application)
+        add("com.apple.developer.team-identifier", team)
+        if !localKeys.isEmpty {
+            let strings = localKeys.map { "<string>\($0)</string>" }.joined()
+            entries += "<key>org.example.UbiquitousStore.local-keys</key><array>\(strings)</array>\n"
+        }
+        return """
+            <?xml version="1.0" encoding="UTF-8"?>
+            <plist version="1.0"><dict>
+            \(entries)</dict></plist>
+            """
+    }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Foundation
+public import SDBus
+
+/// A message bus of its own: a real `dbus-daemon`, which ends when this is released.
+public final class PrivateBus: Sendable {
+    /// What the bus allows.
+    public enum Kind: Sendable {
+        /// What a session bus allows: everything, of one user and of root.
+        case session
+        /// What Debian's system bus allows, and the limits that it has.
+        ///
+        /// - Parameters:
+        ///   - policy: the file of the service's policy.
+        ///   - serviceUser: the user that takes the place of `_ubiquitous-store` in it.
+        case system(policy: String, serviceUser: UInt32)
+    }
+
+    /// The bus's address.
+    public var address: String { "unix:path=\(directory.path)/bus" }
+    /// The bus's address, for a connection.
+    public var busAddress: BusAddress { .address(address) }
+
+    private let directory: TemporaryDirectory
+    private let daemon: ChildProcess
+
+    /// Starts a bus, and waits until it can be connected to.
+    /// - Throws: ``StartFailure``, with what `dbus-daemon` said.
+    public static func start(_ kind: Kind = .session) async throws -> PrivateBus {
+        let bus = try PrivateBus(kind)
+        try await bus.waitUntilReady()
+        return bus
+    }
+
+    private init(_ kind: Kind) throws {
+        directory = try TemporaryDirectory()
+        let configuration = directory.path + "/bus.conf"
+        try Self.configuration(kind, in: directory.path).write(toFile: configuration, atomically: true, encoding: .utf8)
+        daemon = try ChildProcess(
+            ["dbus-daemon", "--config-file=\(configuration)", "--nofork", "--nopidfile"],
+            output: ("/dev/null", directory.path + "/log"))
+    }
+
+    private func waitUntilReady() async throws {
+        try await eventually("the bus can be connected to") {
+            if daemon.exit != nil {
+                throw StartFailure(description: "dbus-daemon ended: \(log)")
+            }
+            return UnixSocket.canConnect(directory.path + "/bus")
+        }
+    }
+
+    /// What `dbus-daemon` has said.
+    public var log: String {
+        (try? String(contentsOfFile: directory.path + "/log", encoding: .utf8)) ?? ""
+    }
+
+    /// Ends the bus at once; everybody's connection breaks.
+    public func end() {
+        daemon.kill()
+    }
+
+    // MARK: Configuration
+
+    private static func configuration(_ kind: Kind, in directory: String) throws -> String {
+        let rules: String
+        switch kind {
+        case .session: rules = sessionRules
+        case .system(let policy, let user):
+            let service = "\(directory)/service.conf"
+            try String(contentsOfFile: policy, encoding: .utf8)
+                .replacing("user=\"_ubiquitous-store\"", with: "user=\"\(user)\"")
+                .write(toFile: service, atomically: true, encoding: .utf8)
+            rules = systemRules + "<include>\(service)</include>"
+        }
+        return """
+            <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+              "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+            <busconfig>
+              <listen>unix:path=\(directory)/bus</listen>
+              <auth>EXTERNAL</auth>
+              \(rules)
+            </busconfig>
+            """
+    }
+
+    /// Of /usr/share/dbus-1/session.conf.
+    private static let sessionRules = """
+        <type>session</type>
+        <policy context="default">
+          <allow send_destination="*" eavesdrop="true"/>
+          <allow eavesdrop="true"/>
+          <allow own="*"/>
+        </policy>
+        <limit name="max_incoming_bytes">1000000000</limit>
+        <limit name="max_outgoing_bytes">1000000000</limit>
+        <limit name="max_message_size">1000000000</limit>
+        <limit name="max_connections_per_user">100000</limit>
+        <limit name="max_match_rules_per_connection">50000</limit>
+        <limit name="max_replies_per_connection">50000</limit>
+        """
+
+    /// Of Debian 12's /usr/share/dbus-1/system.conf; the limits are those that it documents.
+    private static let systemRules = """
+        <type>system</type>
+        <policy context="default">
+          <allow user="*"/>
+          <deny own="*"/>
+          <deny send_type="method_call"/>
+          <allow send_type="signal"/>
+          <allow send_requested_reply="true" send_type="method_return"/>
+          <allow send_requested_reply="true" send_type="error"/>
+          <allow receive_type="method_call"/>
+          <allow receive_type="method_return"/>
+          <allow receive_type="error"/>
+          <allow receive_type="signal"/>
+          <allow send_destination="org.freedesktop.DBus" send_interface="org.freedesktop.DBus"/>
+          <allow send_destination="org.freedesktop.DBus" send_interface="org.freedesktop.DBus.Introspectable"/>
+          <allow send_destination="org.freedesktop.DBus" send_interface="org.freedesktop.DBus.Properties"/>
+          <deny send_destination="org.freedesktop.DBus" send_interface="org.freedesktop.DBus"
+            send_member="UpdateActivationEnvironment"/>
+          <deny send_destination="org.freedesktop.DBus" send_interface="org.freedesktop.DBus.Debug.Stats"/>
+        </policy>
+        <policy user="root">
+          <allow send_destination="org.freedesktop.DBus" send_interface="org.freedesktop.DBus.Monitoring"/>
+          <allow send_destination="org.freedesktop.DBus" send_interface="org.freedesktop.DBus.Debug.Stats"/>
+        </policy>
+        <limit name="max_incoming_bytes">133169152</limit>
+        <limit name="max_incoming_unix_fds">64</limit>
+        <limit name="max_outgoing_bytes">133169152</limit>
+        <limit name="max_outgoing_unix_fds">64</limit>
+        <limit name="max_message_size">33554432</limit>
+        <limit name="max_message_unix_fds">16</limit>
+        <limit name="auth_timeout">5000</limit>
+        <limit name="pending_fd_timeout">150000</limit>
+        <limit name="max_completed_connections">2048</limit>
+        <limit name="max_incomplete_connections">64</limit>
+        <limit name="max_connections_per_user">256</limit>
+        <limit name="max_names_per_connection">512</limit>
+        <limit name="max_match_rules_per_connection">512</limit>
+        <limit name="max_replies_per_connection">128</limit>
+        """
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+/// A program that could not be started.
+public struct StartFailure: Error, CustomStringConvertible {
+    /// What went wrong, in words.
+    public let description: String
+}
+
+/// Starting programs. The corresponding C function is ``posix_spawn``.
+///
+/// Not Foundation's `Process`: the child must not inherit the signals that the event loop's thread has blocked,
+/// and a descriptor of the tests that is meant for nobody else is closed on exec.
+enum Spawn {
+    /// - Parameters:
+    ///   - environment: `nil` is this process's.
+    ///   - input: what becomes standard input; `nil` is `/dev/null`.
+    ///   - output: what standard output and standard error are appended to; `nil` is `/dev/null`.
+    static func start(
+        _ arguments: [String], environment: [String: String]?, input: Int32? = nil,
+        output: (output: String, error: String)?
+    ) throws(StartFailure) -> Int32 {
+        var actions = posix_spawn_file_actions_t()
+        var attributes = posix_spawnattr_t()
+        posix_spawn_file_actions_init(&actions)
+        posix_spawnattr_init(&attributes)
+        defer {
+            posix_spawn_file_actions_destroy(&actions)
+            posix_spawnattr_destroy(&attributes)
+        }
+        if let input {
+            posix_spawn_file_actions_adddup2(&actions, input, 0)
+        } else {
+            posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        }
+        let flags = O_WRONLY | O_CREAT | O_APPEND
+        posix_spawn_file_actions_addopen(&actions, 1, output?.output ?? "/dev/null", flags, 0o600)
+        posix_spawn_file_actions_addopen(&actions, 2, output?.error ?? "/dev/null", flags, 0o600)
+        var (none, all) = (sigset_t(), sigset_t())
+        sigemptyset(&none)
+        sigfillset(&all)
+        posix_spawnattr_setsigmask(&attributes, &none)
+        posix_spawnattr_setsigdefault(&attributes, &all)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+        return try start(arguments, environment, actions, attributes)
+    }
+
+    private static func start(
+        _ arguments: [String], _ environment: [String: String]?, _ actions: posix_spawn_file_actions_t,
+        _ attributes: posix_spawnattr_t
+    ) throws(StartFailure) -> Int32 {
+        var (actions, attributes) = (actions, attributes)
+        let argv = arguments.map { strdup($0) } + [nil]
+        var variables = environment.map { $0.map { strdup("\($0.key)=\($0.value)") } + [nil] } ?? []
+        defer { for string in argv + variables { free(string) } }
+        var pid: pid_t = 0
+        let result = variables.withUnsafeMutableBufferPointer {
+            posix_spawnp(
+                &pid, arguments[0], &actions, &attributes, argv, environment == nil ? environ : $0.baseAddress)
+        }
+        guard result == 0 else {
+            throw StartFailure(description: "\(arguments[0]) can't be started: \(String(cString: strerror(result)))")
+        }
+        return pid
+    }
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import PropertyList
+public import SDBus
+internal import StoreBus
+
+/// A store as a program on the bus has it.
+@BusActor
+public final class StoreClient {
+    /// The program's connection.
+    public let client: BusClient
+    /// The store's object.
+    public let path: String
+    /// What was told of the store, since ``subscribe(_:)``; the newest last.
+    public private(set) var received: [StoreSignal] = []
+
+    private var match: Slot?
+    private var continuations: [AsyncStream<StoreSignal>.Continuation] = []
+
+    /// The store at a path.
+    public init(_ client: BusClient, path: String) {
+        self.client = client
+        self.path = path
+    }
+
+    // MARK: Reading
+
+    /// `GetValue`.
+    public func value(_ key: String) async throws -> Value {
+        try await call("GetValue") { try $0.append(key) } decode: { try $0.readValue() }
+    }
+
+    /// `GetValues`.
+    public func values(_ keys: [String]) async throws -> [Text: Value] {
+        try await call("GetValues") { try $0.append(strings: keys) } decode: { try $0.readTexts() }
+    }
+
+    /// `GetSnapshot`.
+    public func snapshot(since generation: UInt64 = 0, flags: UInt64 = 0) async throws -> StoreSnapshot {
+        try await call("GetSnapshot") {
+            try $0.append(generation)
+            try $0.append(flags)
+        } decode: {
+            StoreSnapshot(
+                generation: try $0.readUInt64(), isComplete: try $0.readBool(), values: try $0.readTexts(),
+                removed: try $0.readStrings())
+        }
+    }
+
+    /// Everything that the store holds.
+    public func everything() async throws -> [Text: Value] { try await snapshot().values }
+
+    /// A property of the store.
+    public func property(_ name: String) async throws -> Value {
+        try await client.property(path, BusNames.storeInterface, name)
+    }
+
+    /// The property Generation.
+    public func generation() async throws -> UInt64 {
+        guard case .integer(let generation) = try await property("Generation") else { return 0 }
+        return UInt64(generation)
+    }
+
+    // MARK: Writing
+
+    /// `SetValue`.
+    @discardableResult
+    public func set(_ key: String, _ value: Value) async throws -> UInt64 {
+        try await set(key) { try $0.append(variant: value) }
+    }
+
+    /// `SetValue`, with a variant of the caller's making.
+    @discardableResult
+    public func set(_ key: String, variant: @BusActor (Message) throws -> Void) async throws -> UInt64 {
+        try await call("SetValue") {
+            try $0.append(key)
+            try variant($0)
+        } decode: {
+            try $0.readUInt64()
+        }
+    }
+
+    /// `RemoveValue`.
+    @discardableResult
+    public func remove(_ key: String) async throws -> UInt64 {
+        try await call("RemoveValue") { try $0.append(key) } decode: { try $0.readUInt64() }
+    }
+
+    /// `Apply`.
+    @discardableResult
+    public func apply(
+        _ set: KeyValuePairs<String, Value> = [:], removing removed: [String] = [], ifGeneration: UInt64? = nil
+    ) async throws -> UInt64 {
+        try await apply(Array(set), removing: removed) { message in
+            guard let ifGeneration else { return }
+            try message.container("e", "sv") {
+                try message.append("if-generation")
+                try message.container("v", "t") { try message.append(ifGeneration) }
+            }
+        }
+    }
+
+    /// `Apply`, with options of the caller's making.
+    @discardableResult
+    public func apply(
+        _ set: [(key: String, value: Value)], removing removed: [String] = [], options: @BusActor (Message) throws -> Void
+    ) async throws -> UInt64 {
+        try await call("Apply") { message in
+            try message.appendDictionary {
+                for (key, value) in set { try message.append(entry: key, value) }
+            }
+            try message.append(strings: removed)
+            try message.appendDictionary { try options(message) }
+        } decode: {
+            try $0.readUInt64()
+        }
+    }
+
+    /// `Synchronize`.
+    @discardableResult
+    public func synchronize(_ flags: UInt64 = 0) async throws -> Bool {
+        try await call("Synchronize") { try $0.append(flags) } decode: { try $0.readBool() }
+    }
+
+    // MARK: Signals
+
+    /// `Subscribe`; from now on ``received`` has what is told, whoever sends it.
+    @discardableResult
+    public func subscribe(_ flags: UInt64 = 0) async throws -> UInt64 {
+        try await listen()
+        return try await call("Subscribe") { try $0.append(flags) } decode: { try $0.readUInt64() }
+    }
+
+    /// `Unsubscribe`; ``received`` goes on having what is told, which should be nothing.
+    public func unsubscribe() async throws {
+        try await call("Unsubscribe") { _ in } decode: { _ in }
+    }
+
+    /// What is told from now on.
+    public var signals: AsyncStream<StoreSignal> {
+        let (stream, continuation) = AsyncStream.makeStream(of: StoreSignal.self)
+        continuations.append(continuation)
+        return stream
+    }
+
+    /// Waits for a signal among those that were received and are still to come.
+    public func signal(_ what: String, where condition: (StoreSignal) -> Bool) async throws -> StoreSignal {
+        var found: StoreSignal?
+        try await eventually("the signal comes: \(what); there were \(received)") {
+            found = received.first(where: condition)
+            return found != nil
+        }
+        guard let found else { throw DeadlinePassed(description: what) }
+        return found
+    }
+
+    /// Forgets what was received.
+    public func forgetSignals() { received = [] }
+
+    /// Receives this store's signals, whoever sends them.
+    public func listen() async throws {
+        if match != nil { return }
+        let rule = "type='signal',interface='\(BusNames.storeInterface)',path='\(path)'"
+        match = try await client.connection.addMatch(rule) { [weak self] in try? self?.receive($0) }
+    }
+
+    private func receive(_ message: Message) throws {
+        let signal = try StoreSignal(message)
+        received.append(signal)
+        for continuation in continuations { continuation.yield(signal) }
+    }
+
+    // MARK: Calling
+
+    /// Calls a method of the store.
+    public func call<Result: Sendable>(
+        _ member: String, _ build: @BusActor (Message) throws -> Void, decode: @escaping @BusActor (Message) throws -> Result
+    ) async throws -> Result {
+        try await client.call(path, BusNames.storeInterface, member, build, decode: decode)
+    }
+}
+
+/// What `GetSnapshot` answers.
+public struct StoreSnapshot: Equatable, Sendable {
+    /// The generation that this is the state of.
+    public let generation: UInt64
+    /// Whether the values are everything.
+    public let isComplete: Bool
+    /// Keys and values.
+    public let values: [Text: Value]
+    /// Keys that are gone.
+    public let removed: [String]
+}
+
+/// `DidChangeExternally`.
+public struct StoreSignal: Equatable, Sendable {
+    /// Why.
+    public let reason: UInt32
+    /// The keys, in the order of the signal.
+    public let keys: [String]
+    /// The generation after the change.
+    public let generation: UInt64
+    /// What is known besides.
+    public let info: [String: Value]
+    /// The unique name of the sender.
+    public let sender: String
+
+    init(_ message: Message) throws {
+        reason = try message.readUInt32()
+        keys = try message.readStrings()
+        generation = try message.readUInt64()
+        info = Dictionary(uniqueKeysWithValues: try message.readValues().map { ($0.key, $0.value) })
+        sender = message.sender ?? ""
+    }
+}
+
+extension Message {
+    /// Reads an `a{sv}` of values.
+    func readTexts() throws -> [Text: Value] {
+        Dictionary(uniqueKeysWithValues: try readValues().map { (Text($0.key), $0.value) })
+    }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Foundation
+internal import Glibc
+
+/// A directory of its own, which everybody may enter; it is removed when this is released or this process ends.
+public final class TemporaryDirectory: Sendable {
+    /// Its path.
+    public let path: String
+
+    /// Makes a directory.
+    public init() throws {
+        var template = Array((NSTemporaryDirectory() + "/ubiquitous-store-XXXXXX").utf8CString)
+        guard mkdtemp(&template) != nil else { throw CocoaError(.fileWriteUnknown) }
+        path = template.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }.replacing("//", with: "/")
+        Undertaker.note(directory: path)
+        // Services and clients of other users are in it as well.
+        chmod(path, 0o755)
+    }
+
+    deinit {
+        // A mount that a test forgot must not be emptied.
+        for mount in mounts.reversed() { umount2(mount, Int32(MNT_DETACH)) }
+        try? FileManager.default.removeItem(atPath: path)
+    }
+
+    private var mounts: [String] {
+        let table = (try? String(contentsOfFile: "/proc/self/mounts", encoding: .utf8)) ?? ""
+        return table.split(separator: "\n").compactMap { line in
+            let place = line.split(separator: " ").dropFirst().first.map(String.init) ?? ""
+            return place.hasPrefix(path + "/") ? place : nil
+        }
+    }
+
+    /// Makes a directory in it.
+    /// - Returns: its path.
+    public func makeDirectory(_ name: String, mode: UInt32 = 0o755, owner: UInt32? = nil) throws -> String {
+        let directory = "\(path)/\(name)"
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        chmod(directory, mode)
+        if let owner { chown(directory, owner, gid_t.max) }
+        return directory
+    }
+
+    /// Mounts a small file system of its own on a directory in it; for root.
+    public func mountSmallDisk(_ name: String, bytes: Int, owner: UInt32? = nil) throws -> String {
+        let directory = try makeDirectory(name)
+        Undertaker.note(mount: directory)
+        guard mount("tmpfs", directory, "tmpfs", 0, "size=\(bytes),mode=0700,uid=\(owner ?? geteuid())") == 0 else {
+            throw StartFailure(description: "A tmpfs can't be mounted: \(String(cString: strerror(errno)))")
+        }
+        return directory
+    }
+}

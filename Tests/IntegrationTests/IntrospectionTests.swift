@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import FoundationXML
+import PropertyList
+import SDBus
+import StoreBus
+import Testing
+import UbiquitousStoreTesting
+
+@BusActor
+@Suite(.timeLimit(.minutes(10)))
+struct IntrospectionTests {
+    @Test func `the running service says what the definition says`() async throws {
+        let definition = Description(
+            try String(contentsOfFile: repositoryFile("dbus/org.example.UbiquitousStore.xml"), encoding: .utf8))
+        #expect(definition.lines.count == 3)
+        try await withMachine { machine in
+            let client = try machine.client()
+            let objects = [
+                BusNames.managerInterface: BusNames.managerPath, BusNames.accountInterface: client.account.path,
+                BusNames.storeInterface: try client.store(notes).path,
+            ]
+            for (interface, path) in objects {
+                let described = Description(try await client.introspect(path))
+                #expect(described.lines.keys.sorted() == [interface])
+                let (said, defined) = (described.lines[interface] ?? [], definition.lines[interface] ?? [])
+                #expect(said.difference(from: defined).isEmpty, "\(said.difference(from: defined))")
+            }
+        }
+    }
+
+    @Test func `every member of the definition has its prose, with each argument`() throws {
+        let xml = try String(contentsOfFile: repositoryFile("dbus/org.example.UbiquitousStore.xml"), encoding: .utf8)
+        for (_, lines) in Description(xml).lines {
+            for line in lines where !line.contains(" annotation") {
+                let words = line.split(separator: " ")
+                if words[1] == "argument" {
+                    #expect(xml.contains("@\(words[3]):"), "\(line)")
+                } else {
+                    #expect(xml.contains("\(words[1]):\n"), "\(line)")
+                }
+            }
+        }
+    }
+
+    @Test func `introspection lists the caller's own objects and no others`() async throws {
+        try await withMachine {
+            $0.manifests.append(ManifestText("org.example.Other"))
+        } _: { machine in
+            let client = try machine.client()
+            #expect(Description(try await client.introspect(BusNames.usersPath)).nodes.contains("u\(client.uid)"))
+            let stores = Description(try await client.introspect(client.account.path)).nodes
+            #expect(stores == ["org_2eexample_2eNotes", "org_2eexample_2eOther"])
+            #expect(Description(try await client.introspect("/")).nodes == ["org"])
+        }
+    }
+
+    @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
+    func `introspection of another user's objects finds nothing`() async throws {
+        try await withMachine { machine in
+            let (one, other) = (try machine.client(as: Users.nobody), try machine.client(as: Users.daemon))
+            try await one.store(notes).set("key", .string(.init(secret)))
+            #expect(await errorName { _ = try await other.introspect(one.account.path) } == "UnknownObject")
+            #expect(await errorName { _ = try await other.introspect(one.store(notes).path) } == "UnknownObject")
+            let nodes = Description(try await other.introspect(BusNames.usersPath)).nodes
+            #expect(!nodes.contains("u\(one.uid)") && nodes.contains("u\(other.uid)"))
+        }
+    }
+}
+
+/// What an introspection says, a line for everything that has to be alike.
+private final class Description: NSObject, XMLParserDelegate {
+    /// By interface; without those of every object.
+    private(set) var lines: [String: [String]] = [:]
+    private(set) var nodes: [String] = []
+
+    private var interface = ""
+    private var member = ""
+    private var arguments = 0
+
+    init(_ xml: String) {
+        super.init()
+        // What comes before the root is the document's type, which the parser would fetch.
+        let start = xml.range(of: "<node")?.lowerBound ?? xml.startIndex
+        let parser = XMLParser(data: Data(xml[start...].utf8))
+        parser.delegate = self
+        #expect(parser.parse(), "\(String(describing: parser.parserError))")
+    }
+
+    func parser(
+        _ parser: XMLParser, didStartElement element: String, namespaceURI: String?, qualifiedName: String?,
+        attributes: [String: String]
+    ) {
+        let name = attributes["name"] ?? ""
+        switch element {
+        case "interface":
+            interface = name.hasPrefix("org.freedesktop.DBus") ? "" : name
+            if !interface.isEmpty { lines[interface] = [] }
+            member = ""
+        case "node" where !name.isEmpty:
+            nodes.append(name)
+        case "method", "signal":
+            member = name
+            arguments = 0
+            add("\(element) \(name)")
+        case "property":
+            member = name
+            add("property \(name) \(attributes["type"] ?? "") \(attributes["access"] ?? "")")
+        case "arg":
+            arguments += 1
+            add("\(member) argument \(arguments) \(name) \(attributes["type"] ?? "") \(attributes["direction"] ?? "")")
+        case "annotation":
+            add("\(member) annotation \(name) \(attributes["value"] ?? "")")
+        default: break
+        }
+    }
+
+    private func add(_ line: String) {
+        if !interface.isEmpty { lines[interface]?.append(line) }
+    }
+}

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PropertyList
+import SDBus
+import StoreBus
+import Testing
+import UbiquitousStoreTesting
+
+/// Every member once; what there is to say of each in detail is in the other files.
+@BusActor
+@Suite(.timeLimit(.minutes(10)))
+struct MemberTests {
+    // MARK: The service
+
+    @Test func `OpenStore finds a store and says what applies`() async throws {
+        try await withMachine { machine in
+            let client = try machine.client()
+            let (path, info) = try await client.manager("OpenStore") {
+                try $0.append(notes)
+                try $0.appendDictionary {}
+            } decode: {
+                (try $0.readString(), try $0.readValues().map { "\($0.key)=\($0.value)" }.sorted())
+            }
+            #expect(path == (try client.store(notes).path))
+            #expect(info.count == 2 && info[0].hasPrefix("identifier=") && info[1].hasPrefix("initial-sync-done="))
+            let name = await errorName { try await open("", client) }
+            #expect(name == "AmbiguousIdentity")
+            for identifier in ["org.example.Undeclared", "a/b", "\u{e9}", String(repeating: "a", count: 256)] {
+                #expect(await errorName { try await open(identifier, client) } == "NotEntitled")
+            }
+            #expect(await errorName { try await open(notes, client, option: "x") } == "InvalidArgs")
+        }
+    }
+
+    private func open(_ identifier: String, _ client: BusClient, option: String? = nil) async throws {
+        try await client.manager("OpenStore") { message in
+            try message.append(identifier)
+            try message.appendDictionary {
+                if let option { try message.append(entry: option, .boolean(true)) }
+            }
+        }
+    }
+
+    @Test func `ListStores lists the caller's stores that hold something`() async throws {
+        try await withMachine {
+            $0.manifests.append(ManifestText("org.example.Other"))
+        } _: { machine in
+            let client = try machine.client()
+            #expect(try await list(client).isEmpty)
+            _ = try await client.store("org.example.Other").everything()
+            for identifier in ["org.example.Other", notes] { try await client.store(identifier).set("k", .integer(1)) }
+            #expect(
+                try await list(client) == [
+                    "\(client.uid) \(notes) \(client.store(notes).path)",
+                    "\(client.uid) org.example.Other \(client.store("org.example.Other").path)",
+                ])
+            #expect(await errorName { _ = try await list(client, 0x2) } == "InvalidArgs")
+        }
+    }
+
+    @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
+    func `ListStores with 0x1 lists those of every user, to root alone`() async throws {
+        try await withMachine { machine in
+            for user in [Users.nobody, Users.daemon] { try await machine.store(as: user).set("k", .integer(1)) }
+            let client = try machine.client(as: Users.nobody)
+            #expect(await errorName { _ = try await list(client, 0x1) } == "AccessDenied")
+            #expect(try await list(try machine.client(as: nil), 0x1).map { $0.split(separator: " ")[0] } == ["1", "65534"])
+        }
+    }
+
+    private func list(_ client: BusClient, _ flags: UInt64 = 0) async throws -> [String] {
+        try await client.manager("ListStores") {
+            try $0.append(flags)
+        } decode: { answer in
+            var stores: [String] = []
+            _ = try answer.enterContainer("a", "(uso)")
+            while try answer.enterContainer("r", "uso") {
+                stores.append("\(try answer.readUInt32()) \(try answer.readString()) \(try answer.readString())")
+                try answer.exitContainer()
+            }
+            return stores
+        }
+    }
+
+    @Test func `RemoveStore has this device forget a store and its history`() async throws {
+        try await withMachine { machine in
+            let store = try machine.store()
+            let generation = try await store.set("key", .integer(1))
+            func remove(_ identifier: String, _ flags: UInt64 = 0) async throws {
+                try await store.client.manager("RemoveStore") {
+                    try $0.append(identifier)
+                    try $0.append(flags)
+                }
+            }
+            for identifier in ["org.example.Undeclared", "", "a/b"] {
+                #expect(await errorName { try await remove(identifier) } == "NoSuchStore")
+            }
+            #expect(await errorName { try await remove(notes, 0x1) } == "NotSupported")
+            #expect(await errorName { try await remove(notes, 0x4) } == "InvalidArgs")
+            try await remove(notes)
+            #expect(try await list(store.client).isEmpty)
+            #expect(try await store.everything().isEmpty)
+            #expect(try await store.generation() >= generation)
+            #expect(await errorName { try await remove(notes) } == "NoSuchStore")
+            #expect(try await store.set("key", .integer(2)) > generation)
+            try await machine.device.restart()
+            #expect(try await store.everything() == ["key": .integer(2)])
+        }
+    }
+
+    @Test func `Identify says whom the service takes a caller for`() async throws {
+        try await withMachine { machine in
+            let client = try machine.client()
+            let identity = try await client.manager("Identify") { _ in
+            } decode: {
+                Dictionary(uniqueKeysWithValues: try $0.readValues().map { ($0.key, $0.value) })
+            }
+            #expect(identity["uid"] == .integer(Int64(client.uid)))
+            #expect(identity["engine"] == .string("host"))
+            #expect(identity["entitled"] == .array([.string(Text(notes))]))
+            #expect(identity["app-id"] != nil && identity["default-identifier"] != nil && identity.count == 5)
+        }
+    }
+
+    @Test func `the service's properties are what they are`() async throws {
+        try await withMachine { machine in
+            let properties = try await machine.client().properties(BusNames.managerPath, BusNames.managerInterface)
+            #expect(properties["Limits"] == .dictionary(limits))
+            #expect(properties["Features"] == .array([.string("folder")]))
+            guard case .string(let version) = properties["Version"] else { throw BusError.failed("no version") }
+            #expect(version.string.split(separator: ".").count == 3)
+            #expect(properties.count == 3)
+        }
+    }
+
+    private let limits: [Text: Value] = [
+        "keys": .integer(1024), "total-bytes": .integer(1_048_576), "value-bytes": .integer(1_048_576),
+        "key-length": .integer(128), "depth": .integer(16),
+    ]
+
+    // MARK: A store
+
+    @Test func `a new store's properties are those of an empty one`() async throws {
+        try await withMachine { machine in
+            let store = try machine.store()
+            var properties = try await store.client.properties(store.path, BusNames.storeInterface)
+            #expect(properties.removeValue(forKey: "Generation") != nil)
+            #expect(
+                properties == [
+                    "Identifier": .string(Text(notes)), "User": .integer(Int64(store.client.uid)),
+                    "KeyCount": .integer(0), "BytesUsed": .integer(0), "Limits": .dictionary(limits),
+                    "PendingChanges": .integer(0), "InitialSyncDone": .boolean(false),
+                ])
+        }
+    }
+
+    @Test func `properties can't be written`() async throws {
+        try await withMachine { machine in
+            let store = try machine.store()
+            for (path, interface, name) in [
+                (store.path, BusNames.storeInterface, "KeyCount"), (BusNames.managerPath, BusNames.managerInterface, "Version"),
+                (store.client.account.path, BusNames.accountInterface, "State"),
+            ] {
+                let error = await errorName {
+                    try await store.client.call(path, "org.freedesktop.DBus.Properties", "Set") {
+                        try $0.append(interface)
+                        try $0.append(name)
+                        try $0.append(variant: .string("x"))
+                    }
+                }
+                #expect(error == "PropertyReadOnly")
+            }
+        }
+    }
+
+    @Test func `both paths of a store are one store`() async throws {
+        try await withMachine { machine in
+            let client = try machine.client()
+            let alias = StoreClient(client, path: try BusNames.storePath(uid: nil, identifier: notes))
+            try await alias.set("key", .integer(1))
+            #expect(try await client.store(notes).value("key") == .integer(1))
+            #expect(try await alias.property("User") == .integer(Int64(client.uid)))
+        }
+    }
+
+    @Test func `Synchronize answers that what stays here stays here`() async throws {
+        try await withMachine { machine in
+            let store = try machine.store()
+            #expect(try await store.synchronize() == true)
+            try await store.set("key", .integer(1))
+            #expect(try await store.synchronize() == false)
+            #expect(await errorName { try await store.synchronize(0x1) } == "NotSignedIn")
+            #expect(await errorName { try await store.synchronize(0x2) } == "InvalidArgs")
+        }
+    }
+
+    @Test func `GetHistory gives what a key held before, newest first, at most sixteen`() async throws {
+        try await withMachine { machine in
+            let store = try machine.store()
+            #expect(try await history("key", store).isEmpty)
+            for number in 0..<20 { try await store.set("key", .integer(Int64(number))) }
+            try await store.set("other", .integer(0))
+            try await store.remove("key")
+            let entries = try await history("key", store)
+            #expect(entries.map { $0["value"] } == (4..<20).reversed().map { .integer(Int64($0)) })
+            #expect(entries.map { $0["why"] } == [.string("removed")] + Array(repeating: .string("replaced"), count: 15))
+            #expect(entries.allSatisfy { $0["when"] != nil })
+            #expect(await errorName { _ = try await history("", store) } == "NoSuchKey")
+            #expect(await errorName { _ = try await history("key", store, flags: 1) } == "InvalidArgs")
+        }
+    }
+
+    private func history(_ key: String, _ store: StoreClient, flags: UInt64 = 0) async throws -> [[String: Value]] {
+        try await store.call("GetHistory") {
+            try $0.append(key)
+            try $0.append(flags)
+        } decode: { answer in
+            var entries: [[String: Value]] = []
+            _ = try answer.enterContainer("a", "a{sv}")
+            while try !answer.isAtEnd(whole: false) {
+                entries.append(Dictionary(uniqueKeysWithValues: try answer.readValues().map { ($0.key, $0.value) }))
+            }
+            return entries
+        }
+    }
+
+    // MARK: The account
+
+    @Test func `an account that isn't there says so in its properties`() async throws {
+        try await withMachine { machine in
+            let account = try machine.client().account
+            var properties = try await account.client.properties(account.path, BusNames.accountInterface)
+            #expect(properties.removeValue(forKey: "DeviceIdentifier") != nil)
+            #expect(
+                properties == [
+                    "State": .string("signed-out"), "Backend": .string(""), "AccountIdentifier": .string(""),
+                    "DeviceName": .string("device"), "InitialSyncDone": .boolean(false), "PendingChanges": .integer(0),
+                    "LastPullUSec": .integer(0), "LastPushUSec": .integer(0), "LastErrorName": .string(""),
+                    "LastErrorMessage": .string(""), "NextAttemptUSec": .integer(0),
+                ])
+            #expect(await errorName { try await account.signOut() } == "NotSignedIn")
+            #expect(await errorName { try await account.syncNow() } == "NotSignedIn")
+            try await account.subscribe()
+            try await account.call("Unsubscribe") { _ in } decode: { _ in }
+        }
+    }
+
+    @Test func `ListDevices lists this device`() async throws {
+        try await withMachine { machine in
+            let account = try machine.client().account
+            let devices = try await account.call("ListDevices") { _ in
+            } decode: { answer in
+                var devices: [[String: Value]] = []
+                _ = try answer.enterContainer("a", "a{sv}")
+                while try !answer.isAtEnd(whole: false) {
+                    devices.append(Dictionary(uniqueKeysWithValues: try answer.readValues().map { ($0.key, $0.value) }))
+                }
+                return devices
+            }
+            #expect(devices.count == 1)
+            #expect(devices.first?["this"] == .boolean(true) && devices.first?["name"] == .string("device"))
+            #expect(devices.first?["identifier"] == (try await account.property("DeviceIdentifier")))
+            #expect(devices.first?["last-seen-usec"] == .integer(0))
+        }
+    }
+
+    @Test func `a backend that isn't there and options that aren't right are refused, and nothing has changed`()
+        async throws
+    {
+        try await withMachine { machine in
+            let account = try machine.client().account
+            for url in ["gopher://host/", "x:", "", "folder", "/tmp"] {
+                let name = await errorName { try await account.signIn(url) }
+                #expect(["BackendUnsupported", "InvalidArgs"].contains(name), "\(url): \(name)")
+            }
+            for (name, value) in [
+                ("unknown", Value.boolean(true)), ("password", .integer(1)), ("create", .string("yes")),
+                ("ca-pem", .string("x")), ("device-name", .string("")),
+                ("device-name", .string(Text(String(repeating: "a", count: 256)))),
+            ] {
+                #expect(await errorName { try await account.signIn("folder:///nowhere", [name: value]) } == "InvalidArgs")
+            }
+            #expect(try await account.state() == "signed-out")
+        }
+    }
+
+    // MARK: Later
+
+    @Test func `what a later version does is there and answers NotSupported`() async throws {
+        try await withMachine { machine in
+            let account = try machine.client().account
+            func name(_ member: String, _ build: @BusActor (Message) throws -> Void) async -> String {
+                await errorName { try await account.call(member, build) { _ in } }
+            }
+            #expect(await name("Resolve") { try $0.append("local") } == "NotSupported")
+            #expect(await name("SetPaused") { try $0.append(true) } == "NotSupported")
+            let synchronized = await name("SetStoreSynchronized") {
+                try $0.append(notes)
+                try $0.append(false)
+            }
+            let renamed = await name("RenameDevice") {
+                try $0.append("device")
+                try $0.append("name")
+            }
+            #expect(synchronized == "NotSupported" && renamed == "NotSupported")
+            #expect(await name("ForgetDevice") { try $0.append("device") } == "NotSupported")
+        }
+    }
+
+    // MARK: busctl
+
+    @Test func `a stranger drives a store with busctl, as the README says`() async throws {
+        try await withMachine { machine in
+            let store = "/org/example/UbiquitousStore/v1/self/org_2eexample_2eNotes"
+            let interface = BusNames.storeInterface
+            func call(_ rest: String...) async throws -> String {
+                let result = try await run(
+                    ["busctl", "--address=\(machine.bus.address)", "call", BusNames.service, store, interface] + rest,
+                    as: Users.client)
+                return result.exit == .code(0) ? result.output : result.error
+            }
+            let opened = try await machine.busctl(
+                BusNames.managerPath, BusNames.managerInterface, "OpenStore", "sa{sv}", notes, "0")
+            #expect(opened.output.hasPrefix("oa{sv} \"/org/example/UbiquitousStore/v1/u"))
+            #expect(try await call("SetValue", "sv", "theme", "s", "dark").hasPrefix("t "))
+            #expect(try await call("GetValue", "s", "theme") == "v s \"dark\"")
+            #expect(try await call("SetValue", "sv", "sizes", "ai", "2", "9", "12").hasPrefix("t "))
+            #expect(try await call("GetValues", "as", "3", "sizes", "theme", "no").hasPrefix("a{sv} 2 "))
+            #expect(try await call("SetValue", "sv", "when", "(d)", "12.5").hasPrefix("t "))
+            #expect(try await call("GetValue", "s", "when") == "v (d) 12.5")
+            #expect(try await call("Apply", "a{sv}asa{sv}", "1", "n", "x", "3", "1", "theme", "0").hasPrefix("t "))
+            #expect(try await call("GetSnapshot", "tt", "0", "0").contains(" true 3 "))
+            #expect(try await call("Subscribe", "t", "0").hasPrefix("t "))
+            #expect(try await call("Unsubscribe") == "")
+            #expect(try await call("Synchronize", "t", "0") == "b false")
+            #expect(try await call("GetValue", "s", "theme") == "Call failed: There is no key \"theme\"")
+            let tree = try await machine.bus.busctl("tree", BusNames.service, as: Users.client)
+            #expect(tree.output.contains(store.replacing("self", with: "u\(Users.client ?? 0)")))
+        }
+    }
+}

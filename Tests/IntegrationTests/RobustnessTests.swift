@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import PropertyList
+import SDBus
+import StoreBus
+import Testing
+import UbiquitousStoreTesting
+
+/// Clients that behave badly, and what the others notice of it: nothing.
+@BusActor
+@Suite(.timeLimit(.minutes(10)))
+struct RobustnessTests {
+    @Test func `clients that vanish in the middle of a call harm nobody`() async throws {
+        try await withMachine({ $0.user = nil }) { machine in
+            let store = try machine.store(as: nil)
+            try await store.set("large", .data([UInt8](repeating: 1, count: 500_000)))
+            for round in 0..<20 {
+                let raw = try RawClient(machine.bus)
+                var body = Wire()
+                body.string("vanished \(round)")
+                body.signature("u")
+                body.number(UInt32(round))
+                raw.store(store.path, "SetValue", signature: "sv", body: body.bytes)
+                var key = Wire()
+                key.string("large")
+                raw.store(store.path, "GetValue", signature: "s", body: key.bytes)
+                var flags = Wire()
+                flags.number(0 as UInt64)
+                raw.store(store.path, "Subscribe", signature: "t", body: flags.bytes)
+                raw.store(store.path, "Synchronize", signature: "t", body: flags.bytes)
+                raw.end()
+                try await store.set("other", .integer(Int64(round)))
+            }
+            #expect(try await store.value("other") == .integer(19))
+            #expect(machine.device.exit == nil)
+        }
+    }
+
+    @Test func `300 calls in flight are answered or refused by the bus, and others are served`() async throws {
+        try await withMachine { machine in
+            let (busy, other) = (try machine.store(), try machine.store())
+            async let results = atOnce(300) { index in
+                await errorName { try await busy.set("key \(index)", .integer(Int64(index))) }
+            }
+            try await other.set("other", .integer(1))
+            let names = try await results
+            #expect(Set(names).isSubset(of: ["", "LimitsExceeded"]), "\(Set(names))")
+            let values = try await other.everything()
+            for (index, name) in names.enumerated() where name.isEmpty { #expect(values[Text("key \(index)")] != nil) }
+            #expect(machine.device.exit == nil)
+            try await busy.set("after", .integer(1))
+        }
+    }
+
+    @Test func `a message of 33 MiB disconnects its sender alone`() async throws {
+        try await withMachine { machine in
+            let (large, other) = (try machine.store(), try machine.store())
+            let name = await errorName { try await large.set("key", .data([UInt8](repeating: 0, count: 33 << 20))) }
+            #expect(["Disconnected", "NoReply"].contains(name), "\(name)")
+            try await other.set("key", .integer(1))
+            #expect(machine.device.exit == nil)
+        }
+    }
+
+    @Test func `31 MiB reach the service and are refused there`() async throws {
+        try await withMachine { machine in
+            let store = try machine.store()
+            let value = Value.data([UInt8](repeating: 0, count: 31 << 20))
+            #expect(await errorName { try await store.set("key", value) } == "QuotaExceeded")
+            let many = Value.array(Array(repeating: .boolean(true), count: 2_000_000))
+            #expect(await errorName { try await store.set("key", many) } == "QuotaExceeded")
+            try await store.set("key", .integer(1))
+        }
+    }
+
+    @Test func `a client that asks for much and reads nothing does not hold the others up`() async throws {
+        try await withMachine({ $0.user = nil }) { machine in
+            let (store, other) = (try machine.store(as: nil), try machine.store(as: nil))
+            try await store.set("large", .data([UInt8](repeating: 1, count: 1_000_000)))
+            let deaf = try (0..<2).map { _ in try RawClient(machine.bus) }
+            var since = Wire()
+            since.number(0 as UInt64)
+            since.number(0 as UInt64)
+            for client in deaf {
+                for _ in 0..<127 { client.store(store.path, "GetSnapshot", signature: "tt", body: since.bytes) }
+            }
+            for number in 0..<20 { try await other.set("key", .integer(Int64(number))) }
+            #expect(try await other.value("key") == .integer(19))
+            #expect(machine.device.exit == nil)
+            withExtendedLifetime(deaf) {}
+        }
+    }
+
+    @Test func `a subscriber that reads nothing does not hold the others up, and its signals are bounded`() async throws {
+        try await withMachine({ $0.user = nil }) { machine in
+            let (store, other) = (try machine.store(as: nil), try machine.store(as: nil))
+            let deaf = try RawClient(machine.bus)
+            var flags = Wire()
+            flags.number(1 as UInt64)
+            deaf.store(store.path, "Subscribe", signature: "t", body: flags.bytes)
+            try await other.subscribe(0x1)
+            // Each refusal is a signal at once that names all keys.
+            let keys = (0..<1000).map { (key: "\($0)" + String(repeating: "k", count: 120), value: Value.integer(1)) }
+            let large = (key: "large", value: Value.data([UInt8](repeating: 1, count: 1_048_577)))
+            for _ in 0..<40 { _ = await failure { try await store.apply(keys + [large]) { _ in } } }
+            _ = try await other.signal("a signal") { $0.reason == 2 }
+            try await store.set("key", .integer(1))
+            #expect(machine.device.exit == nil)
+            withExtendedLifetime(deaf) {}
+        }
+    }
+
+    @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
+    func `the system bus lets the service ask a subscriber for a sign of life`() async throws {
+        try await withMachine { machine in
+            let reader = try machine.client(as: Users.nobody)
+            let service = try machine.client(as: Users.service)
+            try await service.connection.invoke(
+                reader.connection.uniqueName, "/", "org.freedesktop.DBus.Peer", "Ping")
+            let stranger = try machine.client(as: Users.daemon)
+            let name = await errorName {
+                try await stranger.connection.invoke(
+                    reader.connection.uniqueName, "/", "org.freedesktop.DBus.Peer", "Ping")
+            }
+            #expect(name == "AccessDenied")
+        }
+    }
+
+    @Test func `messages that are nonsense are answered with an error`() async throws {
+        try await withMachine { machine in
+            let client = try machine.client()
+            for (path, interface, member) in [
+                ("/", "org.example.UbiquitousStore", "GetValue"), (BusNames.managerPath, "org.example.None", "GetValue"),
+                (BusNames.managerPath, BusNames.storeInterface, "GetValue"),
+                (BusNames.usersPath, BusNames.accountInterface, "SyncNow"), ("/org/example", "a.b", "c"),
+            ] {
+                let name = await errorName { try await client.call(path, interface, member) { try $0.append("key") } }
+                #expect(["UnknownObject", "UnknownInterface", "UnknownMethod"].contains(name), "\(path) \(name)")
+            }
+        }
+    }
+
+    @Test func `clients come and go by the hundred`() async throws {
+        try await withMachine { machine in
+            for round in 0..<200 {
+                let store = try machine.store()
+                try await store.subscribe(0x1)
+                try await store.set("key", .integer(Int64(round)))
+                store.client.connection.close()
+            }
+            #expect(try await machine.store().value("key") == .integer(199))
+        }
+    }
+}

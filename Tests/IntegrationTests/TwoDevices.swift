@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import PropertyList
+import SDBus
+import StoreBus
+import Testing
+import UbiquitousStoreTesting
+
+/// Two devices on two buses, and a folder between them.
+@BusActor
+final class TwoDevices {
+    let laptop: Device
+    let phone: Device
+    let directory: TemporaryDirectory
+
+    fileprivate init(_ manifests: [ManifestText]) async throws {
+        directory = try TemporaryDirectory()
+        _ = try directory.makeDirectory("folder", mode: 0o700)
+        var devices: [Device] = []
+        for name in ["laptop", "phone"] {
+            var options = Device.Options()
+            options.name = name
+            options.manifests = manifests
+            // A bus of one user: a folder is that user's own, so the service has to be that user.
+            devices.append(try await Device.start(on: .start(), options))
+        }
+        (laptop, phone) = (devices[0], devices[1])
+        for device in devices { device.keepSecret(secret) }
+    }
+
+    /// The folder's path.
+    var folder: String { directory.path + "/folder" }
+    var url: String { "folder://\(folder)" }
+
+    /// Another folder, empty.
+    func makeFolder(_ name: String) throws -> String { try directory.makeDirectory(name, mode: 0o700) }
+
+    func account(_ device: Device) throws -> AccountClient { try BusClient(device.bus).account }
+
+    func store(_ device: Device, _ identifier: String = notes) throws -> StoreClient {
+        try BusClient(device.bus).store(identifier)
+    }
+
+    /// Signs both in, one after the other.
+    func join() async throws {
+        try await account(laptop).join(url)
+        try await account(phone).join(url)
+    }
+
+    /// Pushes and pulls until both devices show the same, and nothing waits.
+    func converge(_ identifier: String = notes) async throws -> [Text: Value] {
+        var values: [Text: Value] = [:]
+        try await eventually("both devices show the same") {
+            try await account(laptop).syncNow()
+            try await account(phone).syncNow()
+            values = try await store(laptop, identifier).everything()
+            let others = try await store(phone, identifier).everything()
+            let pending = try await account(laptop).property("PendingChanges")
+            return values == others && pending == .integer(0)
+        }
+        return values
+    }
+}
+
+/// Runs a test with two devices, and sees that the services don't crash and tell no secrets.
+@BusActor
+func withTwoDevices(
+    _ manifests: [ManifestText] = [ManifestText(notes)], _ body: @BusActor (TwoDevices) async throws -> Void
+) async throws {
+    await Turnstile.shared.enter()
+    defer { Turnstile.shared.leave() }
+    let devices = try await TwoDevices(manifests)
+    do { try await body(devices) } catch {
+        Issue.record(
+            """
+            \(error)
+            The laptop said:
+            \(devices.laptop.log.suffix(3000))
+            The phone said:
+            \(devices.phone.log.suffix(3000))
+            """)
+    }
+    for device in [devices.laptop, devices.phone] {
+        check(device)
+        device.kill()
+        device.bus.end()
+    }
+}

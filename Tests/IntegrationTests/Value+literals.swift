@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import PropertyList
+
+/// Strings in tests are short to write.
+extension Value: ExpressibleByStringLiteral {
+    public init(stringLiteral value: String) { self = .string(Text(value)) }
+}
