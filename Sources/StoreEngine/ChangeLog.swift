@@ -28,6 +28,7 @@ struct ChangeWriter {
     private let insert: Statement
     private let begin: Statement
     private let commit: Statement
+    private let delete: Statement
 
     init(_ db: Database) throws {
         insert = try db.makeStatement(
@@ -38,6 +39,7 @@ struct ChangeWriter {
                 """)
         begin = try db.makeStatement(sql: "BEGIN IMMEDIATE")
         commit = try db.makeStatement(sql: "COMMIT")
+        delete = try db.makeStatement(sql: "DELETE FROM change WHERE replica = ? AND sequence = ?")
     }
 
     /// Writes the rows in one transaction, after what `prepare` does in it.
@@ -53,6 +55,15 @@ struct ChangeWriter {
             // Some failures have rolled back already; then there is nothing left to roll back.
             if db.isInsideTransaction { try db.execute(sql: "ROLLBACK") }
             throw error
+        }
+    }
+
+    /// Removes changes of a replica.
+    func remove(_ sequences: [UInt64], of replica: Int64, _ db: Database) throws {
+        for sequence in sequences {
+            sqlite3_bind_int64(delete.sqliteStatement, 1, replica)
+            sqlite3_bind_int64(delete.sqliteStatement, 2, Int64(bitPattern: sequence))
+            try run(delete, db)
         }
     }
 
@@ -137,10 +148,12 @@ struct ChangeReader {
     private let statement: Statement
     private var handle: SQLiteStatement { statement.sqliteStatement }
 
-    init(_ db: Database) throws {
+    /// - Parameter withValues: whether values are wanted; to read none costs less than to skip them.
+    init(_ db: Database, withValues: Bool = true) throws {
         statement = try db.cachedStatement(
             sql: """
-                SELECT sequence, generation, key, provisional, wall, counter, origin, n, cause, time, value
+                SELECT sequence, generation, key, provisional, wall, counter, origin, n, cause, time, length(value),
+                    \(withValues ? "value" : "NULL")
                 FROM change WHERE replica = ? ORDER BY sequence DESC
                 """)
     }
@@ -159,7 +172,7 @@ struct ChangeReader {
                     resultCode: ResultCode(rawValue: result & 0xFF),
                     message: String(cString: sqlite3_errmsg(db.sqliteConnection)))
             }
-            try body(try version(), { bytes(10) })
+            try body(try version(), { bytes(11) })
         }
     }
 
@@ -182,7 +195,7 @@ struct ChangeReader {
             n: isNull(7) ? sequence : UInt64(bitPattern: integer(7)),
             cause: cause,
             time: UInt64(bitPattern: integer(9)),
-            length: isNull(10) ? nil : Int(sqlite3_column_bytes(handle, 10)))
+            length: isNull(10) ? nil : Int(integer(10)))
     }
 
     private func counter(_ column: Int32) -> UInt64? { UInt64(counting: integer(column)) }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Foundation
 internal import GRDB
 public import PropertyList
 
@@ -83,87 +82,99 @@ extension UserDatabase {
     }
 
     private func trim(_ replica: Replica, of store: Store) throws(EngineError) {
-        let (history, gone) = try write { db in
+        var trimming = Trimming(of: replica, horizon: horizon, now: environment.time())
+        try write { db in
             // The greatest n of our origins may go with its row, and so may the last sequence and generation.
             for (origin, n) in replica.context.seen { try db.saveContext(of: replica.id, origin: origin, n: n) }
             try db.execute(
                 sql: "UPDATE replica SET sequence = ? WHERE id = ?",
                 arguments: [Int64(bitPattern: replica.sequence), replica.id])
-            try db.trimHistory(of: replica, horizon: horizon)
-            let gone = try db.trimTombstones(of: replica, horizon: horizon, now: environment.time())
-            let knownFrom = gone.reduce(store.knownFrom) { max($0, replica.records[$1]?.generation ?? 0) }
+            try ChangeReader(db, withValues: false).forEach(of: replica.id, db) { version, _ in
+                trimming.add(version)
+            }
+            try writer?.remove(trimming.expendable, of: replica.id, db)
+            let knownFrom = trimming.goneKeys.reduce(store.knownFrom) {
+                max($0, replica.records[$1]?.generation ?? 0)
+            }
             try db.saveGeneration(store.generation, knownFrom: knownFrom, of: store.id)
-            return (try db.measureHistory(of: replica), (keys: gone, knownFrom: knownFrom))
+            // A reader from before does not hear of what is not known any more: it gets everything.
+            trimming.knownFrom = knownFrom
         }
-        for key in gone.keys { replica.replace(key, by: nil) }
-        // A reader from before does not hear of what is not known any more: it gets everything.
-        store.knownFrom = gone.knownFrom
-        replica.history = history
-        replica.kept = (history.rows, replica.records.count - replica.usage.keys)
+        for key in trimming.goneKeys { replica.replace(key, by: nil) }
+        store.knownFrom = trimming.knownFrom
+        replica.history = trimming.history
+        replica.kept = (trimming.history.rows, replica.records.count - replica.usage.keys)
     }
 }
 
-extension Database {
-    /// Removes rows that are not a key's last: the oldest ones beyond what is kept of a key, a store and the past.
-    fileprivate func trimHistory(of replica: Replica, horizon: UInt64) throws {
-        try execute(
-            sql: """
-                DELETE FROM change WHERE replica = :replica AND sequence IN (
-                    SELECT sequence FROM (
-                        SELECT sequence,
-                            row_number() OVER (PARTITION BY key ORDER BY sequence DESC) AS age,
-                            sum(iif(next IS NULL, 0, length(value))) OVER (ORDER BY sequence DESC) AS bytes,
-                            next, replaced
-                        FROM (
-                            SELECT sequence, key, value,
-                                lead(sequence) OVER (PARTITION BY key ORDER BY sequence) AS next,
-                                lead(time) OVER (PARTITION BY key ORDER BY sequence) AS replaced
-                            FROM change WHERE replica = :replica))
-                    WHERE next IS NOT NULL AND (age > :age OR bytes > :bytes OR replaced < :horizon))
-                """,
-            arguments: [
-                "replica": replica.id, "age": Retention.valuesPerKey + 1, "bytes": Retention.bytesPerStore,
-                "horizon": Int64(bitPattern: horizon),
-            ])
+/// Decides which of a replica's changes are not kept, told of each of them, newest first.
+///
+/// Of a key's past the newest values stay; a key that has had no value for long, or is one of too many such keys,
+/// goes altogether. The context keeps it from coming back. A tombstone that the remote does not have stays, and
+/// so does one from the future, which a key that is set again would not get beyond.
+private struct Trimming {
+    /// The sequences of the changes that are not kept.
+    private(set) var expendable: [UInt64] = []
+    /// The keys of which nothing is kept.
+    private(set) var goneKeys: [Key] = []
+    /// The changes that are kept and are not a key's last.
+    private(set) var history = (rows: 0, bytes: 0)
+    var knownFrom: UInt64 = 0
+
+    private let isShared: Bool
+    private let published: UInt64
+    private let horizon: UInt64
+    private let now: UInt64
+    private var past: [Key: Past] = [:]
+    private var emptyKeys = 0
+    private var bytes = 0
+
+    /// What came after the next change of a key.
+    private struct Past {
+        var replaced: UInt64
+        var values = 0
+        var isGone = false
     }
 
-    /// Removes keys that have had no value for long, or are too many, with their history. The context keeps
-    /// them from coming back. A tombstone that the remote does not have, or from the future, stays.
-    /// - Returns: the keys that were removed.
-    fileprivate func trimTombstones(of replica: Replica, horizon: UInt64, now: UInt64) throws -> [Key] {
-        let isShared = replica.account > 0
-        let gone = try Data.fetchSet(
-            self,
-            sql: """
-                DELETE FROM change WHERE replica = :replica AND key IN (
-                    SELECT key FROM (
-                        SELECT *, row_number() OVER (ORDER BY sequence DESC) AS age FROM (
-                            SELECT key, value, cause, wall, time, max(sequence) AS sequence
-                            FROM change WHERE replica = :replica GROUP BY key)
-                        WHERE value IS NULL)
-                    WHERE (time < :horizon OR age > :count) AND (cause = :dropped OR wall < :now)
-                        AND (NOT :shared OR sequence <= :published OR cause NOT IN (0, 3)))
-                RETURNING key
-                """,
-            arguments: [
-                "replica": replica.id, "horizon": Int64(bitPattern: horizon), "count": Retention.tombstones,
-                "dropped": Cause.dropped.rawValue, "now": Int64(bitPattern: now / 1000), "shared": isShared,
-                "published": Int64(bitPattern: replica.published),
-            ])
-        return gone.map { Key(unchecked: String(decoding: $0, as: UTF8.self)) }
+    init(of replica: Replica, horizon: UInt64, now: UInt64) {
+        isShared = replica.account > 0
+        published = replica.published
+        self.horizon = horizon
+        self.now = now
     }
 
-    fileprivate func measureHistory(of replica: Replica) throws -> (rows: Int, bytes: Int) {
-        let row = try Row.fetchOne(
-            self,
-            sql: """
-                SELECT count(*) - count(DISTINCT key), coalesce(sum(length(value)), 0) - coalesce((
-                    SELECT sum(length(value)) FROM
-                        (SELECT value, max(sequence) FROM change WHERE replica = :replica GROUP BY key)), 0)
-                FROM change WHERE replica = :replica
-                """,
-            arguments: ["replica": replica.id])
-        return try (rows: row?.decode(atIndex: 0) ?? 0, bytes: row?.decode(atIndex: 1) ?? 0)
+    mutating func add(_ version: ChangeReader.Version) {
+        guard var past = past[version.key] else { return addLast(version) }
+        bytes += version.length ?? 0
+        past.values += 1
+        if past.isGone || past.values > Retention.valuesPerKey || bytes > Retention.bytesPerStore
+            || past.replaced < horizon
+        {
+            expendable.append(version.sequence)
+        } else {
+            history.rows += 1
+            history.bytes += version.length ?? 0
+        }
+        past.replaced = version.time
+        self.past[version.key] = past
+    }
+
+    private mutating func addLast(_ version: ChangeReader.Version) {
+        var last = Past(replaced: version.time)
+        if version.length == nil {
+            emptyKeys += 1
+            last.isGone = mayGo(version) && (version.time < horizon || emptyKeys > Retention.tombstones)
+        }
+        if last.isGone {
+            expendable.append(version.sequence)
+            goneKeys.append(version.key)
+        }
+        past[version.key] = last
+    }
+
+    private func mayGo(_ tombstone: ChangeReader.Version) -> Bool {
+        let isPast = tombstone.cause == .dropped || tombstone.stamp.wall < now / 1000
+        return isPast && (!isShared || !tombstone.cause.isOwn || tombstone.sequence <= published)
     }
 }
 

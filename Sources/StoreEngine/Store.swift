@@ -55,6 +55,10 @@ public final class Store {
         generation = max(generation, shared.generation, overlay.generation)
     }
 
+    deinit {
+        database.unload(self)
+    }
+
     // MARK: Reading
 
     /// The value under a key; `nil` when there is none to show.

@@ -21,8 +21,9 @@ public final class UserDatabase {
 
     let queue: DatabaseQueue
     let maintenance: Maintenance
-    private var writer: ChangeWriter?
-    private var stores: [String: WeakStore] = [:]
+    private(set) var writer: ChangeWriter?
+    // Not weak references: these make every use of the object slower. A store takes itself out when it goes.
+    private var stores: [String: Unmanaged<Store>] = [:]
     private var staging = Staging()
 
     let originRecord: OriginRecord
@@ -121,18 +122,17 @@ public final class UserDatabase {
     /// The store of an identifier, loaded if it isn't; whoever keeps the reference keeps it in memory.
     /// - Parameter localKeys: the keys that the app's manifest keeps on the device.
     public func store(_ identifier: String, localKeys: LocalKeys = .none) throws(EngineError) -> Store {
-        if let store = stores[identifier]?.store { return store }
+        if let store = loadedStore(identifier) { return store }
         let store = try read { db in try Store(identifier, in: self, localKeys: localKeys, db: db) }
-        if stores.count > 64 { stores = stores.filter { $0.value.store != nil } }
-        stores[identifier] = WeakStore(store: store)
+        stores[identifier] = Unmanaged.passUnretained(store)
         return store
     }
 
     /// The store of an identifier, if it is loaded.
-    public func loadedStore(_ identifier: String) -> Store? { stores[identifier]?.store }
+    public func loadedStore(_ identifier: String) -> Store? { stores[identifier]?.takeUnretainedValue() }
 
     /// The stores that are loaded.
-    public var loadedStores: [Store] { stores.values.compactMap(\.store) }
+    public var loadedStores: [Store] { stores.values.map { $0.takeUnretainedValue() } }
 
     /// The identifiers of the stores that hold something, sorted.
     public func storeIdentifiers() throws(EngineError) -> [String] {
@@ -147,8 +147,11 @@ public final class UserDatabase {
         }
     }
 
-    private struct WeakStore {
-        weak var store: Store?
+    /// A store goes; it may be one that was only read anew for another one of the same identifier.
+    func unload(_ store: Store) {
+        if stores[store.identifier]?.toOpaque() == Unmanaged.passUnretained(store).toOpaque() {
+            stores[store.identifier] = nil
+        }
     }
 
     func allocateStoreID() -> Int64 {
