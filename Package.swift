@@ -33,7 +33,9 @@ let package = Package(
         .target(name: "SyncEngine", dependencies: ["StoreEngine", "PropertyList"]),
         .target(
             name: "SyncBackends",
-            dependencies: ["SyncEngine", "StoreEngine", "PropertyList", .product(name: "Crypto", package: "swift-crypto")]),
+            dependencies: [
+                "SyncEngine", "StoreEngine", "PropertyList", .product(name: "Crypto", package: "swift-crypto"),
+            ]),
 
         // What both ends of the bus share: names, and values as variants.
         .target(name: "StoreBus", dependencies: ["SDBus", "PropertyList"]),
@@ -63,7 +65,8 @@ let package = Package(
         .testTarget(name: "PropertyListTests", dependencies: ["PropertyList"]),
         .testTarget(name: "StoreEngineTests", dependencies: ["StoreEngine", "PropertyList"]),
         .testTarget(name: "SyncEngineTests", dependencies: ["SyncEngine", "StoreEngine", "PropertyList"]),
-        .testTarget(name: "SyncBackendsTests", dependencies: ["SyncBackends", "SyncEngine", "StoreEngine", "PropertyList"]),
+        .testTarget(
+            name: "SyncBackendsTests", dependencies: ["SyncBackends", "SyncEngine", "StoreEngine", "PropertyList"]),
         .testTarget(name: "StoreBusTests", dependencies: ["StoreBus", "SDBus", "PropertyList"]),
         .testTarget(name: "StoreDaemonTests", dependencies: ["StoreDaemon"]),
         .testTarget(

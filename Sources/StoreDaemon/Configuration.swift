@@ -89,6 +89,16 @@ public struct BackendCredentials: Equatable, Sendable, Codable {
     public var token: String?
     /// The certificate of a private authority.
     public var certificateAuthority: [UInt8]?
+
+    /// Refuses what is too long to be any of these: it would be kept.
+    func check() throws(BusError) {
+        for (name, secret) in [("user", user), ("password", password), ("token", token)] {
+            if let secret, secret.utf8.count > 8192 { throw .invalidArguments("\(name) has 8192 bytes at most") }
+        }
+        if let certificateAuthority, certificateAuthority.count > 256 << 10 {
+            throw .invalidArguments("ca-pem has 256 KiB at most")
+        }
+    }
 }
 
 /// A step of trying a backend.

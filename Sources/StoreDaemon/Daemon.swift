@@ -23,6 +23,8 @@ public final class Daemon {
     private var signals: [EventSource] = []
     private var idleTimer: EventSource?
     private var isStopping = false
+    private var callsUnderWay = 0
+    private var callsEnded: (@BusActor () -> Void)?
 
     /// Opens the bus and everything that the service begins with. Nobody can call it yet: see ``serve()``.
     /// - Throws: a sentence for the person who started it: `DaemonError`.
@@ -37,15 +39,17 @@ public final class Daemon {
     /// Takes the service's name, answers calls and syncs accounts, until the process ends.
     public func serve() async throws {
         try register()
-        connection.afterDispatch = { [weak self] in self?.writes.commit() }
-        connection.onPeerVanished = { [weak self] in self?.peerVanished($0) }
-        connection.onDisconnect = { [weak self] in self?.end("The bus has gone.", code: 1) }
-        connection.onNameLost = { [weak self] in self?.end("The service's name was lost.", code: 1) }
-        manifests.onChange = { [weak self] in self?.manifestsChanged() }
+        // These refer to the daemon, and it to them: it lives as long as the process, and weak references to it
+        // would make every use of it slower.
+        connection.afterDispatch = { self.writes.commit() }
+        connection.onPeerVanished = { self.peerVanished($0) }
+        connection.onDisconnect = { self.end("The bus has gone.", code: 1) }
+        connection.onNameLost = { self.end("The service's name was lost.", code: 1) }
+        manifests.onChange = { self.manifestsChanged() }
         signals = [
-            EventLoop.shared.onSignal(SIGTERM) { [weak self] in self?.stop() },
-            EventLoop.shared.onSignal(SIGINT) { [weak self] in self?.stop() },
-            EventLoop.shared.onSignal(SIGHUP) { [weak self] in self?.reload() },
+            EventLoop.shared.onSignal(SIGTERM) { self.stop() },
+            EventLoop.shared.onSignal(SIGINT) { self.stop() },
+            EventLoop.shared.onSignal(SIGHUP) { self.reload() },
         ]
         EventLoop.shared.enableWatchdog()
         users.resumeAccounts()
@@ -59,17 +63,17 @@ public final class Daemon {
         slots = [
             try connection.register(Daemon.interface(self), at: BusNames.managerPath, self),
             try connection.register(UserAccount.interface(self), under: BusNames.usersPath) {
-                [unowned self] path, peer throws(BusError) in try clients.account(at: path, for: peer)
+                path, peer throws(BusError) in try self.clients.account(at: path, for: peer)
             },
             try connection.register(UserStore.interface(self), under: BusNames.usersPath) {
-                [unowned self] path, peer throws(BusError) in
+                path, peer throws(BusError) in
                 // A caller that finds nothing holds nothing, and nobody would hear of its end.
-                guard let store = try clients.store(at: path, for: peer) else { return nil }
-                idleTimer = nil
+                guard let store = try self.clients.store(at: path, for: peer) else { return nil }
+                self.idleTimer = nil
                 return store
             },
-            try connection.enumerate(under: BusNames.usersPath) { [unowned self] prefix, peer in
-                clients.children(of: prefix, for: peer)
+            try connection.enumerate(under: BusNames.usersPath) { prefix, peer in
+                self.clients.children(of: prefix, for: peer)
             },
         ]
     }
@@ -112,13 +116,42 @@ public final class Daemon {
     // MARK: Ending
 
     /// Ends when there has been nothing to do for a while: the bus starts the service again when it is called.
-    private func armIdleTimer() {
+    func armIdleTimer() {
         idleTimer = nil
-        guard let delay = configuration.idleExit, !isStopping, clients.isEmpty, !users.hasAccount else { return }
-        idleTimer = EventLoop.shared.after(delay, accuracy: .seconds(1)) { [weak self] in
-            guard let self, clients.isEmpty, !users.hasAccount else { return }
-            logger.info("Nothing to do; ending until the next call.")
-            stop()
+        guard let delay = configuration.idleExit, !isStopping, isIdle else { return }
+        idleTimer = EventLoop.shared.after(delay, accuracy: .seconds(1)) {
+            guard self.isIdle else { return }
+            self.logger.info("Nothing to do; ending until the next call.")
+            self.stop()
+        }
+    }
+
+    private var isIdle: Bool { clients.isEmpty && !users.hasAccount && callsUnderWay == 0 }
+
+    /// A call is answered later: the service does not end meanwhile.
+    func callBegins() {
+        callsUnderWay += 1
+    }
+
+    /// A call was answered.
+    func callEnds() {
+        callsUnderWay -= 1
+        guard callsUnderWay == 0 else { return }
+        armIdleTimer()
+        callsEnded?()
+    }
+
+    /// Waits for the calls that are under way, but not longer than a service manager would.
+    private func callsEnd() async {
+        if callsUnderWay == 0 { return }
+        await withCheckedContinuation { continuation in
+            let end: @BusActor @Sendable () -> Void = { [self] in
+                guard callsEnded != nil else { return }
+                callsEnded = nil
+                continuation.resume()
+            }
+            callsEnded = end
+            idleTimer = EventLoop.shared.after(.seconds(5), end)
         }
     }
 
@@ -130,7 +163,8 @@ public final class Daemon {
             // What was called before the name is gone is still answered.
             try? await connection.releaseName(BusNames.service)
             writes.commit()
-            await users.close()
+            await callsEnd()
+            users.close()
             connection.flush()
             EventLoop.shared.exit(0)
         }
@@ -141,10 +175,8 @@ public final class Daemon {
         isStopping = true
         logger.error("\(reason)")
         writes.commit()
-        EventLoop.task { [self] in
-            await users.close()
-            EventLoop.shared.exit(code)
-        }
+        users.close()
+        EventLoop.shared.exit(code)
     }
 }
 

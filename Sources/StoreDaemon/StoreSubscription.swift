@@ -3,10 +3,8 @@
 // When a subscriber is told. The first change goes out at once; those that follow within 50 ms are merged,
 // and one of another reason sends what is waiting and goes out itself.
 //
-// A subscriber that does not read must not fill the bus: what the bus holds for one connection counts against
-// the sender, and beyond a limit the bus stops listening to the service, for everybody. So a subscriber that
-// was sent much is asked for a sign of life, and until it gives one its changes are merged here, where they
-// are keys and no more.
+// A subscriber that does not read must not fill the bus (see Delivery): its changes are merged here until it
+// does, where they are keys and no more.
 
 internal import PropertyList
 internal import SDBus
@@ -40,13 +38,9 @@ final class StoreSubscription {
     private var waiting: [StoreChange] = []
     private var lastSent: UInt64?
     private var timer: EventSource?
-    private var unacknowledged = 0
-    private var isAsking = false
+    private var isHeldUp = false
 
     private static let interval: UInt64 = 50_000
-    /// So many bytes of signals are sent without a sign that they are read.
-    private static let credit = 256 << 10
-
     init(_ client: Client, path: String, includesLocal: Bool, connection: BusConnection) {
         self.client = client
         self.path = path
@@ -83,16 +77,30 @@ final class StoreSubscription {
 
     private func send() {
         timer = nil
-        if isAsking { return mergeWaiting() }
+        if isHeldUp { return mergeWaiting() }
+        guard client.delivery.hasRoom else { return holdUp() }
         for change in waiting { send(change) }
         waiting = []
         lastSent = EventLoop.now
-        if unacknowledged > Self.credit { askForSignOfLife() }
+    }
+
+    /// Waits until the client has read what was sent to it; until then its changes are merged here.
+    private func holdUp() {
+        mergeWaiting()
+        do {
+            try client.delivery.wait { [weak self] in
+                self?.isHeldUp = false
+                self?.send()
+            }
+            isHeldUp = true
+        } catch {
+            // So much waits for this client that the next change will try again.
+        }
     }
 
     private func send(_ change: StoreChange) {
         lastReason = change.reason
-        unacknowledged += 200 + change.keys.reduce(0) { $0 + $1.string.utf8.count + 8 }
+        client.delivery.noteSent(200 + change.keys.reduce(0) { $0 + $1.string.utf8.count + 8 })
         do {
             let signal = try connection.newSignal(
                 path, BusNames.storeInterface, "DidChangeExternally", to: client.peer.uniqueName)
@@ -119,21 +127,5 @@ final class StoreSubscription {
             }
         }
         waiting = merged
-    }
-
-    /// Calls what every client library answers by itself, once it has read what was sent before.
-    private func askForSignOfLife() {
-        isAsking = true
-        EventLoop.task { [weak self, connection, name = client.peer.uniqueName] in
-            // An error is an answer as well; without any the question is asked again.
-            _ = try? await connection.call(name, "/", "org.freedesktop.DBus.Peer", "Ping") { _ in } decode: { _ in }
-            self?.acknowledged()
-        }
-    }
-
-    private func acknowledged() {
-        isAsking = false
-        unacknowledged = 0
-        if !waiting.isEmpty { send() }
     }
 }

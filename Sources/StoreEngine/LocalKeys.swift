@@ -24,14 +24,4 @@ public struct LocalKeys: Equatable, Sendable {
         if isEmpty { return false }
         return keys.contains(key.text) || prefixes.contains { key.string.utf8.starts(with: $0) }
     }
-
-    /// Both sets of keys together: local for one app of those that share a store is local for all.
-    public func union(_ other: LocalKeys) -> LocalKeys {
-        LocalKeys(keys: keys.union(other.keys), prefixes: prefixes + other.prefixes)
-    }
-
-    private init(keys: Set<Text>, prefixes: [[UInt8]]) {
-        self.keys = keys
-        self.prefixes = prefixes
-    }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Foundation
-internal import Glibc
 internal import GRDB
+internal import Glibc
 internal import Synchronization
 
 /// The work on a database that waits for the disk, on a thread of its own.

@@ -98,7 +98,8 @@ struct SavedRow {
         self.sequence = sequence
         self.key = Key(unchecked: String(decoding: key, as: UTF8.self))
         generation = (try? row.counter("generation")) ?? 0
-        value = cause == .dropped ? nil : (try? row.decode(Data?.self, forColumn: "value")).flatMap { $0.map(Array.init) }
+        value =
+            cause == .dropped ? nil : (try? row.decode(Data?.self, forColumn: "value")).flatMap { $0.map(Array.init) }
         wall = min(max(0, (try? row.decode(forColumn: "wall")) ?? 0), Int64(Stamp.wallLimit) - 1)
         counter = min(max(0, (try? row.decode(forColumn: "counter")) ?? 0), Int64(UInt16.max))
         isOwn = cause.isOwn

@@ -121,7 +121,9 @@ extension UserDatabase {
             if former.id == Account.none {
                 try offerUnsignedValues(to: entered, db)
             } else if bringsValues {
-                for account in shown { try db.carry(from: account, to: entered, under: origin, time: environment.time()) }
+                for account in shown {
+                    try db.carry(from: account, to: entered, under: origin, time: environment.time())
+                }
             }
             let keepsFormer = former.id != Account.none && !entered.isDownloaded && !bringsValues
             return (entered, backdrop: keepsFormer ? former : nil)
@@ -131,13 +133,15 @@ extension UserDatabase {
     /// Forgets the values of the current account on this device, history included.
     public func clearAccount() throws(EngineError) -> [StoreViewChange] {
         let cleared = account
+        let origin = drawOrigin()
         let changes = try changingView { db in
+            try db.saveOrigin(origin)
             try db.deleteReplicas("account = ?", [cleared.id])
             try db.execute(sql: "UPDATE account SET cursor = NULL WHERE id = ?", arguments: [cleared.id])
             guard let none = try db.account(Account.none) else { throw EngineError.corrupt("an account has no row") }
             return (none, backdrop: nil)
         }
-        renewOrigin()
+        adopt(origin)
         return changes
     }
 

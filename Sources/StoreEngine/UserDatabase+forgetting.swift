@@ -14,12 +14,14 @@ extension UserDatabase {
         guard try storeIdentifiers().contains(identifier) else { return nil }
         let store = try store(identifier)
         let before = store.values
+        let origin = drawOrigin()
         try write { db in
+            try db.saveOrigin(origin)
             try db.deleteReplicas("store = ?", [store.id])
             try db.saveGeneration(store.generation + 1, knownFrom: store.generation + 1, of: store.id)
             try db.execute(sql: "UPDATE store SET forgotten = 1 WHERE id = ?", arguments: [store.id])
         }
-        renewOrigin()
+        adopt(origin)
         try reload(store)
         return before.keys.sorted()
     }
@@ -31,6 +33,7 @@ extension UserDatabase {
             try db.execute(sql: "UPDATE account SET cursor = NULL")
             return try db.account(account.id) ?? account
         }
+        downloadEpoch += 1
         try reload(store)
     }
 
@@ -39,8 +42,9 @@ extension UserDatabase {
     /// What was written under the present one takes fresh dots: the other's writes may have the same ones, and
     /// whoever has seen those would take these for gone.
     public func leaveOrigin() throws(EngineError) {
-        let left = origin
-        renewOrigin()
+        let (left, next) = (origin, drawOrigin())
+        try write { db in try db.saveOrigin(next) }
+        adopt(next)
         for identifier in try storeIdentifiers() { try store(identifier).stageFreshDots(for: left) }
         try commit()
     }

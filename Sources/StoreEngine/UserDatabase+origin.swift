@@ -33,9 +33,24 @@ extension UserDatabase {
     /// Whether anything was published under the present origin.
     public var hasPublished: Bool { originState.publications > 0 }
 
-    /// Takes a new origin: it is not certain any more that nobody else writes under the present one.
-    public func renewOrigin() {
-        originState = OriginState(new: Origin(bits: environment.random()))
+    /// Draws an origin for ``adopt(_:)``, whose row is written in the transaction that makes it necessary.
+    ///
+    /// A crash after that transaction must not bring the former origin back: its dots would be used again.
+    func drawOrigin() -> Origin {
+        Origin(bits: environment.random())
+    }
+
+    /// Goes on under an origin that is in the database already.
+    func adopt(_ origin: Origin) {
+        originState = OriginState(new: origin)
+        originState.isStored = true
+        originRecord.remember(origin, publications: 0)
+    }
+
+    /// Takes a new origin at the start: what is on this disk may be somebody else's as well. It is stored with the
+    /// first change that is made under it; until then every start draws another one.
+    func beginWithNewOrigin() {
+        originState = OriginState(new: drawOrigin())
     }
 
     /// The origins under which this device wrote before, oldest first.

@@ -37,6 +37,8 @@ public final class UserDatabase {
     public internal(set) var account: Account
     /// The account before, whose values are shown until those of the current one have arrived.
     var backdrop: Account?
+    /// Counts what makes a download that is under way worthless: it has to begin anew.
+    public internal(set) var downloadEpoch = 0
     /// What was lost with a damaged database has not come back from the remote yet.
     public internal(set) var isAwaitingRemote: Bool
 
@@ -60,7 +62,8 @@ public final class UserDatabase {
             let now = environment.time()
             let start = try queue.writeWithoutTransaction { db in
                 try (
-                    writer: ChangeWriter(db), origin: OriginState(db, environment), properties: DatabaseProperties(db, now: now),
+                    writer: ChangeWriter(db), origin: OriginState(db, environment),
+                    properties: DatabaseProperties(db, now: now),
                     stores: db.greatestID(in: "store"), replicas: db.greatestID(in: "replica")
                 )
             }
@@ -78,7 +81,7 @@ public final class UserDatabase {
         } catch {
             throw EngineError(error)
         }
-        if !originRecord.allows(origin, publications: originState.publications) { renewOrigin() }
+        if !originRecord.allows(origin, publications: originState.publications) { beginWithNewOrigin() }
     }
 
     /// The database's file in its directory; SQLite keeps two more beside it.

@@ -29,6 +29,8 @@ public final class AccountSync {
     public var onStateChange: (() -> Void)?
     /// Called when the remote, or an account, has changed what a store shows.
     public var onNotice: ((StoreNotice) -> Void)?
+    /// Called when the account goes on under another identifier.
+    public var onRename: (() -> Void)?
     /// Called when ``nextPass`` may have become another one.
     public var onScheduleChange: (() -> Void)?
     /// The keys of a store that never leave this device.
@@ -40,7 +42,14 @@ public final class AccountSync {
     private var schedule: SyncSchedule?
     private var names: [Origin: RemoteDevice] = [:]
     private var isPassing = false
-    private var waiters: [CheckedContinuation<Result<Void, RemoteError>, Never>] = []
+    /// Something that was passed over, while the rest went well.
+    private var problem: RemoteError?
+    private var ownPublication: OwnPublication = .missing
+
+    private typealias Waiter = CheckedContinuation<Result<Void, RemoteError>, Never>
+    /// Those that wait for a pass that is still to begin, and those whom the one under way will answer.
+    private var waiters: [Waiter] = []
+    private var answeredByPass: [Waiter] = []
 
     /// Where an account stands, by the names that the bus uses.
     public enum State: String, Sendable {
@@ -63,21 +72,18 @@ public final class AccountSync {
     /// Whether the account is signed in.
     public var isSignedIn: Bool { backend != nil }
 
-    /// Signs in to what a backend leads to. Returns when the backend has been verified; values come later.
+    /// Goes on with the account that a backend leads to. Values come later.
     /// - Parameters:
-    ///   - backend: not yet opened.
-    ///   - createsAccount: an account is made where nothing is.
-    ///   - bringsValues: the present values are written to an account that is made.
-    /// - Returns: the account's identifier.
-    /// - Throws: `RemoteError` or `EngineError`; nothing has changed then.
+    ///   - backend: opened, so that it is known to work.
+    ///   - remote: what opening it found.
+    ///   - bringsValues: the present values are written to the account, if it is new.
+    /// - Throws: nothing has changed then.
     public func signIn(
-        to backend: any RemoteBackend, creatingAccount createsAccount: Bool, bringingValues bringsValues: Bool
-    ) async throws -> String {
-        let remote = try await backend.open(creatingAccount: createsAccount)
-        await close()
+        to backend: any RemoteBackend, as remote: RemoteAccount, bringingValues bringsValues: Bool
+    ) throws(EngineError) {
         try enter(remote, bringsValues: bringsValues && remote.isNew)
+        leaveBackend("the account was signed in anew")
         start(backend)
-        return database.account.identifier
     }
 
     /// Goes on with the account that this device was signed in to before it was restarted.
@@ -87,39 +93,59 @@ public final class AccountSync {
 
     /// Signs out. The values stay as the account's, and writes to them are pending until it is signed in again.
     /// - Parameter keepsValues: `false` removes the account's values from this device, history included.
-    public func signOut(keepingValues keepsValues: Bool) async throws {
-        await close()
+    public func signOut(keepingValues keepsValues: Bool) throws(EngineError) {
+        leaveBackend("the account was signed out")
+        (lastPull, lastPush) = (0, 0)
         setState(.signedOut, error: nil)
         if !keepsValues { tell(try database.clearAccount(), .accountChange) }
     }
 
     /// Ends what is under way; the account stays signed in.
-    public func close() async {
-        let leaving = backend
-        backend = nil
-        schedule = nil
-        answerWaiters(.failure(RemoteError(.unavailable, "the account has left its remote")))
-        await leaving?.close()
+    public func close() {
+        leaveBackend("the service is ending")
     }
 
-    private func enter(_ remote: RemoteAccount, bringsValues: Bool) throws {
+    /// Says that an account that is signed in can't be used.
+    public func fail(_ error: RemoteError) {
+        setState(.error, error: error)
+    }
+
+    private func enter(_ remote: RemoteAccount, bringsValues: Bool) throws(EngineError) {
         let current = database.account.identifier
-        if database.hasAccount, remote.isNamed(current) {
-            if current != remote.identifier { try database.rename(accountTo: remote.identifier) }
-            return
-        }
+        if database.hasAccount, remote.isNamed(current) { return try rename(to: remote) }
         let changes = try database.enter(account: remote.identifier, bringingValues: bringsValues)
+        (lastPull, lastPush) = (0, 0)
         // Where the new account's values are still to come, the signal comes with them.
         if database.account.isDownloaded || bringsValues { tell(changes, .accountChange) }
     }
 
+    /// Goes on under the smallest of the identifiers that devices have given the account.
+    private func rename(to remote: RemoteAccount) throws(EngineError) {
+        guard remote.identifier != database.account.identifier else { return }
+        try database.rename(accountTo: remote.identifier)
+        onRename?()
+    }
+
     private func start(_ backend: any RemoteBackend) {
         self.backend = backend
+        (ownPublication, problem, names) = (.missing, nil, [:])
         schedule = SyncSchedule(backend.traits, now: monotonicTime())
         schedule?.hasSubscribers = hasSubscribers
         if hasPendingChanges { schedule?.noteChange(monotonicTime()) }
         setState(restingState, error: nil)
         onScheduleChange?()
+    }
+
+    /// Leaves the backend to itself: it may hang, and nobody waits for it. A pass that is still under way with it
+    /// finds out when it comes back.
+    private func leaveBackend(_ reason: String) {
+        let leaving = backend
+        backend = nil
+        schedule = nil
+        isPassing = false
+        answer(answeredByPass + waiters, .failure(RemoteError(.unavailable, reason)))
+        (answeredByPass, waiters) = ([], [])
+        if let leaving { Task { await leaving.close() } }
     }
 
     // MARK: What happens around it
@@ -162,7 +188,7 @@ public final class AccountSync {
     public var nextAttempt: UInt64? { schedule?.nextAttempt }
 
     /// Whether the remote has everything.
-    public var hasPendingChanges: Bool { (try? database.pendingChanges()) != 0 }
+    public var hasPendingChanges: Bool { (try? database.pendingChanges()).map { $0 > 0 } ?? false }
 
     // MARK: Passes
 
@@ -170,7 +196,10 @@ public final class AccountSync {
     /// - Throws: why it could not be done.
     public func syncNow() async throws(RemoteError) {
         guard backend != nil else { throw RemoteError(.noAccount, "no account is signed in") }
-        if state == .paused { throw lastError ?? RemoteError(.unavailable, "the account is paused") }
+        if state == .paused { throw pauseReason }
+        if waiters.count >= Self.maximumWaiters {
+            throw RemoteError(.unavailable, "\(Self.maximumWaiters) others wait for the account already")
+        }
         schedule?.request(monotonicTime())
         let result = await withCheckedContinuation { continuation in
             waiters.append(continuation)
@@ -179,33 +208,45 @@ public final class AccountSync {
         try result.get()
     }
 
+    private static let maximumWaiters = 256
+
+    private var pauseReason: RemoteError { lastError ?? RemoteError(.unavailable, "the account is paused") }
+
     /// Makes the passes that are due.
     public func runDuePasses() async {
         guard !isPassing else { return }
         while let due = nextPass, due <= monotonicTime(), let backend {
             isPassing = true
-            let answered = waiters
-            waiters = []
+            (answeredByPass, waiters) = (waiters, [])
             let result = await pass(backend)
+            // Meanwhile the account may have left this backend, and even be in a pass with another one.
+            guard isCurrent(backend) else { return }
             isPassing = false
-            for waiter in answered { waiter.resume(returning: result) }
+            answer(answeredByPass, result)
+            answeredByPass = []
             // Whoever asked while the pass was under way wants one that began later.
             if !waiters.isEmpty { schedule?.request(monotonicTime()) }
+            if state == .paused {
+                answer(waiters, .failure(pauseReason))
+                waiters = []
+            }
         }
         onScheduleChange?()
     }
 
     private func pass(_ backend: any RemoteBackend) async -> Result<Void, RemoteError> {
         do {
-            if database.account.isDownloaded { setState(.syncing, error: lastError) }
             let uploads = schedule?.begin(monotonicTime()) ?? false
             let received = try await download(from: backend)
             let uploaded = uploads ? try await upload(to: backend) : false
             guard isCurrent(backend) else { return .failure(RemoteError(.unavailable, "the account was signed out")) }
+            let isDownloaded = database.account.isDownloaded
+            schedule?.traits = backend.traits
             schedule?.passed(
-                monotonicTime(), received: received, uploaded: uploaded, isPending: hasPendingChanges || needsRepublication)
+                monotonicTime(), received: received || !isDownloaded, uploaded: uploaded,
+                isPending: isDownloaded && (hasPendingChanges || needsRepublication))
             setState(restingState, error: problem)
-            return .success(())
+            return isDownloaded ? .success(()) : .failure(problem ?? RemoteError(.unavailable, "not all has arrived"))
         } catch {
             let error = error as? RemoteError ?? RemoteError(.damaged, "this device's database: \(error)")
             guard isCurrent(backend) else { return .failure(error) }
@@ -216,44 +257,40 @@ public final class AccountSync {
         }
     }
 
-    /// Something that was passed over, while the rest went well.
-    private var problem: RemoteError?
-
     /// Looks at the remote and joins what is new.
     /// - Returns: whether there was anything.
     private func download(from backend: any RemoteBackend) async throws -> Bool {
+        let epoch = database.downloadEpoch
         let pull = try await backend.pull(after: database.account.cursor, as: database.origin)
         guard isCurrent(backend) else { return false }
-        try check(pull.account)
+        guard pull.account.isNamed(database.account.identifier) else {
+            throw RemoteError(
+                .reset, "the remote holds another account, or was emptied; say which side is right with Resolve")
+        }
+        try rename(to: pull.account)
         names.merge(pull.devices) { $1 }
         problem = pull.problems.first.map { RemoteError(.damaged, $0) }
         ownPublication = pull.ownPublication
         if case .foreign = pull.ownPublication { try database.leaveOrigin() }
+        if !pull.stores.isEmpty && database.account.isDownloaded { setState(.syncing, error: lastError) }
 
         var joined: Set<String> = []
         var received = false
         for identifier in pull.stores {
-            guard let change = try await pull.change(of: identifier) else { continue }
+            let change = try await pull.change(of: identifier)
             guard isCurrent(backend) else { return received }
-            if try join(change, to: identifier) { received = true }
+            switch try join(change, to: identifier) {
+            case .refused: continue
+            case .changed: received = true
+            case .unchanged: break
+            }
             joined.insert(identifier)
         }
         let result = await pull.finish(joined: joined)
         guard isCurrent(backend) else { return received }
-        try keep(result)
+        // A store that was taken into use meanwhile may have been passed over.
+        if epoch == database.downloadEpoch { try keep(result) } else { schedule?.noteHint(monotonicTime()) }
         return received
-    }
-
-    private func check(_ remote: RemoteAccount) throws(RemoteError) {
-        let current = database.account.identifier
-        guard remote.isNamed(current) else {
-            throw RemoteError(
-                .reset, "the remote holds another account, or was emptied; say which side is right with Resolve")
-        }
-        guard remote.identifier != current else { return }
-        do { try database.rename(accountTo: remote.identifier) } catch {
-            throw RemoteError(.damaged, "this device's database: \(error)")
-        }
     }
 
     private func keep(_ result: PullResult) throws {
@@ -270,24 +307,36 @@ public final class AccountSync {
     /// Every store of the account has arrived: those of which the remote has nothing as well.
     private func arriveEverywhere() throws {
         let waiting = Set(try database.storesAwaitingDownload()).union(database.loadedStores.map(\.identifier))
-        for identifier in waiting.sorted() { try join(StoreState(), to: identifier) }
+        for identifier in waiting.sorted() {
+            _ = try join(RemoteChange(state: StoreState(), isComplete: true), to: identifier)
+        }
     }
 
-    /// Joins a state and tells of it.
-    /// - Returns: whether it changed anything.
-    @discardableResult
-    private func join(_ state: StoreState, to identifier: String) throws -> Bool {
+    private enum JoinResult {
+        case changed, unchanged
+        /// It has to be joined another time.
+        case refused
+    }
+
+    /// Joins what is new of a store, and tells of it.
+    private func join(_ change: RemoteChange, to identifier: String) throws -> JoinResult {
         let store = try database.store(identifier, localKeys: localKeys(identifier))
-        if store.isForgotten { return false }
+        if store.isForgotten { return .unchanged }
         let isArriving = !store.isDownloaded
-        let hadBackdrop = store.hasBackdrop
-        let plan = Join.plan(store, taking: state, isFirstDownload: isArriving)
-        if !isArriving, plan.changesNothing(in: store.context) { return false }
+        // What is written after the arrival is ordinary, and must know all that the account has.
+        if isArriving && !change.isComplete { return .refused }
+        let plan = Join.plan(store, taking: change.state, isFirstDownload: isArriving)
+        if !isArriving, plan.changesNothing(in: store.context) { return .unchanged }
         guard store.canHold(plan) else {
             problem = RemoteError(.damaged, "the store \(identifier) has grown too large to be joined any further")
-            return false
+            return .refused
         }
-        let wasOverQuota = store.isOverQuota
+        try carryOut(plan, in: store, isArriving: isArriving)
+        return .changed
+    }
+
+    private func carryOut(_ plan: JoinPlan, in store: Store, isArriving: Bool) throws(EngineError) {
+        let (hadBackdrop, wasOverQuota) = (store.hasBackdrop, store.isOverQuota)
         let change = store.stage(plan, cause: isArriving ? .downloaded : .joined)
         try database.commit()
         if isArriving || !change.keys.isEmpty {
@@ -299,7 +348,6 @@ public final class AccountSync {
         if store.isOverQuota && !wasOverQuota {
             onNotice?(StoreNotice(store: store, reason: .quotaViolationChange, keys: store.overflow, device: nil))
         }
-        return true
     }
 
     /// The identifier of the device that wrote under an origin, where it is known.
@@ -321,36 +369,39 @@ public final class AccountSync {
 
     // MARK: Uploading
 
-    private var ownPublication: OwnPublication = .missing
-
     /// Uploads what is pending.
     /// - Returns: whether there was anything.
     private func upload(to backend: any RemoteBackend) async throws -> Bool {
         guard isCurrent(backend), database.account.isDownloaded, hasPendingChanges || needsRepublication else {
             return false
         }
+        setState(.syncing, error: lastError)
         try database.willPublish()
-        try await database.synchronize()
+        let push = try await backend.push(publication())
         guard isCurrent(backend) else { return false }
         let origin = database.origin
-        let push = try await backend.push(
-            Publication(
-                account: database.account.identifier, origin: origin,
-                formerOrigins: try database.formerOrigins(), device: device, stores: try database.accountStores(),
-                time: database.environment.time()))
-        var published: [String: UInt64] = [:]
-        for identifier in push.stores {
-            guard isCurrent(backend) else { return false }
-            let snapshot = try database.store(identifier, localKeys: localKeys(identifier)).snapshot()
+        let snapshots = try push.stores.map { try database.store($0, localKeys: localKeys($0)).snapshot() }
+        // What leaves the device is on its disk before: a dot that was published must never be used again.
+        try await database.synchronize()
+        for snapshot in snapshots {
+            guard isCurrent(backend), origin == database.origin else { return false }
             try await push.upload(snapshot)
-            published[identifier] = snapshot.sequence
         }
+        guard isCurrent(backend), origin == database.origin else { return false }
         try await push.finish()
         guard isCurrent(backend) else { return false }
-        try database.markPublished(published, under: origin)
+        let published = snapshots.map { ($0.identifier, $0.sequence) }
+        try database.markPublished(Dictionary(uniqueKeysWithValues: published), under: origin)
         ownPublication = .asPublished
         lastPush = database.environment.time()
         return true
+    }
+
+    private func publication() throws(EngineError) -> Publication {
+        Publication(
+            account: database.account.identifier, origin: database.origin,
+            formerOrigins: try database.formerOrigins(), device: device, stores: try database.accountStores(),
+            time: database.environment.time())
     }
 
     /// What this device published is not there any more, or what it wrote goes under a new name.
@@ -375,10 +426,8 @@ public final class AccountSync {
         onStateChange?()
     }
 
-    private func answerWaiters(_ result: Result<Void, RemoteError>) {
-        let answered = waiters
-        waiters = []
-        for waiter in answered { waiter.resume(returning: result) }
+    private func answer(_ waiters: [Waiter], _ result: Result<Void, RemoteError>) {
+        for waiter in waiters { waiter.resume(returning: result) }
     }
 }
 

@@ -52,13 +52,26 @@ public protocol RemotePull: Sendable {
     var problems: [String] { get }
 
     /// Reads a store's news: the joined states of all who publish it.
-    /// - Returns: `nil` if a part of it has not arrived yet.
-    func change(of store: String) async throws(RemoteError) -> StoreState?
+    func change(of store: String) async throws(RemoteError) -> RemoteChange
 
     /// Ends the pull.
     /// - Parameter stores: those whose news were joined and committed.
     /// - Returns: the cursor to go on from.
     func finish(joined stores: Set<String>) async -> PullResult
+}
+
+/// What is new of a store.
+public struct RemoteChange: Equatable, Sendable {
+    /// The joined states of those that could be read.
+    public let state: StoreState
+    /// Whether all of them could: the others have not arrived yet.
+    public let isComplete: Bool
+
+    /// A change of its parts.
+    public init(state: StoreState, isComplete: Bool) {
+        self.state = state
+        self.isComplete = isComplete
+    }
 }
 
 /// How a pull ended.

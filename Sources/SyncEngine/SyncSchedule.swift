@@ -5,8 +5,8 @@
 /// A value that is told what happens and says when the next pass is due; it has no clock and no timer.
 /// All times are microseconds of one monotonic clock.
 public struct SyncSchedule: Equatable, Sendable {
-    private let coalescing: UInt64
-    private let tellsOfChanges: Bool
+    /// What the backend costs. It may come to tell of changes, or not to any more.
+    public var traits: BackendTraits
 
     private var pullDue: UInt64?
     private var pushDue: UInt64?
@@ -29,9 +29,7 @@ public struct SyncSchedule: Equatable, Sendable {
 
     /// A schedule for a backend, which is looked at at once.
     public init(_ traits: BackendTraits, now: UInt64) {
-        coalescing = UInt64(traits.coalescing.components.seconds) * Self.second
-            + UInt64(traits.coalescing.components.attoseconds / 1_000_000_000_000)
-        tellsOfChanges = traits.tellsOfChanges
+        self.traits = traits
         pollInterval = Self.shortestPoll
         pullDue = now
     }
@@ -99,14 +97,19 @@ public struct SyncSchedule: Equatable, Sendable {
         failures += 1
         let backoff = min(Self.firstRetry << UInt64(min(failures - 1, 10)), Self.lastRetry)
         let spread = backoff / 4
-        let asked = UInt64(max(0, retryAfter ?? 0)) * Self.second
+        let asked = UInt64(min(max(0, retryAfter ?? 0), 86_400)) * Self.second
         retryAt = now + max(asked, backoff - spread / 2 + jitter % max(spread, 1))
         pullDue = now
         if passUploads { pushDue = pushDue ?? now }
     }
 
+    private var coalescing: UInt64 {
+        let components = traits.coalescing.components
+        return UInt64(components.seconds) * Self.second + UInt64(components.attoseconds / 1_000_000_000_000)
+    }
+
     private var interval: UInt64 {
-        if tellsOfChanges { return Self.precaution }
+        if traits.tellsOfChanges { return Self.precaution }
         return hasSubscribers ? pollInterval : Self.longestPoll
     }
 }

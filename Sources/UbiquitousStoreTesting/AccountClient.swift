@@ -54,7 +54,10 @@ public final class AccountClient {
 
     /// `SyncNow`.
     public func syncNow() async throws {
-        try await call("SyncNow") { try $0.append(0 as UInt64) } decode: { _ in }
+        try await call("SyncNow") {
+            try $0.append(0 as UInt64)
+        } decode: { _ in
+        }
     }
 
     /// `Subscribe`; from now on ``received`` has what is told.
@@ -63,9 +66,13 @@ public final class AccountClient {
         match = try await client.connection.addMatch(rule) { [weak self] message in
             guard let state = try? message.readString(), let info = try? message.readValues() else { return }
             self?.received.append(
-                AccountSignal(state: state, info: Dictionary(uniqueKeysWithValues: info.map { ($0.key, $0.value) })))
+                AccountSignal(state: state, info: Dictionary(uniqueKeysWithValues: info.map { ($0.key, $0.value) }))
+            )
         }
-        try await call("Subscribe") { try $0.append(0 as UInt64) } decode: { _ in }
+        try await call("Subscribe") {
+            try $0.append(0 as UInt64)
+        } decode: { _ in
+        }
     }
 
     /// A property of the account.
@@ -91,7 +98,9 @@ public final class AccountClient {
 
     /// Calls a method of the account.
     public func call<Result: Sendable>(
-        _ member: String, _ build: @BusActor (Message) throws -> Void, decode: @escaping @BusActor (Message) throws -> Result
+        _ member: String,
+        _ build: @BusActor (Message) throws -> Void,
+        decode: @escaping @BusActor (Message) throws -> Result
     ) async throws -> Result {
         try await client.call(path, BusNames.accountInterface, member, build, decode: decode)
     }

@@ -36,23 +36,37 @@ public final class BusClient {
 
     /// Calls a method of the service.
     public func call<Result: Sendable>(
-        _ path: String, _ interface: String, _ member: String, _ build: @BusActor (Message) throws -> Void = { _ in },
+        _ path: String,
+        _ interface: String,
+        _ member: String,
+        _ build: @BusActor (Message) throws -> Void = { _ in },
         decode: @escaping @BusActor (Message) throws -> Result
     ) async throws -> Result {
         try await connection.call(
-            BusNames.service, path, interface, member, timeout: .seconds(120), build: build, decode: decode)
+            BusNames.service,
+            path,
+            interface,
+            member,
+            timeout: .seconds(120),
+            build: build,
+            decode: decode
+        )
     }
 
     /// Calls a method of the service and waits for an answer, whatever it is.
     public func call(
-        _ path: String, _ interface: String, _ member: String, _ build: @BusActor (Message) throws -> Void = { _ in }
+        _ path: String,
+        _ interface: String,
+        _ member: String,
+        _ build: @BusActor (Message) throws -> Void = { _ in }
     ) async throws {
         try await call(path, interface, member, build) { _ in }
     }
 
     /// Calls a method of the service's own object.
     public func manager<Result: Sendable>(
-        _ member: String, _ build: @BusActor (Message) throws -> Void = { _ in },
+        _ member: String,
+        _ build: @BusActor (Message) throws -> Void = { _ in },
         decode: @escaping @BusActor (Message) throws -> Result
     ) async throws -> Result {
         try await call(BusNames.managerPath, BusNames.managerInterface, member, build, decode: decode)
@@ -92,8 +106,13 @@ public final class BusClient {
         let name = "org.freedesktop.DBus"
         do {
             return try await connection.call(
-                name, "/org/freedesktop/DBus", name, "GetNameOwner",
-                build: { try $0.append(BusNames.service) }, decode: { try $0.readString() })
+                name,
+                "/org/freedesktop/DBus",
+                name,
+                "GetNameOwner",
+                build: { try $0.append(BusNames.service) },
+                decode: { try $0.readString() }
+            )
         } catch let error as BusError where error.name.hasSuffix("NameHasNoOwner") {
             return nil
         }

@@ -26,11 +26,16 @@ public final class ChildProcess: Sendable {
     ///   - output: files that standard output and standard error are appended to; `nil` throws both away.
     /// - Throws: ``StartFailure``.
     public init(
-        _ arguments: [String], as user: UInt32? = nil, environment: [String: String]? = nil,
+        _ arguments: [String],
+        as user: UInt32? = nil,
+        environment: [String: String]? = nil,
         output: (output: String, error: String)? = nil
     ) throws {
         pid = try Spawn.start(
-            Self.prefix(user) + arguments, environment: environment, output: output)
+            Self.prefix(user) + arguments,
+            environment: environment,
+            output: output
+        )
         Undertaker.note(process: pid)
     }
 

@@ -60,7 +60,8 @@ public final class Device: Sendable {
         self.bus = bus
         self.options = options
         directory = try TemporaryDirectory()
-        stateDirectory = try options.stateDirectory ?? directory.makeDirectory("state", mode: 0o700, owner: options.user)
+        stateDirectory =
+            try options.stateDirectory ?? directory.makeDirectory("state", mode: 0o700, owner: options.user)
         runtimeDirectory = try directory.makeDirectory("run", mode: 0o700, owner: options.user)
         manifestDirectory = try directory.makeDirectory("manifests")
         notifications = try NotifySocket(directory.path + "/notify")
@@ -88,8 +89,11 @@ public final class Device: Sendable {
     public func launch() throws -> ChildProcess {
         notifications.forget()
         let child = try ChildProcess(
-            [try Self.program()] + commandLine, as: options.user, environment: variables,
-            output: (directory.path + "/output", directory.path + "/log"))
+            [try Self.program()] + commandLine,
+            as: options.user,
+            environment: variables,
+            output: (directory.path + "/output", directory.path + "/log")
+        )
         process.withLock { $0 = child }
         return child
     }

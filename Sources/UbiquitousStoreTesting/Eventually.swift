@@ -13,7 +13,9 @@ public struct DeadlinePassed: Error, CustomStringConvertible {
 ///   - limit: generous by default, as machines that run tests have much else to do.
 /// - Throws: ``DeadlinePassed``, or what the condition throws.
 public func eventually(
-    _ what: String, within limit: Duration = .seconds(60), _ condition: () async throws -> Bool
+    _ what: String,
+    within limit: Duration = .seconds(60),
+    _ condition: () async throws -> Bool
 ) async throws {
     let end = ContinuousClock.now + limit
     while try await !condition() {

@@ -39,7 +39,8 @@ public final class PrivateBus: Sendable {
         try Self.configuration(kind, in: directory.path).write(toFile: configuration, atomically: true, encoding: .utf8)
         daemon = try ChildProcess(
             ["dbus-daemon", "--config-file=\(configuration)", "--nofork", "--nopidfile"],
-            output: ("/dev/null", directory.path + "/log"))
+            output: ("/dev/null", directory.path + "/log")
+        )
     }
 
     private func waitUntilReady() async throws {

@@ -18,7 +18,9 @@ enum Spawn {
     ///   - input: what becomes standard input; `nil` is `/dev/null`.
     ///   - output: what standard output and standard error are appended to; `nil` is `/dev/null`.
     static func start(
-        _ arguments: [String], environment: [String: String]?, input: Int32? = nil,
+        _ arguments: [String],
+        environment: [String: String]?,
+        input: Int32? = nil,
         output: (output: String, error: String)?
     ) throws(StartFailure) -> Int32 {
         var actions = posix_spawn_file_actions_t()
@@ -47,7 +49,9 @@ enum Spawn {
     }
 
     private static func start(
-        _ arguments: [String], _ environment: [String: String]?, _ actions: posix_spawn_file_actions_t,
+        _ arguments: [String],
+        _ environment: [String: String]?,
+        _ actions: posix_spawn_file_actions_t,
         _ attributes: posix_spawnattr_t
     ) throws(StartFailure) -> Int32 {
         var (actions, attributes) = (actions, attributes)
@@ -57,7 +61,13 @@ enum Spawn {
         var pid: pid_t = 0
         let result = variables.withUnsafeMutableBufferPointer {
             posix_spawnp(
-                &pid, arguments[0], &actions, &attributes, argv, environment == nil ? environ : $0.baseAddress)
+                &pid,
+                arguments[0],
+                &actions,
+                &attributes,
+                argv,
+                environment == nil ? environ : $0.baseAddress
+            )
         }
         guard result == 0 else {
             throw StartFailure(description: "\(arguments[0]) can't be started: \(String(cString: strerror(result)))")

@@ -27,12 +27,20 @@ public final class StoreClient {
 
     /// `GetValue`.
     public func value(_ key: String) async throws -> Value {
-        try await call("GetValue") { try $0.append(key) } decode: { try $0.readValue() }
+        try await call("GetValue") {
+            try $0.append(key)
+        } decode: {
+            try $0.readValue()
+        }
     }
 
     /// `GetValues`.
     public func values(_ keys: [String]) async throws -> [Text: Value] {
-        try await call("GetValues") { try $0.append(strings: keys) } decode: { try $0.readTexts() }
+        try await call("GetValues") {
+            try $0.append(strings: keys)
+        } decode: {
+            try $0.readTexts()
+        }
     }
 
     /// `GetSnapshot`.
@@ -42,8 +50,11 @@ public final class StoreClient {
             try $0.append(flags)
         } decode: {
             StoreSnapshot(
-                generation: try $0.readUInt64(), isComplete: try $0.readBool(), values: try $0.readTexts(),
-                removed: try $0.readStrings())
+                generation: try $0.readUInt64(),
+                isComplete: try $0.readBool(),
+                values: try $0.readTexts(),
+                removed: try $0.readStrings()
+            )
         }
     }
 
@@ -83,13 +94,19 @@ public final class StoreClient {
     /// `RemoveValue`.
     @discardableResult
     public func remove(_ key: String) async throws -> UInt64 {
-        try await call("RemoveValue") { try $0.append(key) } decode: { try $0.readUInt64() }
+        try await call("RemoveValue") {
+            try $0.append(key)
+        } decode: {
+            try $0.readUInt64()
+        }
     }
 
     /// `Apply`.
     @discardableResult
     public func apply(
-        _ set: KeyValuePairs<String, Value> = [:], removing removed: [String] = [], ifGeneration: UInt64? = nil
+        _ set: KeyValuePairs<String, Value> = [:],
+        removing removed: [String] = [],
+        ifGeneration: UInt64? = nil
     ) async throws -> UInt64 {
         try await apply(Array(set), removing: removed) { message in
             guard let ifGeneration else { return }
@@ -103,7 +120,9 @@ public final class StoreClient {
     /// `Apply`, with options of the caller's making.
     @discardableResult
     public func apply(
-        _ set: [(key: String, value: Value)], removing removed: [String] = [], options: @BusActor (Message) throws -> Void
+        _ set: [(key: String, value: Value)],
+        removing removed: [String] = [],
+        options: @BusActor (Message) throws -> Void
     ) async throws -> UInt64 {
         try await call("Apply") { message in
             try message.appendDictionary {
@@ -119,7 +138,11 @@ public final class StoreClient {
     /// `Synchronize`.
     @discardableResult
     public func synchronize(_ flags: UInt64 = 0) async throws -> Bool {
-        try await call("Synchronize") { try $0.append(flags) } decode: { try $0.readBool() }
+        try await call("Synchronize") {
+            try $0.append(flags)
+        } decode: {
+            try $0.readBool()
+        }
     }
 
     // MARK: Signals
@@ -128,12 +151,18 @@ public final class StoreClient {
     @discardableResult
     public func subscribe(_ flags: UInt64 = 0) async throws -> UInt64 {
         try await listen()
-        return try await call("Subscribe") { try $0.append(flags) } decode: { try $0.readUInt64() }
+        return try await call("Subscribe") {
+            try $0.append(flags)
+        } decode: {
+            try $0.readUInt64()
+        }
     }
 
     /// `Unsubscribe`; ``received`` goes on having what is told, which should be nothing.
     public func unsubscribe() async throws {
-        try await call("Unsubscribe") { _ in } decode: { _ in }
+        try await call("Unsubscribe") { _ in
+        } decode: { _ in
+        }
     }
 
     /// What is told from now on.
@@ -174,7 +203,9 @@ public final class StoreClient {
 
     /// Calls a method of the store.
     public func call<Result: Sendable>(
-        _ member: String, _ build: @BusActor (Message) throws -> Void, decode: @escaping @BusActor (Message) throws -> Result
+        _ member: String,
+        _ build: @BusActor (Message) throws -> Void,
+        decode: @escaping @BusActor (Message) throws -> Result
     ) async throws -> Result {
         try await client.call(path, BusNames.storeInterface, member, build, decode: decode)
     }

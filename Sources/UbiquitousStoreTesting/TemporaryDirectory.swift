@@ -12,7 +12,10 @@ public final class TemporaryDirectory: Sendable {
     public init() throws {
         var template = Array((NSTemporaryDirectory() + "/ubiquitous-store-XXXXXX").utf8CString)
         guard mkdtemp(&template) != nil else { throw CocoaError(.fileWriteUnknown) }
-        path = template.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }.replacing("//", with: "/")
+        path = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self).replacing(
+            "//",
+            with: "/"
+        )
         Undertaker.note(directory: path)
         // Services and clients of other users are in it as well.
         chmod(path, 0o755)

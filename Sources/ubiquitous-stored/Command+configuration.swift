@@ -4,7 +4,6 @@ internal import Glibc
 internal import Logging
 internal import SDBus
 internal import StoreDaemon
-
 internal import SyncEngine
 
 extension Command {

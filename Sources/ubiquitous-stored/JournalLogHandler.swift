@@ -20,7 +20,8 @@ struct JournalLogHandler: LogHandler {
     }
 
     func log(event: LogEvent) {
-        let text = "\(event.message)".replacing("\n", with: " ")
+        // What a caller has a part in must not make lines of its own, nor steer a terminal.
+        let text = String("\(event.message)".unicodeScalars.map { $0.value < 32 ? " " : Character($0) })
         let prefix = writesForJournal ? "<\(priority(event.level))>" : "\(event.level): "
         var line = "\(prefix)\(text)\n"
         // One write is one line, whatever else writes to the same place.

@@ -18,15 +18,16 @@ struct WatchStore {
             exit(2)
         }
         let (address, path) = (CommandLine.arguments[1], CommandLine.arguments[2])
-        exit(EventLoop.runOnThisThread {
-            do {
-                try await Watching.begin(address, path)
-                return nil
-            } catch {
-                print("watch-store: \(error)")
-                return 1
-            }
-        })
+        exit(
+            EventLoop.runOnThisThread {
+                do {
+                    try await Watching.begin(address, path)
+                    return nil
+                } catch {
+                    print("watch-store: \(error)")
+                    return 1
+                }
+            })
     }
 }
 

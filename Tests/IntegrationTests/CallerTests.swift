@@ -20,23 +20,64 @@ struct CallerTests {
 
     private static let storeCalls: [Call] = [
         ("GetValue", { try $0.append("key") }), ("GetValues", { try $0.append(strings: ["key"]) }),
-        ("GetSnapshot", { try $0.append(0 as UInt64); try flags($0) }),
-        ("SetValue", { try $0.append("key"); try $0.append(variant: .integer(2)) }),
+        (
+            "GetSnapshot",
+            {
+                try $0.append(0 as UInt64); try flags($0)
+            }
+        ),
+        (
+            "SetValue",
+            {
+                try $0.append("key"); try $0.append(variant: .integer(2))
+            }
+        ),
         ("RemoveValue", { try $0.append("key") }),
-        ("Apply", { try options($0); try $0.append(strings: ["key"]); try options($0) }), ("Synchronize", { try flags($0) }),
-        ("GetHistory", { try $0.append("key"); try flags($0) }), ("Subscribe", { try flags($0) }), ("Unsubscribe", { _ in }),
+        (
+            "Apply",
+            {
+                try options($0); try $0.append(strings: ["key"]); try options($0)
+            }
+        ), ("Synchronize", { try flags($0) }),
+        (
+            "GetHistory",
+            {
+                try $0.append("key"); try flags($0)
+            }
+        ), ("Subscribe", { try flags($0) }), ("Unsubscribe", { _ in }),
         ("NoSuchMethod", { _ in }),
     ]
     private static let accountCalls: [Call] = [
-        ("SignIn", { try $0.append("folder:///tmp/x"); try options($0) }), ("SignOut", { try options($0) }),
+        (
+            "SignIn",
+            {
+                try $0.append("folder:///tmp/x"); try options($0)
+            }
+        ), ("SignOut", { try options($0) }),
         ("SyncNow", { try flags($0) }), ("Resolve", { try $0.append("local") }), ("SetPaused", { try $0.append(true) }),
-        ("SetStoreSynchronized", { try $0.append(notes); try $0.append(true) }), ("ListDevices", { _ in }),
-        ("RenameDevice", { try $0.append("a"); try $0.append("b") }), ("ForgetDevice", { try $0.append("a") }),
-        ("CheckBackend", { try $0.append("folder:///tmp/x"); try options($0) }), ("Subscribe", { try flags($0) }),
+        (
+            "SetStoreSynchronized",
+            {
+                try $0.append(notes); try $0.append(true)
+            }
+        ), ("ListDevices", { _ in }),
+        (
+            "RenameDevice",
+            {
+                try $0.append("a"); try $0.append("b")
+            }
+        ), ("ForgetDevice", { try $0.append("a") }),
+        (
+            "CheckBackend",
+            {
+                try $0.append("folder:///tmp/x"); try options($0)
+            }
+        ), ("Subscribe", { try flags($0) }),
         ("Unsubscribe", { _ in }), ("NoSuchMethod", { _ in }),
     ]
     private static let storeProperties = [
-        "Identifier", "User", "Generation", "KeyCount", "BytesUsed", "Limits", "PendingChanges", "InitialSyncDone", "None",
+        "Identifier", "User", "Generation", "KeyCount", "BytesUsed", "Limits", "PendingChanges", "InitialSyncDone",
+        "None",
     ]
     private static let accountProperties = [
         "State", "Backend", "AccountIdentifier", "DeviceIdentifier", "DeviceName", "InitialSyncDone", "PendingChanges",
@@ -62,8 +103,11 @@ struct CallerTests {
         errors.append(
             await failure {
                 try await client.call(path, "org.freedesktop.DBus.ObjectManager", "GetManagedObjects")
-            })
-        return Set(errors.map { $0.map { "\($0.name) \($0.message)" } ?? "an answer" }.map { $0.replacing(path, with: "PATH") })
+            }
+        )
+        return Set(
+            errors.map { $0.map { "\($0.name) \($0.message)" } ?? "an answer" }.map { $0.replacing(path, with: "PATH") }
+        )
     }
 
     @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
@@ -82,7 +126,10 @@ struct CallerTests {
                 #expect(await answers(of: path, to: stranger) == there, "\(path)")
             }
             #expect(try await owner.everything() == ["key": .string(Text(secret))])
-            #expect(try FileManager.default.contentsOfDirectory(atPath: machine.device.stateDirectory).contains("u4242") == false)
+            #expect(
+                try FileManager.default.contentsOfDirectory(atPath: machine.device.stateDirectory).contains("u4242")
+                    == false
+            )
         }
     }
 
@@ -91,7 +138,8 @@ struct CallerTests {
             let client = try machine.client()
             let account = client.account.path
             for path in [
-                account + "/org_2eexample_2eUndeclared", account + "/_", account + "/_61", account + "/org_2Eexample_2ENotes",
+                account + "/org_2eexample_2eUndeclared", account + "/_", account + "/_61",
+                account + "/org_2Eexample_2ENotes",
                 account + "/org_2eexample_2eNotes/x", account + "/a", BusNames.usersPath + "/u0\(client.uid)",
                 BusNames.usersPath + "/U\(client.uid)", BusNames.usersPath + "/u4294967296/a",
                 BusNames.usersPath + "/self/_2f", account + "/" + String(repeating: "a", count: 5000),
@@ -115,7 +163,9 @@ struct CallerTests {
             #expect(try await same.property("User") == .integer(Int64(Users.nobody)))
             #expect(try await AccountClient(root, path: owner.client.account.path).state() == "signed-out")
             let undeclared = try BusNames.storePath(uid: Users.nobody, identifier: "org.example.Undeclared")
-            #expect(await errorName { _ = try await StoreClient(root, path: undeclared).everything() } == "UnknownObject")
+            #expect(
+                await errorName { _ = try await StoreClient(root, path: undeclared).everything() } == "UnknownObject"
+            )
             // Its manifest goes, what it holds stays: for root.
             unlink(machine.device.manifestDirectory + "/app0.plist")
             try await root.manager("Reload")
@@ -169,8 +219,12 @@ struct CallerTests {
             exec chroot "$root" setpriv --reuid="$user" --regid="$user" --clear-groups "$@"
             """
         return try await run(
-            ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", root, socket, "\(user)", "busctl",
-             "--address=\(machine.bus.address)", "call", BusNames.service] + arguments)
+            [
+                "unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", root, socket, "\(user)",
+                "busctl",
+                "--address=\(machine.bus.address)", "call", BusNames.service,
+            ] + arguments
+        )
     }
 
     @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
@@ -190,7 +244,9 @@ struct CallerTests {
             let read = try await call(owner.path, BusNames.storeInterface, "GetValue", "s", "key")
             #expect(read.exit != .code(0) && !read.output.contains(secret), "\(read)")
             #expect(read.error.contains("Unknown object") || read.error.contains("No such object"), "\(read)")
-            for arguments in [["ListStores", "t", "0"], ["RemoveStore", "st", notes, "0"], ["RegisterManifest", "aya{sv}", "0", "0"]] {
+            for arguments in [
+                ["ListStores", "t", "0"], ["RemoveStore", "st", notes, "0"], ["RegisterManifest", "aya{sv}", "0", "0"],
+            ] {
                 let result = try await sandboxed(machine, as: Users.nobody, [manager.0, manager.1] + arguments)
                 #expect(result.exit != .code(0), "\(result)")
             }
@@ -234,15 +290,22 @@ struct CallerTests {
             let own = try client.store("TEAM.org.example.Own")
             #expect(await errorName { _ = try await own.everything() } == "UnknownObject")
             let manifest = ManifestText(
-                "$(TeamIdentifierPrefix)org.example.Own", application: "org.example.Own", team: "TEAM").xml
+                "$(TeamIdentifierPrefix)org.example.Own",
+                application: "org.example.Own",
+                team: "TEAM"
+            ).xml
             #expect(try await register(manifest, client) == ["TEAM.org.example.Own"])
             try await own.set("key", .integer(1))
             try await machine.device.restart()
             #expect(try await own.value("key") == .integer(1))
             // A later one of the same app replaces it.
             #expect(try await register(ManifestText("other", application: "org.example.Own").xml, client) == ["other"])
-            #expect(await errorName { _ = try await client.store("TEAM.org.example.Own").everything() } == "UnknownObject")
-            #expect(await errorName { _ = try await machine.store("TEAM.org.example.Own").everything() } == "UnknownObject")
+            #expect(
+                await errorName { _ = try await client.store("TEAM.org.example.Own").everything() } == "UnknownObject"
+            )
+            #expect(
+                await errorName { _ = try await machine.store("TEAM.org.example.Own").everything() } == "UnknownObject"
+            )
         }
     }
 
@@ -250,7 +313,9 @@ struct CallerTests {
     func `a registered manifest counts for its user alone`() async throws {
         try await withMachine { machine in
             _ = try await register(ManifestText("own").xml, try machine.client(as: Users.nobody))
-            #expect(await errorName { _ = try await machine.store("own", as: Users.daemon).everything() } == "UnknownObject")
+            #expect(
+                await errorName { _ = try await machine.store("own", as: Users.daemon).everything() } == "UnknownObject"
+            )
             try await machine.store("own", as: Users.nobody).set("key", .integer(1))
         }
     }

@@ -56,7 +56,9 @@ struct CrashTests {
                 try await machine.device.start()
                 let snapshot = try await machine.store().snapshot()
                 for writer in 0..<writers {
-                    guard case .integer(let value) = snapshot.values[Text("writer \(writer)")] ?? .integer(0) else { return }
+                    guard case .integer(let value) = snapshot.values[Text("writer \(writer)")] ?? .integer(0) else {
+                        return
+                    }
                     #expect(value >= known[writer].value, "round \(round)")
                     #expect(snapshot.values[Text("copy \(writer)")] ?? .integer(0) == .integer(value), "round \(round)")
                     #expect(snapshot.generation >= known[writer].generation, "round \(round)")

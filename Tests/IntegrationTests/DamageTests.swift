@@ -65,7 +65,10 @@ struct DamageTests {
             #expect(try await store.value("new") == .integer(1))
             let log = machine.device.log
             if damage != .empty {
-                #expect(try files(machine, store.client).contains { $0.hasPrefix("stores.sqlite.damaged-") } || values.count == 200)
+                #expect(
+                    try files(machine, store.client).contains { $0.hasPrefix("stores.sqlite.damaged-") }
+                        || values.count == 200
+                )
                 #expect(log.contains("was set aside as stores.sqlite.damaged-") || values.count == 200, "\(log)")
             }
             try await machine.device.restart()
@@ -88,9 +91,13 @@ struct DamageTests {
             _ = try await store.everything()
             self.damage(path, damage)
             var names: Set<String> = []
-            for number in 0..<50 { names.insert(await errorName { try await store.set("new", .integer(Int64(number))) }) }
+            for number in 0..<50 {
+                names.insert(await errorName { try await store.set("new", .integer(Int64(number))) })
+            }
             #expect(names.isSubset(of: ["", "Corrupt", "IOError"]), "\(names)")
-            try await eventually("it is written again") { await errorName { try await store.set("new", .integer(99)) } == "" }
+            try await eventually("it is written again") {
+                await errorName { try await store.set("new", .integer(99)) } == ""
+            }
             // Where the file is lost, what was written to its log after that is lost with it.
             try await machine.device.restart()
             #expect(["", "NoSuchKey"].contains(await errorName { _ = try await store.value("new") }))
@@ -120,7 +127,10 @@ struct DamageTests {
             let before = FileManager.default.contents(atPath: path)
             try await machine.device.start()
             let error = await failure { _ = try await store.value("key") }
-            #expect(error?.name.hasSuffix(".Corrupt") == true && error?.message.contains("newer") == true, "\(String(describing: error))")
+            #expect(
+                error?.name.hasSuffix(".Corrupt") == true && error?.message.contains("newer") == true,
+                "\(String(describing: error))"
+            )
             #expect(await errorName { try await store.set("key", .integer(2)) } == "Corrupt")
             try await machine.device.stop()
             #expect(FileManager.default.contents(atPath: path) == before)
@@ -132,7 +142,9 @@ struct DamageTests {
     func `a full disk is an error, nothing half is done, and with space it goes on`() async throws {
         let place = try TemporaryDirectory()
         let disk = try place.mountSmallDisk("disk", bytes: 3 << 20, owner: Users.service)
-        try await withMachine { $0.stateDirectory = disk } _: { machine in
+        try await withMachine {
+            $0.stateDirectory = disk
+        } _: { machine in
             let store = try machine.store()
             var expected: [Text: Value] = [:]
             func set(_ key: String, _ value: Value) async -> String {
@@ -148,7 +160,9 @@ struct DamageTests {
             }
             let generation = try await store.generation()
             #expect(name == "IOError")
-            let error = await failure { try await store.apply(["a": .integer(1), "b": .data([UInt8](repeating: 1, count: 90_000))]) }
+            let error = await failure {
+                try await store.apply(["a": .integer(1), "b": .data([UInt8](repeating: 1, count: 90_000))])
+            }
             #expect(error?.name == "org.freedesktop.DBus.Error.IOError")
             #expect(error?.message.contains("no space left") == true, "\(String(describing: error))")
             #expect(try await store.everything() == expected)
@@ -168,7 +182,9 @@ struct DamageTests {
     {
         let place = try TemporaryDirectory()
         let disk = try place.mountSmallDisk("disk", bytes: 1 << 20, owner: Users.service)
-        try await withMachine(started: false) { $0.stateDirectory = disk } _: { machine in
+        try await withMachine(started: false) {
+            $0.stateDirectory = disk
+        } _: { machine in
             let filler = disk + "/filler"
             try "".write(toFile: disk + "/lock", atomically: false, encoding: .utf8)
             chown(disk + "/lock", Users.service ?? 0, gid_t.max)

@@ -13,7 +13,8 @@ import UbiquitousStoreTesting
 struct IntrospectionTests {
     @Test func `the running service says what the definition says`() async throws {
         let definition = Description(
-            try String(contentsOfFile: repositoryFile("dbus/org.example.UbiquitousStore.xml"), encoding: .utf8))
+            try String(contentsOfFile: repositoryFile("dbus/org.example.UbiquitousStore.xml"), encoding: .utf8)
+        )
         #expect(definition.lines.count == 3)
         try await withMachine { machine in
             let client = try machine.client()
@@ -89,7 +90,10 @@ private final class Description: NSObject, XMLParserDelegate {
     }
 
     func parser(
-        _ parser: XMLParser, didStartElement element: String, namespaceURI: String?, qualifiedName: String?,
+        _ parser: XMLParser,
+        didStartElement element: String,
+        namespaceURI: String?,
+        qualifiedName: String?,
         attributes: [String: String]
     ) {
         let name = attributes["name"] ?? ""

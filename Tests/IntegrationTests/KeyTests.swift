@@ -10,7 +10,8 @@ import UbiquitousStoreTesting
 @Suite(.timeLimit(.minutes(10)))
 struct KeyTests {
     private let longest = [
-        String(repeating: "k", count: 128), String(repeating: "\u{1f600}", count: 64), String(repeating: "語", count: 128),
+        String(repeating: "k", count: 128), String(repeating: "\u{1f600}", count: 64),
+        String(repeating: "語", count: 128),
     ]
     private let tooLong = [
         String(repeating: "k", count: 129), String(repeating: "\u{1f600}", count: 65),
@@ -27,8 +28,12 @@ struct KeyTests {
             for key in tooLong {
                 #expect(await errorName { try await store.set(key, .integer(1)) } == "KeyTooLong")
                 #expect(await errorName { try await store.remove(key) } == "KeyTooLong")
-                #expect(await errorName { try await store.apply(["good": .integer(1), key: .integer(1)]) } == "KeyTooLong")
-                #expect(await errorName { try await store.apply(["good": .integer(1)], removing: [key]) } == "KeyTooLong")
+                #expect(
+                    await errorName { try await store.apply(["good": .integer(1), key: .integer(1)]) } == "KeyTooLong"
+                )
+                #expect(
+                    await errorName { try await store.apply(["good": .integer(1)], removing: [key]) } == "KeyTooLong"
+                )
             }
             #expect(try await store.property("KeyCount") == .integer(3))
         }

@@ -35,7 +35,9 @@ struct LimitTests {
             try await store.set("a", data(1000))
             let value = await failure { try await store.set("b", data(limit + 1)) }
             #expect(value?.name.hasSuffix(".QuotaExceeded") == true)
-            for part in ["value-bytes", "1048576", "1048577"] { #expect(value?.message.contains(part) == true, "\(part)") }
+            for part in ["value-bytes", "1048576", "1048577"] {
+                #expect(value?.message.contains(part) == true, "\(part)")
+            }
             let total = await failure { try await store.set("b", data(limit - 999)) }
             #expect(total?.name.hasSuffix(".QuotaExceeded") == true)
             for part in ["total-bytes", "1000", "1048576", "1048577"] {
@@ -49,7 +51,10 @@ struct LimitTests {
     @Test func `keys don't count, a dictionary's keys do`() async throws {
         try await withMachine { machine in
             let store = try machine.store()
-            try await store.set(String(repeating: "\u{8a9e}", count: 128), .dictionary(["\u{e9}": .string("abc"), "": .array([])]))
+            try await store.set(
+                String(repeating: "\u{8a9e}", count: 128),
+                .dictionary(["\u{e9}": .string("abc"), "": .array([])])
+            )
             #expect(try await store.property("BytesUsed") == .integer(2 + 3 + 0 + 1))
         }
     }
@@ -76,7 +81,9 @@ struct LimitTests {
             let generation = try await store.set("kept", .integer(1))
             let name = await errorName { try await store.apply(numbers(0..<1024), removing: []) { _ in } }
             #expect(name == "QuotaExceeded")
-            let large = await errorName { try await store.apply(["a": .integer(1), "b": data(limit)], removing: ["kept"]) }
+            let large = await errorName {
+                try await store.apply(["a": .integer(1), "b": data(limit)], removing: ["kept"])
+            }
             #expect(large == "QuotaExceeded")
             #expect(try await store.everything() == ["kept": .integer(1)])
             #expect(try await store.generation() == generation)
@@ -115,7 +122,8 @@ struct LimitTests {
             #expect(await errorName { try await stores[63].subscribe() } == "LimitsExceeded")
             // Again is not one more, nor is it through the other path.
             try await stores[0].subscribe(0x1)
-            try await StoreClient(client, path: BusNames.storePath(uid: nil, identifier: "org.example.app0")).subscribe()
+            try await StoreClient(client, path: BusNames.storePath(uid: nil, identifier: "org.example.app0"))
+                .subscribe()
             try await stores[0].unsubscribe()
             try await stores[63].subscribe()
             #expect(await errorName { try await stores[64].subscribe() } == "LimitsExceeded")

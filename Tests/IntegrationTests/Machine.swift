@@ -21,7 +21,7 @@ enum Users {
     static let client: UInt32? = areSeveral ? nobody : nil
 
     static let needsRoot: Comment =
-        "skipped: it needs root, to have a service and clients of several users; run the tests as root once"
+        "it needs root, to have a service and clients of several users; run the tests as root once"
 }
 
 /// A file of the repository.
@@ -46,7 +46,9 @@ final class Machine {
         bus = try await .start(
             .system(
                 policy: repositoryFile("dbus/org.example.UbiquitousStore.conf"),
-                serviceUser: options.user ?? geteuid()))
+                serviceUser: options.user ?? geteuid()
+            )
+        )
         device = try Device(on: bus, options)
         device.keepSecret(secret)
     }
@@ -64,7 +66,9 @@ final class Machine {
         -> ProgramResult
     {
         try await run(
-            ["busctl", "--address=\(bus.address)", "call", BusNames.service, path, interface] + rest, as: user)
+            ["busctl", "--address=\(bus.address)", "call", BusNames.service, path, interface] + rest,
+            as: user
+        )
     }
 }
 
@@ -75,7 +79,8 @@ final class Machine {
 ///   - change: changes what it is started with: in user mode, with a manifest for the usual store.
 @BusActor
 func withMachine(
-    started isStarted: Bool = true, _ change: (inout Device.Options) -> Void = { _ in },
+    started isStarted: Bool = true,
+    _ change: (inout Device.Options) -> Void = { _ in },
     _ body: @BusActor (Machine) async throws -> Void
 ) async throws {
     await Turnstile.shared.enter()
@@ -131,7 +136,8 @@ final class Turnstile {
 /// Does something so many times at once.
 @BusActor
 func atOnce<Result: Sendable>(
-    _ count: Int, _ body: @escaping @BusActor @Sendable (Int) async throws -> Result
+    _ count: Int,
+    _ body: @escaping @BusActor @Sendable (Int) async throws -> Result
 ) async throws -> [Result] {
     let tasks = (0..<count).map { index in Task { @BusActor in try await body(index) } }
     var results: [Result] = []

@@ -138,7 +138,9 @@ struct ManifestTests {
     @Test func `a directory that is made later is found`() async throws {
         let directory = try TemporaryDirectory()
         let later = directory.path + "/a/b"
-        try await withMachine { $0.arguments = ["--manifest-directory", later] } _: { machine in
+        try await withMachine {
+            $0.arguments = ["--manifest-directory", later]
+        } _: { machine in
             #expect(try await entitled(machine) == [notes])
             _ = try directory.makeDirectory("a")
             _ = try directory.makeDirectory("a/b")
@@ -156,7 +158,9 @@ struct ManifestTests {
             ManifestText("team", application: "a", team: "T"), ManifestText("team", application: "b", team: "T"),
             ManifestText("app", application: "a", team: "T"), ManifestText("app", application: "a"),
         ]
-        try await withMachine { $0.manifests += manifests } _: { machine in
+        try await withMachine {
+            $0.manifests += manifests
+        } _: { machine in
             let identifiers = try await entitled(machine)
             #expect(identifiers == ["app", notes, "team"])
             #expect(machine.device.log.contains("contested"))
@@ -164,7 +168,9 @@ struct ManifestTests {
     }
 
     @Test func `keys that a manifest keeps here are not counted`() async throws {
-        try await withMachine { $0.manifests = [ManifestText(notes, localKeys: ["window", "cache.*"])] } _: { machine in
+        try await withMachine {
+            $0.manifests = [ManifestText(notes, localKeys: ["window", "cache.*"])]
+        } _: { machine in
             let store = try machine.store()
             try await store.apply(["window": .integer(1), "cache.a": .integer(2), "theme": .integer(3)])
             #expect(try await store.property("KeyCount") == .integer(1))
@@ -172,12 +178,16 @@ struct ManifestTests {
             #expect(try await store.everything().count == 3)
             try machine.device.install(ManifestText(notes).xml, as: "app0.plist")
             try await eventually("they are counted") { try await store.property("KeyCount") == .integer(3) }
-            #expect(try await store.everything() == ["window": .integer(1), "cache.a": .integer(2), "theme": .integer(3)])
+            #expect(
+                try await store.everything() == ["window": .integer(1), "cache.a": .integer(2), "theme": .integer(3)]
+            )
         }
     }
 
     @Test func `an undeclared identifier is there if the service was started so`() async throws {
-        try await withMachine { $0.arguments = ["--allow-undeclared"] } _: { machine in
+        try await withMachine {
+            $0.arguments = ["--allow-undeclared"]
+        } _: { machine in
             try await machine.store("org.example.Undeclared").set("key", .integer(1))
             #expect(try await machine.store("org.example.Undeclared").value("key") == .integer(1))
             #expect(try await entitled(machine) == [notes])

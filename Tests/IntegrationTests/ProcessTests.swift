@@ -31,14 +31,18 @@ struct ProcessTests {
         #expect(version.exit == .code(0))
         try await withMachine { machine in
             let property = try await machine.client().property(
-                BusNames.managerPath, BusNames.managerInterface, "Version")
+                BusNames.managerPath,
+                BusNames.managerInterface,
+                "Version"
+            )
             #expect(property == .string(Text(version.output)))
         }
     }
 
     @Test(
         arguments: [
-            ["--unknown"], ["--mode", "other"], ["--idle-exit", "-1"], ["--idle-exit", "soon"], ["--log-level", "loud"],
+            ["--unknown"], ["--mode", "other"], ["--idle-exit", "-1"], ["--idle-exit", "soon"],
+            ["--log-level", "loud"],
             ["--device-name", ""], ["--device-name", String(repeating: "a", count: 256)], ["--bus"], ["argument"],
             ["--allow-undeclared"], ["--allow-undeclared", "--bus", "unix:path=/x", "--mode", "system"],
             ["--folder-root", "relative"], ["--manifest-directory", "relative"],
@@ -70,7 +74,13 @@ struct ProcessTests {
     @Test func `a second service on a state directory is refused with a sentence`() async throws {
         try await withMachine { machine in
             let second = try await run(
-                "--bus", machine.bus.address, "--mode", "user", "--state-directory", machine.device.stateDirectory)
+                "--bus",
+                machine.bus.address,
+                "--mode",
+                "user",
+                "--state-directory",
+                machine.device.stateDirectory
+            )
             #expect(second.exit == .code(1), "\(second)")
             #expect(second.error.contains("Another ubiquitous-stored uses the state directory"), "\(second)")
             _ = try await machine.store().everything()
@@ -98,7 +108,9 @@ struct ProcessTests {
             // Root may write everywhere; but not into a file.
             let file = machine.device.directory.path + "/file"
             try "".write(toFile: file, atomically: false, encoding: .utf8)
-            for place in (Users.areSeveral || geteuid() != 0 ? [directory] : []) + [file, file + "/below", "/proc/nowhere"] {
+            for place in (Users.areSeveral || geteuid() != 0 ? [directory] : []) + [
+                file, file + "/below", "/proc/nowhere",
+            ] {
                 var options = options(machine)
                 options.stateDirectory = place
                 let device = try Device(on: machine.bus, options)
@@ -152,9 +164,15 @@ struct ProcessTests {
             #expect(try await machine.device.finish() == .code(0))
             try await machine.device.start()
             let values = try await store.everything()
-            for (index, name) in results.enumerated() where name.isEmpty { #expect(values[Text("key \(index)")] != nil) }
-            #expect(results.allSatisfy { ["", "NoReply", "ServiceUnknown", "NameHasNoOwner", "Disconnected"].contains($0) },
-                "\(Set(results))")
+            for (index, name) in results.enumerated() where name.isEmpty {
+                #expect(values[Text("key \(index)")] != nil)
+            }
+            #expect(
+                results.allSatisfy {
+                    ["", "NoReply", "ServiceUnknown", "NameHasNoOwner", "Disconnected"].contains($0)
+                },
+                "\(Set(results))"
+            )
         }
     }
 
@@ -169,7 +187,9 @@ struct ProcessTests {
     }
 
     @Test func `with nothing to do the service ends, and the name is free`() async throws {
-        try await withMachine { $0.arguments = ["--idle-exit", "1"] } _: { machine in
+        try await withMachine {
+            $0.arguments = ["--idle-exit", "1"]
+        } _: { machine in
             let client = try machine.client()
             #expect(try await machine.device.finish() == .code(0))
             #expect(try await client.serviceOwner() == nil)
@@ -177,7 +197,9 @@ struct ProcessTests {
     }
 
     @Test func `a subscriber keeps the service, until it goes`() async throws {
-        try await withMachine { $0.arguments = ["--idle-exit", "1"] } _: { machine in
+        try await withMachine {
+            $0.arguments = ["--idle-exit", "1"]
+        } _: { machine in
             let reader = try machine.store()
             try await reader.subscribe(0x1)
             let other = try await Device.start(on: .start(), idle())
@@ -194,7 +216,9 @@ struct ProcessTests {
     }
 
     @Test func `a client that only calls does not keep the service for ever`() async throws {
-        try await withMachine { $0.arguments = ["--idle-exit", "1"] } _: { machine in
+        try await withMachine {
+            $0.arguments = ["--idle-exit", "1"]
+        } _: { machine in
             let store = try machine.store()
             try await store.set("key", .integer(1))
             _ = try await run("--version")
@@ -204,7 +228,9 @@ struct ProcessTests {
     }
 
     @Test func `a caller that finds nothing does not keep the service`() async throws {
-        try await withMachine { $0.arguments = ["--idle-exit", "1"] } _: { machine in
+        try await withMachine {
+            $0.arguments = ["--idle-exit", "1"]
+        } _: { machine in
             let client = try machine.client()
             #expect(await errorName { _ = try await client.store("undeclared").everything() } == "UnknownObject")
             #expect(try await machine.device.finish() == .code(0))
@@ -220,7 +246,9 @@ struct ProcessTests {
     // MARK: The service manager
 
     @Test func `the service manager hears that the service is ready, alive and ending`() async throws {
-        try await withMachine { $0.environment = ["WATCHDOG_USEC": "400000"] } _: { machine in
+        try await withMachine {
+            $0.environment = ["WATCHDOG_USEC": "400000"]
+        } _: { machine in
             let device = machine.device
             #expect(device.notified.contains { $0.hasPrefix("STATUS=") })
             try await eventually("it is alive") { device.notified.count { $0 == "WATCHDOG=1" } >= 3 }
@@ -230,13 +258,17 @@ struct ProcessTests {
     }
 
     @Test func `a log for the journal has priorities, and no value is in any log`() async throws {
-        try await withMachine { $0.environment = ["JOURNAL_STREAM": "1:2"] } _: { machine in
+        try await withMachine {
+            $0.environment = ["JOURNAL_STREAM": "1:2"]
+        } _: { machine in
             let store = try machine.store()
             try await store.set(secret, .string(Text(secret)))
             _ = await failure { try await store.set(secret, .string(Text(String(repeating: secret, count: 100_000)))) }
             _ = await failure {
                 try await store.client.account.signIn(
-                    "webdav://host/", ["password": .string(Text(secret)), "token": .string(Text(secret))])
+                    "webdav://host/",
+                    ["password": .string(Text(secret)), "token": .string(Text(secret))]
+                )
             }
             _ = await failure {
                 try await store.client.account.call("CheckBackend") { message in

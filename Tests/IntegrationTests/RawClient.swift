@@ -10,7 +10,7 @@ import UbiquitousStoreTesting
 ///
 /// D-Bus Specification, "Message Format" and "Authentication Protocol".
 final class RawClient {
-    private let descriptor: Int32
+    private var descriptor: Int32
     private var serial: UInt32 = 0
 
     init(_ bus: PrivateBus) throws {
@@ -41,6 +41,8 @@ final class RawClient {
 
     /// Breaks the connection off.
     func end() {
+        guard descriptor >= 0 else { return }
+        defer { descriptor = -1 }
         shutdown(descriptor, Int32(SHUT_RDWR))
         close(descriptor)
     }
@@ -64,7 +66,11 @@ final class RawClient {
 
     /// Sends a method call and doesn't wait.
     func call(
-        _ destination: String, _ path: String, _ interface: String, _ member: String, signature: String = "",
+        _ destination: String,
+        _ path: String,
+        _ interface: String,
+        _ member: String,
+        signature: String = "",
         body: [UInt8] = []
     ) {
         serial += 1

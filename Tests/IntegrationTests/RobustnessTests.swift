@@ -93,7 +93,8 @@ struct RobustnessTests {
         }
     }
 
-    @Test func `a subscriber that reads nothing does not hold the others up, and its signals are bounded`() async throws {
+    @Test func `a subscriber that reads nothing does not hold the others up, and its signals are bounded`() async throws
+    {
         try await withMachine({ $0.user = nil }) { machine in
             let (store, other) = (try machine.store(as: nil), try machine.store(as: nil))
             let deaf = try RawClient(machine.bus)
@@ -118,11 +119,19 @@ struct RobustnessTests {
             let reader = try machine.client(as: Users.nobody)
             let service = try machine.client(as: Users.service)
             try await service.connection.invoke(
-                reader.connection.uniqueName, "/", "org.freedesktop.DBus.Peer", "Ping")
+                reader.connection.uniqueName,
+                "/",
+                "org.freedesktop.DBus.Peer",
+                "Ping"
+            )
             let stranger = try machine.client(as: Users.daemon)
             let name = await errorName {
                 try await stranger.connection.invoke(
-                    reader.connection.uniqueName, "/", "org.freedesktop.DBus.Peer", "Ping")
+                    reader.connection.uniqueName,
+                    "/",
+                    "org.freedesktop.DBus.Peer",
+                    "Ping"
+                )
             }
             #expect(name == "AccessDenied")
         }
@@ -132,7 +141,8 @@ struct RobustnessTests {
         try await withMachine { machine in
             let client = try machine.client()
             for (path, interface, member) in [
-                ("/", "org.example.UbiquitousStore", "GetValue"), (BusNames.managerPath, "org.example.None", "GetValue"),
+                ("/", "org.example.UbiquitousStore", "GetValue"),
+                (BusNames.managerPath, "org.example.None", "GetValue"),
                 (BusNames.managerPath, BusNames.storeInterface, "GetValue"),
                 (BusNames.usersPath, BusNames.accountInterface, "SyncNow"), ("/org/example", "a.b", "c"),
             ] {

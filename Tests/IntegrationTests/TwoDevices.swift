@@ -67,7 +67,8 @@ final class TwoDevices {
 /// Runs a test with two devices, and sees that the services don't crash and tell no secrets.
 @BusActor
 func withTwoDevices(
-    _ manifests: [ManifestText] = [ManifestText(notes)], _ body: @BusActor (TwoDevices) async throws -> Void
+    _ manifests: [ManifestText] = [ManifestText(notes)],
+    _ body: @BusActor (TwoDevices) async throws -> Void
 ) async throws {
     await Turnstile.shared.enter()
     defer { Turnstile.shared.leave() }
@@ -80,7 +81,8 @@ func withTwoDevices(
             \(devices.laptop.log.suffix(3000))
             The phone said:
             \(devices.phone.log.suffix(3000))
-            """)
+            """
+        )
     }
     for device in [devices.laptop, devices.phone] {
         check(device)

@@ -17,7 +17,8 @@ struct ValueTests {
         ("signalling nan", .real(Double(bitPattern: 0x7ff0_0000_0000_0001))), ("tiny", .real(.leastNonzeroMagnitude)),
         ("empty string", .string("")), ("string", .string("s3cret-0f-the-tests \u{1f469}\u{200d}\u{1f4bb}")),
         ("no data", .data([])), ("data", .data(Array(0...255))), ("date", .date(0)), ("date 2", .date(-0.0)),
-        ("date 3", .date(769_478_400.123_456_7)), ("date 4", .date(-.greatestFiniteMagnitude)), ("empty array", .array([])),
+        ("date 3", .date(769_478_400.123_456_7)), ("date 4", .date(-.greatestFiniteMagnitude)),
+        ("empty array", .array([])),
         ("array", .array([.boolean(true), .integer(1), .real(1), .data([]), .array([]), .dictionary([:])])),
         ("empty dictionary", .dictionary([:])),
         ("dictionary", .dictionary(["": .integer(1), "é": .integer(2), "e\u{301}": .integer(3)])),
@@ -86,7 +87,9 @@ struct ValueTests {
             #expect(await refused("g") { try $0.append(signature: "a{sv}") } == "InvalidValue")
             #expect(await refused("ah") { m in try m.container("a", "h") {} } == "InvalidValue")
             #expect(await refused("ao") { m in try m.container("a", "o") {} } == "InvalidValue")
-            #expect(await refused("(x)") { m in try m.container("r", "x") { try m.append(1 as Int64) } } == "InvalidValue")
+            #expect(
+                await refused("(x)") { m in try m.container("r", "x") { try m.append(1 as Int64) } } == "InvalidValue"
+            )
             #expect(await refused("a{iv}") { m in try m.container("a", "{iv}") {} } == "InvalidValue")
             #expect(await refused("a{os}") { m in try m.container("a", "{os}") {} } == "InvalidValue")
             #expect(await refused("t") { try $0.append(UInt64(Int64.max) + 1) } == "InvalidValue")
@@ -105,7 +108,9 @@ struct ValueTests {
             try await store.set("key", nested(16))
             #expect(try await store.value("key") == nested(16))
             #expect(await errorName { try await store.set("key", nested(17)) } == "DepthExceeded")
-            #expect(await errorName { try await store.apply(["other": .integer(1), "key": nested(17)]) } == "DepthExceeded")
+            #expect(
+                await errorName { try await store.apply(["other": .integer(1), "key": nested(17)]) } == "DepthExceeded"
+            )
             #expect(await errorName { try await store.set("key", nested(22)) } == "DepthExceeded")
             #expect(try await store.everything() == ["key": nested(16)])
         }
@@ -117,7 +122,10 @@ struct ValueTests {
             let (victim, other) = (try machine.store(), try machine.store())
             #expect(await errorName { try await victim.set("key", nested(21)) } == "DepthExceeded")
             let name = await errorName { try await victim.set("key", nested(40)) }
-            #expect(["DepthExceeded", "Disconnected", "NoReply", "InvalidArgs", "LimitsExceeded"].contains(name), "\(name)")
+            #expect(
+                ["DepthExceeded", "Disconnected", "NoReply", "InvalidArgs", "LimitsExceeded"].contains(name),
+                "\(name)"
+            )
             #expect(try await other.everything().isEmpty)
             #expect(machine.device.exit == nil)
         }

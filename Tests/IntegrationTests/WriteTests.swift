@@ -54,7 +54,9 @@ struct WriteTests {
             #expect(since.values == ["a": .integer(2), "e": .integer(1)])
             #expect(Set(since.removed).isSubset(of: ["b", "d"]) && since.removed.contains("b"))
             let nothing = try await store.snapshot(since: second)
-            #expect(nothing.generation == second && !nothing.isComplete && nothing.values.isEmpty && nothing.removed.isEmpty)
+            #expect(
+                nothing.generation == second && !nothing.isComplete && nothing.values.isEmpty && nothing.removed.isEmpty
+            )
             let all = try await store.snapshot()
             #expect(all.isComplete && all.removed.isEmpty)
             #expect(all.values == ["a": .integer(2), "c": .integer(1), "e": .integer(1)])
@@ -84,7 +86,9 @@ struct WriteTests {
             let (one, other) = (try machine.store(), try machine.store())
             let generation = try await one.set("a", .integer(1))
             #expect(try await one.apply(["a": .integer(2)], ifGeneration: generation) == generation + 1)
-            #expect(await errorName { try await other.apply(["a": .integer(3)], ifGeneration: generation) } == "Conflict")
+            #expect(
+                await errorName { try await other.apply(["a": .integer(3)], ifGeneration: generation) } == "Conflict"
+            )
             #expect(await errorName { try await other.apply(["a": .integer(2)], ifGeneration: 0) } == "Conflict")
             #expect(try await one.value("a") == .integer(2))
         }

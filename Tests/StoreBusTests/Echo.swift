@@ -37,7 +37,11 @@ struct EchoPair {
                     .method("Give", out: ["value": "v"]) { echo, call in
                         try call.reply { try $0.append(variant: echo.value ?? .boolean(false)) }
                     },
-                ]), at: "/echo", echo)
+                ]
+            ),
+            at: "/echo",
+            echo
+        )
     }
 
     /// What a value is read as that `build` writes.
@@ -62,7 +66,13 @@ struct EchoPair {
 
     func keys(_ build: @BusActor (Message) throws -> Void) async throws -> [String] {
         try await client.call(
-            nil, "/echo", "org.example.Echo", "TakeDictionary", build: build, decode: { try $0.readStrings() })
+            nil,
+            "/echo",
+            "org.example.Echo",
+            "TakeDictionary",
+            build: build,
+            decode: { try $0.readStrings() }
+        )
     }
 }
 

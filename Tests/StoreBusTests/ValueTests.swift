@@ -117,7 +117,8 @@ struct ValueTests {
         #expect(pairOfReals == "InvalidValue")
         for seconds in [Double.nan, .infinity, -.infinity] {
             #expect(
-                await refusal("(d)") { m in try m.container("r", "d") { try m.append(seconds) } } == "InvalidValue")
+                await refusal("(d)") { m in try m.container("r", "d") { try m.append(seconds) } } == "InvalidValue"
+            )
         }
     }
 

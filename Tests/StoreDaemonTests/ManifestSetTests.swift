@@ -7,7 +7,10 @@ import Testing
 
 struct ManifestSetTests {
     private func manifest(
-        _ identifier: String, app: String, team: String? = nil, local: [String] = []
+        _ identifier: String,
+        app: String,
+        team: String? = nil,
+        local: [String] = []
     ) throws -> Manifest {
         var entries: [String: Any] = [
             "com.apple.developer.ubiquity-kvstore-identifier": identifier, "application-identifier": app,
@@ -32,7 +35,9 @@ struct ManifestSetTests {
 
     @Test func `apps of one team share an identifier`() throws {
         let (set, problems) = resolve(
-            try manifest("s", app: "x", team: "T", local: ["k"]), try manifest("s", app: "y", team: "T", local: ["l*"]))
+            try manifest("s", app: "x", team: "T", local: ["k"]),
+            try manifest("s", app: "y", team: "T", local: ["l*"])
+        )
         #expect(set.declares("s") && problems.isEmpty)
         #expect(set.identifiers(ofApplication: "x") == ["s"] && set.identifiers(ofApplication: "y") == ["s"])
     }
@@ -44,7 +49,10 @@ struct ManifestSetTests {
 
     @Test func `two apps without a team get nothing of an identifier that both claim`() throws {
         let (set, problems) = resolve(
-            try manifest("s", app: "x"), try manifest("s", app: "y"), try manifest("t", app: "z"))
+            try manifest("s", app: "x"),
+            try manifest("s", app: "y"),
+            try manifest("t", app: "z")
+        )
         #expect(set.identifiers == ["t"])
         #expect(problems.count == 1)
         #expect(problems.first?.contains("/m/0.plist, /m/1.plist") == true)

@@ -11,7 +11,8 @@ private let teamKey = "com.apple.developer.team-identifier"
 
 struct ManifestTests {
     private func manifest(
-        _ changes: [String: Any?] = [:], format: PropertyListSerialization.PropertyListFormat = .xml
+        _ changes: [String: Any?] = [:],
+        format: PropertyListSerialization.PropertyListFormat = .xml
     ) throws -> Manifest {
         var entries: [String: Any] = [identifierKey: "org.example.Notes", applicationKey: "org.example.Notes"]
         for (key, value) in changes { entries[key] = value }
@@ -40,7 +41,8 @@ struct ManifestTests {
         #expect(try manifest([identifierKey: variable]).identifier == "org.example.Notes")
         #expect(try manifest([identifierKey: variable, teamKey: "TEAM"]).identifier == "TEAM.org.example.Notes")
         #expect(
-            try manifest([identifierKey: "$(TeamIdentifierPrefix)shared", teamKey: "T"]).identifier == "T.shared")
+            try manifest([identifierKey: "$(TeamIdentifierPrefix)shared", teamKey: "T"]).identifier == "T.shared"
+        )
     }
 
     @Test func `lists are taken over`() throws {

@@ -353,7 +353,8 @@ import Testing
 
     // MARK: Forgetting a store
 
-    @Test func `a forgotten store is empty, its generation goes on, and once remembered it is downloaded anew`() throws {
+    @Test func `a forgotten store is empty, its generation goes on, and once remembered it is downloaded anew`() throws
+    {
         try enter("A")
         try arrive()
         try device.write([("k", .integer(1))])

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PropertyList
-import StoreEngine
 import Testing
+
+@testable import StoreEngine
 
 @Suite struct HistoryTests {
     let device: Device
@@ -138,7 +139,7 @@ import Testing
         // A row of an origin that is not in use any more, and is then replaced by another device.
         try device.write([("k", .integer(1))])
         let former = device.database.origin
-        device.database.renewOrigin()
+        device.database.beginWithNewOrigin()
         try device.write([("x", .integer(1))])
         var stranger = Stranger()
         try device.join(stranger.plan(["k": stranger.entry(.integer(2))], in: store))

@@ -22,8 +22,6 @@ import Testing
         #expect(localKeys("*").contains(key("anything")))
         #expect(!LocalKeys.none.contains(key("anything")) && LocalKeys.none.isEmpty)
         #expect(localKeys("e\u{301}").contains(key("\u{E9}")) == false)
-        let union = keys.union(localKeys("more"))
-        #expect(union.contains(key("more")) && union.contains(key("pre.y")))
     }
 
     @Test func `a local key is never in the state, in its context, or pending`() throws {

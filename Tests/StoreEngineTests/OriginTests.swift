@@ -149,4 +149,22 @@ import Testing
         }
         #expect(seen.count >= 12)
     }
+
+    /// What was published under the former origin is not known any more, and its dots would be used again.
+    @Test(arguments: ["clear", "forget", "leave"])
+    func `an origin that was left does not come back, though the service ends at once`(way: String) throws {
+        let device = try Device()
+        _ = try device.database.enter(account: "A", bringingValues: false)
+        try device.write([("k", .integer(1))])
+        try device.database.willPublish()
+        let left = device.database.origin
+        switch way {
+        case "clear": _ = try device.database.clearAccount()
+        case "forget": _ = try device.database.forget(store: "app")
+        default: try device.database.leaveOrigin()
+        }
+        #expect(device.database.origin != left)
+        try device.reopen()
+        #expect(device.database.origin != left)
+    }
 }

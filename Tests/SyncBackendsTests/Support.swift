@@ -202,14 +202,15 @@ final class Device {
     @discardableResult
     func pull() async throws -> Pass {
         let pull = try await backend.pull(after: database.account.cursor, as: database.origin)
-        if case .foreign = pull.ownPublication { database.renewOrigin() }
+        if case .foreign = pull.ownPublication { try database.leaveOrigin() }
         if pull.account.identifier != database.account.identifier {
             try database.rename(accountTo: pull.account.identifier)
         }
         var joined: Set<String> = []
         for store in pull.stores {
-            guard let state = try await pull.change(of: store) else { continue }
-            try join(state, to: store)
+            let change = try await pull.change(of: store)
+            if !change.isComplete && change.state == StoreState() { continue }
+            try join(change.state, to: store)
             joined.insert(store)
         }
         let result = await pull.finish(joined: joined)

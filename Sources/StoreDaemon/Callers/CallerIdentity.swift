@@ -28,9 +28,9 @@ struct CallerIdentity: Equatable, Sendable {
 
     /// Looks at a process.
     static func of(pid: Int32?) -> CallerIdentity {
-        guard let pid, let process = ProcessDirectory(pid: "\(pid)"), let init_ = ProcessDirectory(pid: "1"),
+        guard let pid, let process = ProcessDirectory(pid: "\(pid)"), let first = ProcessDirectory(pid: "1"),
             let cgroup = process.read("cgroup"), let mounts = process.read("mountinfo"),
-            let hostMounts = init_.read("mountinfo"), let root = rootMount(mounts),
+            let hostMounts = first.read("mountinfo"), let root = rootMount(mounts),
             let hostRoot = rootMount(hostMounts), process.isAlive
         else { return .unknown }
         return identity(cgroup: cgroup, root: root, hostRoot: hostRoot)

@@ -7,14 +7,17 @@ internal import SDBus
 final class Client {
     let peer: Peer
     let identity: CallerIdentity
+    private(set) lazy var delivery = makeDelivery(self)
+    private let makeDelivery: (Client) -> Delivery
     private var stores: [String: UserStore] = [:]
     private var accounts: [UserAccount] = []
 
     /// A client may hold so many stores that it is not subscribed to.
     private static let maximumStores = 64
 
-    init(_ peer: Peer) {
+    init(_ peer: Peer, delivery: @escaping (Client) -> Delivery) {
         self.peer = peer
+        makeDelivery = delivery
         identity = peer.credentials.uid == 0 ? .root : CallerIdentity.of(pid: peer.credentials.pid)
     }
 
@@ -63,6 +66,7 @@ final class Client {
         for account in accounts { account.unsubscribe(self) }
         stores = [:]
         accounts = []
+        delivery.close()
     }
 }
 

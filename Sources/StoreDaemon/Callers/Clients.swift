@@ -8,6 +8,7 @@ internal import StoreBus
 final class Clients {
     private unowned let daemon: Daemon
     private var present: [ObjectIdentifier: Client] = [:]
+    private var shares: [UInt32: UserShare] = [:]
 
     static let subscriptionsPerConnection = 64
     static let subscriptionsPerUser = 256
@@ -19,9 +20,20 @@ final class Clients {
     /// The client behind a peer.
     func client(_ peer: Peer) -> Client {
         if let client = peer.context as? Client { return client }
-        let client = Client(peer)
+        let client = Client(peer) { [unowned self] in makeDelivery(to: $0) }
         peer.context = client
         return client
+    }
+
+    private func makeDelivery(to client: Client) -> Delivery {
+        let share = shares[client.uid] ?? UserShare()
+        shares[client.uid] = share
+        return Delivery(to: client.peer.uniqueName, share, on: daemon.connection) { [unowned self, unowned client] in
+            present[ObjectIdentifier(client)] = client
+            client.peer.hold()
+        } settle: { [unowned self] in
+            daemon.writes.commit()
+        }
     }
 
     var isEmpty: Bool { present.isEmpty }
@@ -57,11 +69,12 @@ final class Clients {
         guard let target = PathTarget(path), let identifier = target.identifier,
             let uid = reachableUser(target, client)
         else { return nil }
+        guard client.identity.engine == .host, mayLookUp(uid, client, unless: daemon.declares(identifier)) else {
+            return nil
+        }
+        // To load a store may commit, and may set a damaged database aside.
+        daemon.writes.commit()
         do {
-            guard client.identity.engine == .host else { return nil }
-            if client.isRoot && uid != 0 && !daemon.users.known.contains(uid) && !daemon.declares(identifier) {
-                return nil
-            }
             let user = try daemon.users.user(uid)
             guard try mayOpen(identifier, of: user, client) else { return nil }
             let store = try user.store(identifier)
@@ -86,7 +99,7 @@ final class Clients {
     func account(at path: String, for peer: Peer) throws(BusError) -> UserAccount? {
         let client = client(peer)
         guard let target = PathTarget(path), target.identifier == nil, let uid = reachableUser(target, client),
-            client.identity.engine != .unknown
+            client.identity.engine != .unknown, mayLookUp(uid, client)
         else { return nil }
         do {
             return try daemon.users.user(uid).account
@@ -99,6 +112,11 @@ final class Clients {
     private func reachableUser(_ target: PathTarget, _ client: Client) -> UInt32? {
         let uid = target.uid ?? client.uid
         return uid == client.uid || client.isRoot ? uid : nil
+    }
+
+    /// A look of root's at somebody's objects does not make them.
+    private func mayLookUp(_ uid: UInt32, _ client: Client, unless isDeclared: Bool = false) -> Bool {
+        uid == client.uid || isDeclared || daemon.users.known.contains(uid)
     }
 
     /// Root may open what holds data as well as what is declared.

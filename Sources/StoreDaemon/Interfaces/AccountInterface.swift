@@ -18,12 +18,12 @@ extension UserAccount {
     fileprivate func signIn(_ call: MethodCall) throws {
         let url = try call.message.readString()
         let options = try call.message.readOptions(Self.signInOptions)
-        call.answer {
+        call.answer(on: daemon) {
             try await self.signIn(
                 url, BackendCredentials(options), deviceName: try Self.deviceName(options),
                 creatingAccount: options.boolean("create", default: true),
                 bringingValues: options.boolean("bring-values", default: false))
-        } _: {
+        } reply: {
             try $0.append($1)
         }
     }
@@ -38,19 +38,21 @@ extension UserAccount {
 
     fileprivate func signOut(_ call: MethodCall) throws {
         let keepsValues = try call.message.readOptions(["keep-values": "b"]).boolean("keep-values", default: true)
-        call.answer { try await self.signOut(keepingValues: keepsValues) } _: { _, _ in }
+        call.answer(on: daemon) { try self.signOut(keepingValues: keepsValues) }
     }
 
     fileprivate func syncNow(_ call: MethodCall) throws {
         _ = try call.message.readFlags()
         guard sync.isSignedIn else { throw BusError.store(.notSignedIn, "No account is signed in") }
-        call.answer { try await self.sync.syncNow() } _: { _, _ in }
+        call.answer(on: daemon) { try await self.sync.syncNow() }
     }
 
     fileprivate func checkBackend(_ call: MethodCall) throws {
         let url = try call.message.readString()
         let options = try call.message.readOptions(Self.signInOptions)
-        call.answer { try await self.check(url, BackendCredentials(options)) } _: { reply, checks in
+        call.answer(on: daemon) {
+            try await self.check(url, BackendCredentials(options))
+        } reply: { reply, checks in
             try reply.container("a", "a{sv}") {
                 for check in checks {
                     try reply.appendDictionary {

@@ -151,8 +151,9 @@ extension Daemon {
             throw BusError.store(
                 .notEntitled, "The identifier \"\(manifest.identifier)\" is declared by an installed manifest")
         }
-        guard user.registered.count < RegisteredManifests.maximum
-            || user.registered.has(manifest.applicationIdentifier)
+        guard
+            user.registered.count < RegisteredManifests.maximum
+                || user.registered.has(manifest.applicationIdentifier)
         else {
             throw BusError.limitsExceeded("A user may register \(RegisteredManifests.maximum) manifests")
         }

@@ -79,8 +79,13 @@ extension Dictionary<String, Option> {
 extension MethodCall {
     /// Answers with what a piece of work that takes a while comes to.
     @BusActor
-    func answer<T>(_ work: @escaping @BusActor () async throws -> T, _ build: @escaping (Message, T) throws -> Void) {
+    func answer<T>(
+        on daemon: Daemon, _ work: @escaping @BusActor () async throws -> T,
+        reply build: @escaping (Message, T) throws -> Void
+    ) {
+        daemon.callBegins()
         EventLoop.task { [self] in
+            defer { daemon.callEnds() }
             do {
                 let result = try await work()
                 try reply { try build($0, result) }
@@ -88,6 +93,14 @@ extension MethodCall {
                 fail(BusError(mapping: error))
             }
         }
+    }
+}
+
+extension MethodCall {
+    /// Answers with nothing once a piece of work that takes a while is done.
+    @BusActor
+    func answer(on daemon: Daemon, _ work: @escaping @BusActor () async throws -> Void) {
+        answer(on: daemon, work, reply: { _, _ in })
     }
 }
 
@@ -100,19 +113,44 @@ extension Interface.Member {
         _ handler: @escaping @BusActor (Object, MethodCall) throws -> Void
     ) -> Self {
         .method(name, in: arguments, out: results, sensitive: sensitive) { object, call in
-            daemon.writes.commit()
-            do { try handler(object, call) } catch { throw BusError(mapping: error) }
+            try daemon.deliver(call) {
+                daemon.writes.commit()
+                do { try handler(object, call) } catch { throw BusError(mapping: error) }
+            }
         }
     }
 
     /// A method that writes: its call is answered once the write is committed.
     @BusActor
     static func write(
-        _ name: String, in arguments: KeyValuePairs<String, String>,
+        _ name: String, in arguments: KeyValuePairs<String, String>, on daemon: Daemon,
         _ handler: @escaping @BusActor (Object, MethodCall) throws -> Void
     ) -> Self {
         .method(name, in: arguments, out: ["generation": "t"]) { object, call in
-            do { try handler(object, call) } catch { throw BusError(mapping: error) }
+            try daemon.deliver(call) {
+                do { try handler(object, call) } catch { throw BusError(mapping: error) }
+            }
         }
     }
+}
+
+extension Daemon {
+    /// Answers a call, now or when its caller has read enough of what was sent to it.
+    @inline(__always)
+    fileprivate func deliver(_ call: MethodCall, _ answer: @escaping @BusActor () throws -> Void) throws {
+        // Nothing goes to a caller that wants no answer.
+        guard call.message.expectsReply else { return try answer() }
+        let delivery = clients.client(call.peer).delivery
+        guard delivery.hasRoom else {
+            return try delivery.wait {
+                do { try answer() } catch { call.fail(BusError(mapping: error)) }
+                delivery.noteSent(Self.smallAnswer)
+            }
+        }
+        delivery.noteSent(Self.smallAnswer)
+        try answer()
+    }
+
+    /// What any answer takes, without values.
+    private static let smallAnswer = 256
 }

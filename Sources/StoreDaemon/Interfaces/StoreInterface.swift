@@ -19,16 +19,25 @@ extension UserStore {
         guard let value = store.value(for: key) else {
             throw BusError.store(.noSuchKey, "There is no key \"\(name)\"")
         }
+        note(value.messageSize, to: call)
         try call.reply { try $0.append(variant: value) }
+    }
+
+    /// Counts what a call is answered with.
+    private func note(_ bytes: Int, to call: MethodCall) {
+        (call.peer.context as? Client)?.delivery.noteSent(bytes)
     }
 
     fileprivate func getValues(_ call: MethodCall) throws {
         try checkReadable()
         let keys = try Set(call.message.readStrings().map { Text($0) })
+        var bytes = 0
+        defer { note(bytes, to: call) }
         try call.reply { reply in
             try reply.appendDictionary {
                 for name in keys {
                     guard let key = try? Key(name.string), let value = store.value(for: key) else { continue }
+                    bytes += name.utf8Count + value.messageSize
                     try reply.append(entry: name.string, value)
                 }
             }
@@ -39,30 +48,44 @@ extension UserStore {
         try checkReadable()
         let since = try call.message.readUInt64()
         _ = try call.message.readFlags()
+        var bytes = 0
+        defer { note(bytes, to: call) }
         try call.reply { reply in
             try reply.append(store.generation)
             if store.knowsChanges(since: since) {
-                try append(store.changes(since: since), to: reply)
+                bytes = try append(store.changes(since: since), to: reply)
             } else {
-                try appendEverything(to: reply)
+                bytes = try appendEverything(to: reply)
             }
         }
     }
 
-    private func append(_ changes: [Key: Value?], to reply: Message) throws {
+    /// - Returns: about how many bytes it appended.
+    private func append(_ changes: [Key: Value?], to reply: Message) throws -> Int {
+        var bytes = 0
         try reply.append(false)
         try reply.appendDictionary {
-            for case (let key, let value?) in changes { try reply.append(entry: key.string, value) }
+            for (key, value) in changes {
+                bytes += key.text.utf8Count + (value?.messageSize ?? 8)
+                if let value { try reply.append(entry: key.string, value) }
+            }
         }
         try reply.append(strings: changes.filter { $0.value == nil }.keys.sorted().map(\.string))
+        return bytes
     }
 
-    private func appendEverything(to reply: Message) throws {
+    /// - Returns: about how many bytes it appended.
+    private func appendEverything(to reply: Message) throws -> Int {
+        var bytes = 0
         try reply.append(true)
         try reply.appendDictionary {
-            try store.forEachValue { try reply.append(entry: $0.string, $1) }
+            try store.forEachValue { key, value in
+                bytes += key.text.utf8Count + value.messageSize
+                try reply.append(entry: key.string, value)
+            }
         }
         try reply.append(strings: [])
+        return bytes
     }
 
     /// What was lost with a damaged database is not shown as absent while it is still to come from the remote.
@@ -109,7 +132,7 @@ extension UserStore {
     fileprivate func synchronize(_ call: MethodCall) throws {
         let waits = try call.message.readFlags(0x1) != 0
         let account = user.account.sync
-        call.answer {
+        call.answer(on: daemon) {
             try await self.user.database.synchronize()
             if waits {
                 guard account.isSignedIn else { throw BusError.store(.notSignedIn, "No account is signed in") }
@@ -119,7 +142,7 @@ extension UserStore {
             if self.store.pendingChanges == 0 { return true }
             account.hasten()
             return account.isSignedIn && account.lastError == nil
-        } _: {
+        } reply: {
             try $0.append($1)
         }
     }
@@ -132,6 +155,7 @@ extension UserStore {
         _ = try call.message.readFlags()
         guard let key = try? Key(name) else { throw BusError.store(.noSuchKey, "There can be no such key") }
         let values = try user.database.history(of: key, in: store)
+        note(values.reduce(0) { $0 + 200 + $1.value.messageSize }, to: call)
         try call.reply { reply in
             try reply.container("a", "a{sv}") {
                 for former in values { try append(former, to: reply) }
@@ -184,9 +208,9 @@ extension UserStore {
                     "GetSnapshot", in: ["since_generation": "t", "flags": "t"],
                     out: ["generation": "t", "complete": "b", "values": "a{sv}", "removed": "as"], on: daemon
                 ) { try $0.getSnapshot($1) },
-                .write("SetValue", in: ["key": "s", "value": "v"]) { try $0.setValue($1, daemon) },
-                .write("RemoveValue", in: ["key": "s"]) { try $0.removeValue($1, daemon) },
-                .write("Apply", in: ["set": "a{sv}", "remove": "as", "options": "a{sv}"]) {
+                .write("SetValue", in: ["key": "s", "value": "v"], on: daemon) { try $0.setValue($1, daemon) },
+                .write("RemoveValue", in: ["key": "s"], on: daemon) { try $0.removeValue($1, daemon) },
+                .write("Apply", in: ["set": "a{sv}", "remove": "as", "options": "a{sv}"], on: daemon) {
                     try $0.apply($1, daemon)
                 },
                 .method("Synchronize", in: ["flags": "t"], out: ["accepted": "b"], on: daemon) {
@@ -240,6 +264,19 @@ extension Message {
                     try append(value)
                 }
             }
+        }
+    }
+}
+
+extension Value {
+    /// About as many bytes as the value has in a message.
+    fileprivate var messageSize: Int {
+        switch self {
+        case .boolean, .integer, .real, .date: 32
+        case .string(let text): 32 + text.utf8Count
+        case .data(let bytes): 32 + bytes.count
+        case .array(let values): values.reduce(32) { $0 + $1.messageSize }
+        case .dictionary(let values): values.reduce(32) { $0 + 16 + $1.key.utf8Count + $1.value.messageSize }
         }
     }
 }

@@ -35,6 +35,9 @@ struct Manifest: Equatable, Sendable {
 
     /// Reads an XML or binary property list.
     init(propertyList bytes: [UInt8]) throws(Refusal) {
+        guard BinaryPropertyList.isTree(bytes) else {
+            throw Refusal(key: nil, reason: "it refers to one of its containers twice")
+        }
         guard let object = try? PropertyListSerialization.propertyList(from: Data(bytes), format: nil) else {
             throw Refusal(key: nil, reason: "it is no XML or binary property list")
         }

@@ -30,9 +30,13 @@ enum ManifestFile {
         var bytes = [UInt8](repeating: 0, count: size)
         var filled = 0
         while filled < size {
-            let count = bytes.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress! + filled, size - filled) }
+            let count = bytes.withUnsafeMutableBytes { buffer in
+                Glibc.read(descriptor, buffer.baseAddress.map { $0 + filled }, size - filled)
+            }
             if count < 0 && errno == EINTR { continue }
-            guard count > 0 else { throw refusal("it can't be read: \(count < 0 ? reason(errno) : "it was cut short")") }
+            guard count > 0 else {
+                throw refusal("it can't be read: \(count < 0 ? reason(errno) : "it was cut short")")
+            }
             filled += count
         }
         return bytes

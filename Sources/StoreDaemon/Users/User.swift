@@ -47,7 +47,9 @@ final class User {
     }
 
     func localKeys(of identifier: String) -> LocalKeys {
-        daemon.manifests.manifests.localKeys(of: identifier).union(registered.localKeys(of: identifier))
+        let installed = daemon.manifests.manifests
+        return installed.declares(identifier)
+            ? installed.localKeys(of: identifier) : registered.localKeys(of: identifier)
     }
 
     /// The store of an identifier, loaded if it isn't; to be held at once (see ``UserStore/hold()``).
@@ -113,6 +115,10 @@ final class User {
 
     /// Sets the database aside and goes on with a new one.
     func recover(_ reason: String) throws {
+        // What waits for its commit fails with the database that it was staged in.
+        let damaged = database
+        daemon.writes.commit()
+        guard damaged === database else { return }
         daemon.logger.error("The database of the user \(uid) is damaged (\(reason)).")
         database.close()
         try Self.setAside(in: directory, daemon: daemon)
@@ -149,8 +155,8 @@ final class User {
     }
 
     /// Ends what is under way and closes the database.
-    func close() async {
-        await account.stop()
+    func close() {
+        account.stop()
         database.close()
     }
 }

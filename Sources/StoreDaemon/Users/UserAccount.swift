@@ -16,13 +16,15 @@ final class UserAccount {
     private(set) var url = ""
     private var database: UserDatabase
     private let directory: String
-    private unowned let daemon: Daemon
+    unowned let daemon: Daemon
     private var subscribers: [ObjectIdentifier: Client] = [:]
     private var storeSubscriptions = 0
     private var timer: EventSource?
     private var listener: Task<Void, Never>?
     /// Signing in or out, or trying a backend: one at a time.
     private var isBusy = false
+    private var attempts = 0
+    private var loggedError: RemoteError?
 
     init(_ uid: UInt32, database: UserDatabase, directory: String, daemon: Daemon) throws {
         self.uid = uid
@@ -46,19 +48,21 @@ final class UserAccount {
     /// Goes on with the account that the user is signed in to, if there is one.
     func start() {
         connectSync()
+        guard AccountFile.exists(in: directory) else { return }
         do {
             guard let file = try AccountFile.read(in: directory) else { return }
             sync.device = RemoteDevice(identifier: sync.device.identifier, name: file.deviceName)
-            let backend = try daemon.configuration.makeBackend(request(file.url, file.credentials))
-            // A database that was set aside has forgotten whose values it had.
-            if database.account.identifier != file.account, !database.hasAccount {
+            url = file.url
+            // The file is written first, and a database that was set aside has forgotten whose values it had.
+            if database.account.identifier != file.account {
                 _ = try database.enter(account: file.account, bringingValues: false)
             }
-            url = file.url
-            sync.resume(with: backend)
+            sync.resume(with: try daemon.configuration.makeBackend(request(file.url, file.credentials)))
             listen()
         } catch {
+            let error = error as? RemoteError ?? RemoteError(.damaged, "the account can't be read: \(error)")
             daemon.logger.error("The account of the user \(uid) can't be used: \(error)")
+            sync.fail(error)
         }
     }
 
@@ -66,6 +70,7 @@ final class UserAccount {
     func replace(database: UserDatabase) throws {
         listener?.cancel()
         timer = nil
+        sync.close()
         self.database = database
         let hadSubscribers = sync.hasSubscribers
         sync = try Self.makeSync(database, daemon)
@@ -74,10 +79,10 @@ final class UserAccount {
     }
 
     /// Ends what is under way.
-    func stop() async {
+    func stop() {
         listener?.cancel()
         timer = nil
-        await sync.close()
+        sync.close()
     }
 
     private func connectSync() {
@@ -88,6 +93,7 @@ final class UserAccount {
             let lent = Lent(notice)
             BusActor.assumeIsolated { self?.tell(lent.value) }
         }
+        sync.onRename = { [weak self] in BusActor.assumeIsolated { self?.renameInFile() } }
         sync.onStateChange = { [weak self] in BusActor.assumeIsolated { self?.tellState() } }
         sync.onScheduleChange = { [weak self] in BusActor.assumeIsolated { self?.arm() } }
     }
@@ -123,43 +129,96 @@ final class UserAccount {
         _ url: String, _ credentials: BackendCredentials, deviceName: String?, creatingAccount: Bool,
         bringingValues: Bool
     ) async throws -> String {
-        try await alone {
-            let backend = try daemon.configuration.makeBackend(request(url, credentials))
-            if let deviceName { sync.device = RemoteDevice(identifier: sync.device.identifier, name: deviceName) }
-            let identifier = try await sync.signIn(
-                to: backend, creatingAccount: creatingAccount, bringingValues: bringingValues)
-            self.url = url
-            try AccountFile(url: url, account: identifier, credentials: credentials, deviceName: sync.device.name)
-                .write(in: directory)
-            listen()
-            daemon.logger.notice("The user \(uid) signed in to \(url).")
-            return identifier
+        try credentials.check()
+        let backend = try daemon.configuration.makeBackend(request(url, credentials))
+        let remote = try await alone {
+            try await Self.limited { try await backend.open(creatingAccount: creatingAccount) }
+        }
+        guard remote.isNew || !bringingValues else {
+            throw BusError.store(.conflict, "There is an account in the place already, and it is not empty")
+        }
+        let name = deviceName ?? sync.device.name
+        let file = AccountFile(
+            url: url, account: remote.identifier, credentials: credentials, deviceName: name)
+        try commit(file) { try sync.signIn(to: backend, as: remote, bringingValues: bringingValues) }
+        sync.device = RemoteDevice(identifier: sync.device.identifier, name: name)
+        self.url = url
+        listen()
+        daemon.logger.notice("The user \(uid) signed in to \(url).")
+        return accountIdentifier
+    }
+
+    /// Writes the file, and does what belongs to it; if that fails the file is what it was.
+    ///
+    /// In this order: what a crash leaves in between, ``start()`` completes.
+    private func commit(_ file: AccountFile, _ body: () throws -> Void) throws {
+        let former = try? AccountFile.read(in: directory)
+        try file.write(in: directory)
+        do { try body() } catch {
+            if let former { try former.write(in: directory) } else { try AccountFile.remove(in: directory) }
+            throw error
         }
     }
 
-    func signOut(keepingValues: Bool) async throws {
-        try await alone {
-            guard sync.isSignedIn || AccountFile.exists(in: directory) else {
-                throw BusError.store(.notSignedIn, "No account is signed in")
-            }
-            try AccountFile.remove(in: directory)
-            listener?.cancel()
-            url = ""
-            try await sync.signOut(keepingValues: keepingValues)
-            daemon.logger.notice("The user \(uid) signed out.")
+    /// The account goes on under another identifier.
+    private func renameInFile() {
+        do {
+            guard var file = try AccountFile.read(in: directory) else { return }
+            file.account = accountIdentifier
+            try file.write(in: directory)
+        } catch {
+            daemon.logger.error("The account of the user \(uid) can't be written: \(error)")
         }
+    }
+
+    /// Signs out, whatever is under way.
+    func signOut(keepingValues: Bool) throws {
+        guard sync.isSignedIn || AccountFile.exists(in: directory) else {
+            throw BusError.store(.notSignedIn, "No account is signed in")
+        }
+        try AccountFile.remove(in: directory)
+        attempts += 1
+        listener?.cancel()
+        url = ""
+        try sync.signOut(keepingValues: keepingValues)
+        daemon.logger.notice("The user \(uid) signed out.")
+        daemon.armIdleTimer()
     }
 
     /// Tries a backend step by step.
     func check(_ url: String, _ credentials: BackendCredentials) async throws -> [BackendCheck] {
-        try await alone { try await daemon.configuration.checkBackend(request(url, credentials)) }
+        try credentials.check()
+        let request = request(url, credentials)
+        let check = daemon.configuration.checkBackend
+        return try await alone { try await Self.limited { try await check(request) } }
     }
 
+    /// One backend is tried at a time, and what signing out has overtaken is not gone on with.
     private func alone<T>(_ body: () async throws -> T) async throws -> T {
-        if isBusy { throw BusError.store(.busy, "The account is being signed in, out or checked; try again after it") }
+        if isBusy { throw BusError.store(.busy, "The account is being signed in or checked; try again after it") }
         isBusy = true
+        let attempt = attempts
         defer { isBusy = false }
-        return try await body()
+        let result = try await body()
+        if attempt != attempts { throw BusError.store(.notSignedIn, "The account was signed out meanwhile") }
+        return result
+    }
+
+    /// Waits for a backend, but not for ever: a dead network mount never answers.
+    private static func limited<T: Sendable>(
+        _ work: @escaping @Sendable () async throws -> T
+    ) async throws -> T {
+        let race = Race<T>()
+        let timer = EventLoop.shared.after(.seconds(60)) {
+            race.end(.failure(RemoteError(.unavailable, "the place did not answer within a minute")))
+        }
+        defer { timer.cancel() }
+        return try await withCheckedThrowingContinuation { continuation in
+            race.continuation = continuation
+            EventLoop.task {
+                do { race.end(.success(try await work())) } catch { race.end(.failure(error)) }
+            }
+        }
     }
 
     private func request(_ url: String, _ credentials: BackendCredentials) -> BackendRequest {
@@ -220,7 +279,10 @@ final class UserAccount {
     }
 
     private func tellState() {
-        if let error = sync.lastError { daemon.logger.info("The account of the user \(uid): \(error.message)") }
+        if let error = sync.lastError, error != loggedError {
+            daemon.logger.info("The account of the user \(uid): \(error.message)")
+        }
+        loggedError = sync.lastError
         for client in subscribers.values { tellState(client) }
     }
 
@@ -241,6 +303,17 @@ final class UserAccount {
         } catch {
             // The connection is gone, and with it everybody who could be told.
         }
+    }
+}
+
+/// Of several ends, the first one counts.
+@BusActor
+private final class Race<T: Sendable> {
+    var continuation: CheckedContinuation<T, any Error>?
+
+    func end(_ result: Result<T, any Error>) {
+        continuation?.resume(with: result)
+        continuation = nil
     }
 }
 

@@ -13,7 +13,7 @@ final class UserStore {
     let path: String
     private(set) var store: Store
     private var subscriptions: [ObjectIdentifier: StoreSubscription] = [:]
-    private unowned let daemon: Daemon
+    unowned let daemon: Daemon
 
     var identifier: String { store.identifier }
 

@@ -43,8 +43,8 @@ final class Users {
     /// Whether an account is signed in: then the service has something to do by itself.
     var hasAccount: Bool { open.values.contains { $0.account.sync.isSignedIn } }
 
-    func close() async {
-        for user in open.values { await user.close() }
+    func close() {
+        for user in open.values { user.close() }
         open = [:]
     }
 }

@@ -137,8 +137,8 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
         return news
     }
 
-    func change(of store: String) async throws(RemoteError) -> StoreState? {
-        guard let news = news[store] else { return StoreState() }
+    func change(of store: String) async throws(RemoteError) -> RemoteChange {
+        guard let news = news[store] else { return RemoteChange(state: StoreState(), isComplete: true) }
         var joined: StoreState?
         var lacking: [(digest: Bits128, context: Context)] = []
         for (digest, parts) in news.sorted(by: { $0.key < $1.key }) {
@@ -155,7 +155,7 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
             }
         }
         let needed = passOver(lacking, of: store, joined)
-        return joined ?? (needed == 0 ? StoreState() : nil)
+        return RemoteChange(state: joined ?? StoreState(), isComplete: needed == 0)
     }
 
     /// Settles what need not arrive: a state of which others, that are here, have taken in everything.
