@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PropertyList
+import StoreEngine
+import SyncEngine
+
+/// A remote that does what a test tells it: a fake, because a real one can't be made to stop halfway.
+actor ScriptedBackend: RemoteBackend {
+    nonisolated let traits = BackendTraits(coalescing: .seconds(1), tellsOfChanges: true)
+    private(set) var script: Script
+    private(set) var uploads: [String: StoreState] = [:]
+    private(set) var isClosed = false
+    private var gate: CheckedContinuation<Void, Never>?
+    private var isHeld = false
+    private var arrivals: [CheckedContinuation<Void, Never>] = []
+
+    struct Script: Sendable {
+        var account = RemoteAccount(identifier: "A")
+        var changes: [String: RemoteChange] = [:]
+        var isComplete = true
+        var ownPublication = OwnPublication.asPublished
+        var failure: RemoteError?
+    }
+
+    init(_ script: Script = Script()) {
+        self.script = script
+    }
+
+    func change(_ body: @Sendable (inout Script) -> Void) { body(&script) }
+
+    /// From now on a pull waits in the middle, until ``letGo()``.
+    func hold() { isHeld = true }
+
+    func letGo() {
+        isHeld = false
+        gate?.resume()
+        gate = nil
+    }
+
+    /// Returns when a pull waits.
+    func someoneWaits() async {
+        if gate != nil { return }
+        await withCheckedContinuation { arrivals.append($0) }
+    }
+
+    fileprivate func passGate() async {
+        guard isHeld else { return }
+        for arrival in arrivals { arrival.resume() }
+        arrivals = []
+        await withCheckedContinuation { gate = $0 }
+    }
+
+    fileprivate func received(_ snapshot: StoreSnapshot) { uploads[snapshot.identifier] = snapshot.state }
+
+    // MARK: RemoteBackend
+
+    func open(creatingAccount createsAccount: Bool) async throws(RemoteError) -> RemoteAccount { script.account }
+
+    func pull(after cursor: [UInt8]?, as origin: Origin) async throws(RemoteError) -> any RemotePull {
+        if let failure = script.failure { throw failure }
+        return Pull(backend: self, script: script)
+    }
+
+    func push(_ publication: Publication) async throws(RemoteError) -> any RemotePush {
+        Push(backend: self, stores: publication.stores.map(\.identifier))
+    }
+
+    nonisolated func hints() -> AsyncStream<Void> { AsyncStream { $0.finish() } }
+
+    func close() async { isClosed = true }
+
+    private struct Pull: RemotePull {
+        let backend: ScriptedBackend
+        let script: Script
+        var account: RemoteAccount { script.account }
+        var devices: [Origin: RemoteDevice] { [:] }
+        var stores: [String] { script.changes.keys.sorted() }
+        var ownPublication: OwnPublication { script.ownPublication }
+        var problems: [String] { [] }
+
+        func change(of store: String) async throws(RemoteError) -> RemoteChange {
+            await backend.passGate()
+            return script.changes[store] ?? RemoteChange(state: StoreState(), isComplete: true)
+        }
+
+        func finish(joined stores: Set<String>) async -> PullResult {
+            PullResult(cursor: [1], isComplete: script.isComplete)
+        }
+    }
+
+    private struct Push: RemotePush {
+        let backend: ScriptedBackend
+        let stores: [String]
+
+        func upload(_ snapshot: StoreSnapshot) async throws(RemoteError) { await backend.received(snapshot) }
+        func finish() async throws(RemoteError) { await backend.passGate() }
+    }
+}
