@@ -203,11 +203,7 @@ private func finishCall(
     _ userdata: UnsafeMutableRawPointer?,
     _ error: UnsafeMutablePointer<sd_bus_error>?
 ) -> Int32 {
-    let lent = Lent((message, userdata))
-    BusActor.assumeIsolated {
-        guard case (let message?, let userdata?) = lent.value else { return }
-        let answer = Message(retaining: message)
-        let call = Unmanaged<PendingCall>.fromOpaque(userdata).takeUnretainedValue()
+    receiving(message, userdata, as: PendingCall.self) { call, answer in
         call.finish(answer.error.map { .failure($0) } ?? .success(answer))
     }
     return 1
@@ -218,11 +214,7 @@ private func handleMatch(
     _ userdata: UnsafeMutableRawPointer?,
     _ error: UnsafeMutablePointer<sd_bus_error>?
 ) -> Int32 {
-    let lent = Lent((message, userdata))
-    BusActor.assumeIsolated {
-        guard case (let message?, let userdata?) = lent.value else { return }
-        Unmanaged<MatchTarget>.fromOpaque(userdata).takeUnretainedValue().handler(Message(retaining: message))
-    }
+    receiving(message, userdata, as: MatchTarget.self) { target, signal in target.handler(signal) }
     // 0: others may want the signal, too.
     return 0
 }
@@ -232,13 +224,25 @@ private func finishMatch(
     _ userdata: UnsafeMutableRawPointer?,
     _ error: UnsafeMutablePointer<sd_bus_error>?
 ) -> Int32 {
+    receiving(message, userdata, as: MatchTarget.self) { target, answer in
+        let whenInstalled = target.whenInstalled
+        target.whenInstalled = nil
+        whenInstalled?(answer.error.map { .failure($0) } ?? .success(()))
+    }
+    return 1
+}
+
+/// Brings a message from a callback of libsystemd to the object that its userdata leads to.
+@inline(__always)
+func receiving<Target: AnyObject>(
+    _ message: OpaquePointer?,
+    _ userdata: UnsafeMutableRawPointer?,
+    as type: Target.Type,
+    _ body: @BusActor (Target, Message) -> Void
+) {
     let lent = Lent((message, userdata))
     BusActor.assumeIsolated {
         guard case (let message?, let userdata?) = lent.value else { return }
-        let target = Unmanaged<MatchTarget>.fromOpaque(userdata).takeUnretainedValue()
-        let whenInstalled = target.whenInstalled
-        target.whenInstalled = nil
-        whenInstalled?(Message(retaining: message).error.map { .failure($0) } ?? .success(()))
+        body(Unmanaged<Target>.fromOpaque(userdata).takeUnretainedValue(), Message(retaining: message))
     }
-    return 1
 }

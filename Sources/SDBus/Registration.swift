@@ -145,11 +145,7 @@ func handleMethod(
     _ userdata: UnsafeMutableRawPointer?,
     _ error: UnsafeMutablePointer<sd_bus_error>?
 ) -> Int32 {
-    let lent = Lent((message, userdata))
-    BusActor.assumeIsolated {
-        guard case (let message?, let userdata?) = lent.value else { return }
-        Unmanaged<RegisteredMember>.fromOpaque(userdata).takeUnretainedValue().handle(Message(retaining: message))
-    }
+    receiving(message, userdata, as: RegisteredMember.self) { member, call in member.handle(call) }
     // 1: the answer is ours to send, now or later.
     return 1
 }

@@ -100,20 +100,3 @@ public struct BackendCredentials: Equatable, Sendable, Codable {
         }
     }
 }
-
-/// A step of trying a backend.
-public struct BackendCheck: Sendable {
-    /// What was tried.
-    public let step: String
-    /// Whether it went well.
-    public let succeeded: Bool
-    /// What came back, in words that help.
-    public let detail: String
-
-    /// A step of its parts.
-    public init(step: String, succeeded: Bool, detail: String) {
-        self.step = step
-        self.succeeded = succeeded
-        self.detail = detail
-    }
-}

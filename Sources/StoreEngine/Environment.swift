@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
+
 /// Time and chance, passed in so that a simulation can run the same code with its own.
 public struct Environment: Sendable {
     /// Microseconds since 1970, by a clock that may be wrong and may jump.
@@ -12,4 +14,13 @@ public struct Environment: Sendable {
         self.time = time
         self.random = random
     }
+
+    /// The clock and the randomness of this machine.
+    public static let system = Environment(
+        time: {
+            var now = timespec()
+            clock_gettime(CLOCK_REALTIME, &now)
+            return UInt64(max(0, now.tv_sec)) * 1_000_000 + UInt64(now.tv_nsec) / 1000
+        },
+        random: { .random(in: .min ... .max) })
 }

@@ -12,12 +12,10 @@ enum Backends {
         return try FolderBackend.make(url: request.url, access: access(request))
     }
 
-    static let check: @Sendable (BackendRequest) async throws(RemoteError) -> [StoreDaemon.BackendCheck] = {
+    static let check: @Sendable (BackendRequest) async throws(RemoteError) -> [BackendCheck] = {
         request async throws(RemoteError) in
         guard scheme(request.url) == FolderBackend.scheme else { throw unsupported(request) }
-        return await FolderBackend.check(url: request.url, access: access(request)).map {
-            StoreDaemon.BackendCheck(step: $0.step, succeeded: $0.isPassed, detail: $0.detail)
-        }
+        return await FolderBackend.check(url: request.url, access: access(request))
     }
 
     private static func scheme(_ url: String) -> String {

@@ -57,7 +57,7 @@ extension UserAccount {
                 for check in checks {
                     try reply.appendDictionary {
                         try reply.append(entry: "step", .string(Text(check.step)))
-                        try reply.append(entry: "ok", .boolean(check.succeeded))
+                        try reply.append(entry: "ok", .boolean(check.isPassed))
                         try reply.append(entry: "detail", .string(Text(check.detail)))
                     }
                 }

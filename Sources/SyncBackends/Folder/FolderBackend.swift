@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Glibc
 public import StoreEngine
 public import SyncEngine
 
@@ -40,16 +39,4 @@ public enum FolderBackend {
         await trial.run()
         return [BackendCheck(step: "address", isPassed: true)] + trial.checks
     }
-}
-
-extension Environment {
-    /// The time and the randomness of this machine.
-    public static let system = Environment(
-        time: {
-            var time = timespec()
-            clock_gettime(CLOCK_REALTIME, &time)
-            return UInt64(clamping: time.tv_sec) &* 1_000_000 &+ UInt64(clamping: time.tv_nsec) / 1000
-        },
-        random: { .random(in: .min ... .max) }
-    )
 }

@@ -3,23 +3,6 @@
 internal import StoreEngine
 internal import SyncEngine
 
-/// One step of trying a backend out.
-public struct BackendCheck: Equatable, Sendable {
-    /// What was tried, in one or two words.
-    public let step: String
-    /// Whether it worked.
-    public let isPassed: Bool
-    /// A sentence for a person; empty where there is nothing to say.
-    public let detail: String
-
-    /// A step of its parts.
-    public init(step: String, isPassed: Bool, detail: String = "") {
-        self.step = step
-        self.isPassed = isPassed
-        self.detail = detail
-    }
-}
-
 /// Tries a storage out: does what a backend does with it, to a blob of a random name that is gone afterwards.
 struct BlobTrial<Storage: BlobStorage> {
     let storage: Storage
