@@ -25,6 +25,9 @@ struct FoundHeads {
 extension BlobBackend {
     /// More devices than anybody has. What is beyond is not read.
     private static var mostHeads: Int { 4096 }
+    /// All heads together may have so many bytes: they are held in memory, and whoever may write to the place may
+    /// put heads there.
+    private static var mostBytes: Int { 64 << 20 }
     /// Every so many pulls a version that a storage gives is not believed.
     private static var unbelievingPulls: Int { 20 }
 
@@ -35,8 +38,14 @@ extension BlobBackend {
     func readHeads(of account: RemoteAccount) async throws(RemoteError) -> FoundHeads {
         var found = FoundHeads()
         var versions: [String: (version: String, digest: Bits128)] = [:]
+        var bytes = 0
         for listing in try await listHeads(&found.problems) {
+            guard bytes < Self.mostBytes else {
+                found.problems.append("The heads in the folder h are too large together; some were not read.")
+                break
+            }
             guard let (head, version) = try await readHead(listing, &found.problems) else { continue }
+            bytes += head.length
             if let version { versions[listing.name] = (version, head.digest) }
             guard account.isNamed(head.head.account.description) else {
                 found.problems.append("The file h/\(head.head.origin) belongs to another account and is passed over.")
