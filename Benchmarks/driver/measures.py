@@ -21,6 +21,7 @@ from table import Goal, Row
 STORE = "com.example.benchmarks"
 FULL_STORE = {"keys": 1024, "size": 1000}  # Fixture's FULL_STORE_KEYS and FULL_STORE_VALUE_SIZE
 IN_FLIGHT = 64
+ON_ONE_CPU = "one after the other, all on one CPU"
 TURNS = 3  # in a round; short turns, so that what disturbs one of them doesn't disturb the round
 COALESCING = 1000  # ms; the first change goes to a folder after that
 
@@ -73,10 +74,11 @@ def in_turn_and_in_flight(run: Run, name: str, operation, goals: dict[int, dict[
         for subject in running.values():
             subject.set(calls=100, keys=100, warm_up=0)
         for in_flight, label, calls in [
+            (1, ON_ONE_CPU, run.scaled(5_000, 1_000)),
             (1, "one after the other", run.scaled(5_000, 1_000)),
             (IN_FLIGHT, f"{IN_FLIGHT} in flight", run.scaled(20_000, 5_000)),
         ]:
-            options = {"in_flight": in_flight, "calls": calls, "keys": 100}
+            options = {"in_flight": in_flight, "calls": calls, "keys": 100, "spread": label != ON_ONE_CPU}
             rates = take_turns(run, f"{name}, {label}", {
                 subject.name: lambda subject=subject: operation(subject, options)["rate"]
                 for subject in running.values()
