@@ -44,10 +44,11 @@ final class WriteQueue {
         if waiting.isEmpty { return }
         let round = waiting
         waiting = []
+        var users: [User] = []
         var failures: [ObjectIdentifier: BusError] = [:]
-        for user in Set(round.map { ObjectIdentifier($0.store.user) }) {
-            guard let write = round.first(where: { ObjectIdentifier($0.store.user) == user }) else { continue }
-            failures[user] = commit(write.store.user)
+        for write in round where !users.contains(where: { $0 === write.store.user }) {
+            users.append(write.store.user)
+            failures[ObjectIdentifier(write.store.user)] = commit(write.store.user)
         }
         for write in round {
             if let failure = failures[ObjectIdentifier(write.store.user)] {
