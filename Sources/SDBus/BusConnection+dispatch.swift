@@ -18,8 +18,12 @@ extension BusConnection {
     func startDispatching() throws(BusError) {
         let event = EventLoop.shared.event
         let userdata = Unmanaged.passUnretained(reference).toOpaque()
-        let fd = try check(sd_bus_get_fd(bus), "the socket of a connection")
-        try check(sd_event_add_io(event, &readiness, fd, 0, { dispatchConnection($3) }, userdata), "a socket")
+        // A descriptor of our own: libsystemd closes its own when the bus goes, before it tells us. If a child that
+        // was forked just then has a copy, the loop would hear of a source that is gone.
+        let socket = try check(sd_bus_get_fd(bus), "the socket of a connection")
+        watched = fcntl(socket, F_DUPFD_CLOEXEC, 3)
+        if watched < 0 { throw BusError(errno: errno, "the socket of a connection") }
+        try check(sd_event_add_io(event, &readiness, watched, 0, { dispatchConnection($3) }, userdata), "a socket")
         // Waking up a millisecond late is good enough for a timeout.
         try check(
             sd_event_add_time(event, &deadline, CLOCK_MONOTONIC, .max, 1000, { dispatchConnection($2) }, userdata),
@@ -31,6 +35,8 @@ extension BusConnection {
     /// Has the event loop forget this connection.
     func stopDispatching() {
         readiness = sd_event_source_disable_unref(readiness)
+        if watched >= 0 { Glibc.close(watched) }
+        watched = -1
         deadline = sd_event_source_disable_unref(deadline)
     }
 
@@ -41,7 +47,6 @@ extension BusConnection {
         // Bits of poll, which are those of epoll.
         var wanted = events < 0 ? 0 : UInt32(events)
         if isCongested { wanted &= ~EPOLLIN.rawValue }
-        sd_event_source_set_io_fd(readiness, sd_bus_get_fd(bus))
         sd_event_source_set_io_events(readiness, wanted)
 
         var time: UInt64 = 0

@@ -34,6 +34,8 @@ public final class BusConnection {
 
     // Of the dispatching.
     var readiness: OpaquePointer?
+    /// The descriptor that the loop watches, or -1.
+    var watched: Int32 = -1
     var deadline: OpaquePointer?
     /// What the sources' userdata leads to.
     let reference = ConnectionReference()
