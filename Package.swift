@@ -59,7 +59,7 @@ let package = Package(
         .executableTarget(name: "watch-store", dependencies: ["StoreBus", "SDBus", "PropertyList"]),
 
         // What tests of this package and of others need: a private bus with devices on it.
-        .target(name: "UbiquitousStoreTesting", dependencies: ["StoreBus", "SDBus", "PropertyList"]),
+        .target(name: "UbiquitousStoreTesting", dependencies: ["StoreBus", "SDBus", "PropertyList", "CSystemd"]),
 
         .testTarget(name: "SDBusTests", dependencies: ["SDBus"]),
         .testTarget(name: "PropertyListTests", dependencies: ["PropertyList"]),

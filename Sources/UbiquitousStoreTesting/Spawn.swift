@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// For sigset_t, which that module's headers bring in first.
+internal import CSystemd
 internal import Glibc
 
 /// A program that could not be started.
