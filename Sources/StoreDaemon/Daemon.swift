@@ -25,6 +25,7 @@ public final class Daemon {
     private var isStopping = false
     private var callsUnderWay = 0
     private var callsEnded: (@BusActor () -> Void)?
+    private var endTimer: EventSource?
 
     /// Opens the bus and everything that the service begins with. Nobody can call it yet: see ``serve()``.
     /// - Throws: a sentence for the person who started it: `DaemonError`.
@@ -151,7 +152,8 @@ public final class Daemon {
                 continuation.resume()
             }
             callsEnded = end
-            idleTimer = EventLoop.shared.after(.seconds(5), end)
+            // Not the idle timer: that is taken back whenever a caller comes or goes.
+            endTimer = EventLoop.shared.after(.seconds(5), end)
         }
     }
 

@@ -94,9 +94,7 @@ extension MethodCall {
             }
         }
     }
-}
 
-extension MethodCall {
     /// Answers with nothing once a piece of work that takes a while is done.
     @BusActor
     func answer(on daemon: Daemon, _ work: @escaping @BusActor () async throws -> Void) {
