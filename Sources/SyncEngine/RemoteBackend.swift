@@ -31,6 +31,14 @@ public protocol RemoteBackend: Sendable {
     /// Begins to upload this device's state.
     func push(_ publication: Publication) async throws(RemoteError) -> any RemotePush
 
+    /// Removes what nobody needs any more: heads of devices that are gone, blobs that no device refers to, files
+    /// that a crash left half written. May be cut anywhere, may be repeated, and harms nobody: what it removes too
+    /// early is put there again by whoever holds it. A backend in which nothing is ever left over does nothing.
+    ///
+    /// It goes by what this backend has seen in its own pulls, and remembers for how long in the cursor of the next
+    /// one; so it follows a pull, at most once a day, or once a device was forgotten.
+    func tidy(_ request: Tidying) async throws(RemoteError)
+
     /// Says "look now"; it may be silent, late and wrong. Ends when the backend is closed.
     func hints() -> AsyncStream<Void>
 
@@ -133,6 +141,27 @@ public struct Publication: Sendable {
         self.formerOrigins = formerOrigins
         self.device = device
         self.stores = stores
+        self.time = time
+    }
+}
+
+/// Who tidies up, and what the person has said about it.
+public struct Tidying: Sendable {
+    /// The account, under the identifier that this device knows.
+    public let account: String
+    /// Under which this device publishes: what is there of it stays.
+    public let origin: Origin
+    /// Those of devices that the person has forgotten. What they published may go as soon as all of it was joined
+    /// here and is in what this device has published; a device that was forgotten and comes back publishes anew.
+    public let forgottenOrigins: Set<Origin>
+    /// Microseconds since 1970, by the device's clock. A clock that jumps makes nothing go early by more than a day.
+    public let time: UInt64
+
+    /// A request of its parts.
+    public init(account: String, origin: Origin, forgottenOrigins: Set<Origin>, time: UInt64) {
+        self.account = account
+        self.origin = origin
+        self.forgottenOrigins = forgottenOrigins
         self.time = time
     }
 }

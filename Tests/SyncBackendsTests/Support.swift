@@ -273,6 +273,17 @@ final class Device {
         return pass
     }
 
+    func tidy(forgetting origins: Set<Origin> = [], after days: UInt64 = 0) async throws {
+        try await backend.tidy(
+            Tidying(
+                account: database.account.identifier,
+                origin: database.origin,
+                forgottenOrigins: origins,
+                time: 1_700_000_000_000_000 + days * 86_400_000_000
+            )
+        )
+    }
+
     /// The head under this device's name.
     var headName: String { "h/\(database.origin)" }
 }

@@ -9,6 +9,7 @@ actor ScriptedBackend: RemoteBackend {
     nonisolated let traits = BackendTraits(coalescing: .seconds(1), tellsOfChanges: true)
     private(set) var script: Script
     private(set) var uploads: [String: StoreState] = [:]
+    private(set) var tidyings: [Tidying] = []
     private(set) var isClosed = false
     private var gate: CheckedContinuation<Void, Never>?
     private var isHeld = false
@@ -64,6 +65,8 @@ actor ScriptedBackend: RemoteBackend {
     func push(_ publication: Publication) async throws(RemoteError) -> any RemotePush {
         Push(backend: self, stores: publication.stores.map(\.identifier))
     }
+
+    func tidy(_ request: Tidying) async throws(RemoteError) { tidyings.append(request) }
 
     nonisolated func hints() -> AsyncStream<Void> { AsyncStream { $0.finish() } }
 

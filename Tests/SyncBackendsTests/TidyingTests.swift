@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PropertyList
+import StoreEngine
+import SyncEngine
+import Testing
+
+@testable import SyncBackends
+
+@Suite struct TidyingTests {
+    private let store = "org.example.Notes"
+
+    @Test func `the head of a device that was forgotten goes once everything in it is published here`() async throws {
+        let place = try Place()
+        let (a, b) = (try Device(place.path, name: "A"), try Device(place.path, name: "B"))
+        try await a.signIn()
+        try await a.sync()
+        try await b.signIn(creating: false)
+        try await b.sync()
+        try b.set(store, "b", .integer(1))
+        try await b.sync()
+        let name = b.headName
+        try a.set(store, "a", .integer(1))
+        try await a.push()
+        try await a.tidy(forgetting: [b.database.origin])
+        #expect(place.names("h").contains(String(name.dropFirst(2))), "it was not joined")
+        try await a.pull()
+        try await a.tidy(forgetting: [b.database.origin])
+        #expect(place.names("h").contains(String(name.dropFirst(2))), "it is not in what was published")
+        try await a.push()
+        try await a.tidy(forgetting: [])
+        #expect(place.names("h").contains(String(name.dropFirst(2))), "nobody has forgotten it")
+        try await a.tidy(forgetting: [b.database.origin])
+        #expect(!place.names("h").contains(String(name.dropFirst(2))))
+        // It comes back.
+        try await b.sync()
+        #expect(place.names("h").contains(String(name.dropFirst(2))))
+        #expect(try b.values(store).count == 2)
+    }
+}
