@@ -173,6 +173,7 @@ final class SyncDevice {
         sync = AccountSync(database, device: RemoteDevice(identifier: "d", name: "Device")) {
             DispatchTime.now().uptimeNanoseconds / 1000
         }
+        sync.onLeave = { backend in Task { await backend.close() } }
         sync.onNotice = { [weak self] notice in
             let text = "\(notice.reason.rawValue) " + notice.keys.map(\.string).joined(separator: " ")
             MainActor.assumeIsolated { self?.notices.append(text) }

@@ -93,9 +93,14 @@ final class UserAccount {
             let lent = Lent(notice)
             BusActor.assumeIsolated { self?.tell(lent.value) }
         }
+        sync.onLeave = { backend in BusActor.assumeIsolated { Self.close(backend) } }
         sync.onRename = { [weak self] in BusActor.assumeIsolated { self?.renameInFile() } }
         sync.onStateChange = { [weak self] in BusActor.assumeIsolated { self?.tellState() } }
         sync.onScheduleChange = { [weak self] in BusActor.assumeIsolated { self?.arm() } }
+    }
+
+    private static func close(_ backend: any RemoteBackend) {
+        EventLoop.task { await backend.close() }
     }
 
     private func localKeys(of identifier: String) -> LocalKeys {

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import PropertyList
+internal import StoreEngine
+
+extension AccountSync {
+    /// Looks at the remote and joins what is new.
+    /// - Returns: whether there was anything.
+    func download(from backend: any RemoteBackend) async throws -> Bool {
+        let epoch = database.downloadEpoch
+        let pull = try await backend.pull(after: database.account.cursor, as: database.origin)
+        guard isCurrent(backend) else { return false }
+        guard pull.account.isNamed(database.account.identifier) else {
+            throw RemoteError(
+                .reset, "the remote holds another account, or was emptied; say which side is right with Resolve")
+        }
+        try rename(to: pull.account)
+        names.merge(pull.devices) { $1 }
+        problem = pull.problems.first.map { RemoteError(.damaged, $0) }
+        ownPublication = pull.ownPublication
+        if case .foreign = pull.ownPublication { try database.leaveOrigin() }
+        if !pull.stores.isEmpty && database.account.isDownloaded { setState(.syncing, error: lastError) }
+
+        var joined: Set<String> = []
+        var received = false
+        for identifier in pull.stores {
+            let change = try await pull.change(of: identifier)
+            guard isCurrent(backend) else { return received }
+            switch try join(change, to: identifier) {
+            case .refused: continue
+            case .changed: received = true
+            case .unchanged: break
+            }
+            joined.insert(identifier)
+        }
+        let result = await pull.finish(joined: joined)
+        guard isCurrent(backend) else { return received }
+        // A store that was taken into use meanwhile may have been passed over.
+        if epoch == database.downloadEpoch { try keep(result) } else { schedule?.noteHint(monotonicTime()) }
+        return received
+    }
+
+    func keep(_ result: PullResult) throws {
+        let isFirst = !database.account.isDownloaded
+        guard result.isComplete || !isFirst else {
+            problem = problem ?? RemoteError(.unavailable, "parts of the account have not arrived in the remote yet")
+            return
+        }
+        if isFirst { try arriveEverywhere() }
+        if result.cursor != database.account.cursor { try database.completeDownload(cursor: result.cursor) }
+        if result.isComplete { lastPull = database.environment.time() }
+    }
+
+    /// Every store of the account has arrived: those of which the remote has nothing as well.
+    func arriveEverywhere() throws {
+        let waiting = Set(try database.storesAwaitingDownload()).union(database.loadedStores.map(\.identifier))
+        for identifier in waiting.sorted() {
+            _ = try join(RemoteChange(state: StoreState(), isComplete: true), to: identifier)
+        }
+    }
+
+    enum JoinResult {
+        case changed, unchanged
+        /// It has to be joined another time.
+        case refused
+    }
+
+    /// Joins what is new of a store, and tells of it.
+    func join(_ change: RemoteChange, to identifier: String) throws -> JoinResult {
+        let store = try database.store(identifier, localKeys: localKeys(identifier))
+        if store.isForgotten { return .unchanged }
+        let isArriving = !store.isDownloaded
+        // What is written after the arrival is ordinary, and must know all that the account has.
+        if isArriving && !change.isComplete { return .refused }
+        let plan = Join.plan(store, taking: change.state, isFirstDownload: isArriving)
+        if !isArriving, plan.changesNothing(in: store.context) { return .unchanged }
+        guard store.canHold(plan) else {
+            problem = RemoteError(.damaged, "the store \(identifier) has grown too large to be joined any further")
+            return .refused
+        }
+        try carryOut(plan, in: store, isArriving: isArriving)
+        return .changed
+    }
+
+    func carryOut(_ plan: JoinPlan, in store: Store, isArriving: Bool) throws(EngineError) {
+        let (hadBackdrop, wasOverQuota) = (store.hasBackdrop, store.isOverQuota)
+        let change = store.stage(plan, cause: isArriving ? .downloaded : .joined)
+        try database.commit()
+        if isArriving || !change.keys.isEmpty {
+            let reason: StoreNotice.Reason =
+                isArriving ? (hadBackdrop ? .accountChange : .initialSyncChange) : .serverChange
+            onNotice?(
+                StoreNotice(store: store, reason: reason, keys: change.keys, device: soleDevice(change.origins)))
+        }
+        if store.isOverQuota && !wasOverQuota {
+            onNotice?(StoreNotice(store: store, reason: .quotaViolationChange, keys: store.overflow, device: nil))
+        }
+    }
+
+    func tell(_ changes: [StoreViewChange], _ reason: StoreNotice.Reason) {
+        for change in changes where !change.keys.isEmpty {
+            onNotice?(StoreNotice(store: change.store, reason: reason, keys: change.keys, device: nil))
+        }
+    }
+}

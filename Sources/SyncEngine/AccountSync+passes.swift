@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import StoreEngine
+
+extension AccountSync {
+    /// Uploads and downloads now, and returns when both are done.
+    /// - Throws: why it could not be done.
+    public func syncNow() async throws(RemoteError) {
+        guard backend != nil else { throw RemoteError(.noAccount, "no account is signed in") }
+        if state == .paused { throw pauseReason }
+        if waiters.count >= Self.maximumWaiters {
+            throw RemoteError(.unavailable, "\(Self.maximumWaiters) others wait for the account already")
+        }
+        schedule?.request(monotonicTime())
+        let result = await withCheckedContinuation { continuation in
+            waiters.append(continuation)
+            onScheduleChange?()
+        }
+        try result.get()
+    }
+
+    private static let maximumWaiters = 256
+
+    var pauseReason: RemoteError { lastError ?? RemoteError(.unavailable, "the account is paused") }
+
+    /// Makes the passes that are due.
+    public func runDuePasses() async {
+        guard !isPassing else { return }
+        while let due = nextPass, due <= monotonicTime(), let backend {
+            isPassing = true
+            (answeredByPass, waiters) = (waiters, [])
+            let result = await pass(backend)
+            // Meanwhile the account may have left this backend, and even be in a pass with another one.
+            guard isCurrent(backend) else { return }
+            isPassing = false
+            answer(answeredByPass, result)
+            answeredByPass = []
+            // Whoever asked while the pass was under way wants one that began later.
+            if !waiters.isEmpty { schedule?.request(monotonicTime()) }
+            if state == .paused {
+                answer(waiters, .failure(pauseReason))
+                waiters = []
+            }
+        }
+        onScheduleChange?()
+    }
+
+    func pass(_ backend: any RemoteBackend) async -> Result<Void, RemoteError> {
+        do {
+            let uploads = schedule?.begin(monotonicTime()) ?? false
+            let received = try await download(from: backend)
+            let uploaded = uploads ? try await upload(to: backend) : false
+            guard isCurrent(backend) else { return .failure(RemoteError(.unavailable, "the account was signed out")) }
+            let isDownloaded = database.account.isDownloaded
+            schedule?.traits = backend.traits
+            schedule?.passed(
+                monotonicTime(), received: received || !isDownloaded, uploaded: uploaded,
+                isPending: isDownloaded && (hasPendingChanges || needsRepublication))
+            setState(restingState, error: problem)
+            return isDownloaded ? .success(()) : .failure(problem ?? RemoteError(.unavailable, "not all has arrived"))
+        } catch {
+            let error = error as? RemoteError ?? RemoteError(.damaged, "this device's database: \(error)")
+            guard isCurrent(backend) else { return .failure(error) }
+            schedule?.failed(
+                monotonicTime(), retryAfter: error.retryAfter, jitter: database.environment.random())
+            setState(State(after: error), error: error)
+            return .failure(error)
+        }
+    }
+}

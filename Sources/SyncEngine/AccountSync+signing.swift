@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import StoreEngine
+
+extension AccountSync {
+    /// Whether the account is signed in.
+    public var isSignedIn: Bool { backend != nil }
+
+    /// Goes on with the account that a backend leads to. Values come later.
+    /// - Parameters:
+    ///   - backend: opened, so that it is known to work.
+    ///   - remote: what opening it found.
+    ///   - bringsValues: the present values are written to the account, if it is new.
+    /// - Throws: nothing has changed then.
+    public func signIn(
+        to backend: any RemoteBackend, as remote: RemoteAccount, bringingValues bringsValues: Bool
+    ) throws(EngineError) {
+        try enter(remote, bringsValues: bringsValues && remote.isNew)
+        leaveBackend("the account was signed in anew")
+        start(backend)
+    }
+
+    /// Goes on with the account that this device was signed in to before it was restarted.
+    public func resume(with backend: any RemoteBackend) {
+        start(backend)
+    }
+
+    /// Signs out. The values stay as the account's, and writes to them are pending until it is signed in again.
+    /// - Parameter keepsValues: `false` removes the account's values from this device, history included.
+    public func signOut(keepingValues keepsValues: Bool) throws(EngineError) {
+        leaveBackend("the account was signed out")
+        (lastPull, lastPush) = (0, 0)
+        setState(.signedOut, error: nil)
+        if !keepsValues { tell(try database.clearAccount(), .accountChange) }
+    }
+
+    /// Ends what is under way; the account stays signed in.
+    public func close() {
+        leaveBackend("the service is ending")
+    }
+
+    /// Says that an account that is signed in can't be used.
+    public func fail(_ error: RemoteError) {
+        setState(.error, error: error)
+    }
+
+    func enter(_ remote: RemoteAccount, bringsValues: Bool) throws(EngineError) {
+        let current = database.account.identifier
+        if database.hasAccount, remote.isNamed(current) { return try rename(to: remote) }
+        let changes = try database.enter(account: remote.identifier, bringingValues: bringsValues)
+        (lastPull, lastPush) = (0, 0)
+        // Where the new account's values are still to come, the signal comes with them.
+        if database.account.isDownloaded || bringsValues { tell(changes, .accountChange) }
+    }
+
+    /// Goes on under the smallest of the identifiers that devices have given the account.
+    func rename(to remote: RemoteAccount) throws(EngineError) {
+        guard remote.identifier != database.account.identifier else { return }
+        try database.rename(accountTo: remote.identifier)
+        onRename?()
+    }
+
+    func start(_ backend: any RemoteBackend) {
+        self.backend = backend
+        (ownPublication, problem, names) = (.missing, nil, [:])
+        schedule = SyncSchedule(backend.traits, now: monotonicTime())
+        schedule?.hasSubscribers = hasSubscribers
+        if hasPendingChanges { schedule?.noteChange(monotonicTime()) }
+        setState(restingState, error: nil)
+        onScheduleChange?()
+    }
+
+    /// Leaves the backend to itself: it may hang, and nobody waits for it. A pass that is still under way with it
+    /// finds out when it comes back.
+    func leaveBackend(_ reason: String) {
+        let leaving = backend
+        backend = nil
+        schedule = nil
+        isPassing = false
+        answer(answeredByPass + waiters, .failure(RemoteError(.unavailable, reason)))
+        (answeredByPass, waiters) = ([], [])
+        if let leaving { onLeave?(leaving) }
+    }
+}
