@@ -6,6 +6,7 @@ let package = Package(
     name: "ubiquitous-store",
     products: [
         .executable(name: "ubiquitous-stored", targets: ["ubiquitous-stored"]),
+        .library(name: "UbiquitousStore", targets: ["UbiquitousStore"]),
         .library(name: "UbiquitousStoreTesting", targets: ["UbiquitousStoreTesting"]),
     ],
     dependencies: [
@@ -55,6 +56,9 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ]),
 
+        // What an app in Swift uses.
+        .target(name: "UbiquitousStore", dependencies: ["StoreBus", "SDBus", "PropertyList"]),
+
         // Prints a store's signals; the demonstration's subscriber.
         .executableTarget(name: "watch-store", dependencies: ["StoreBus", "SDBus", "PropertyList"]),
 
@@ -69,6 +73,11 @@ let package = Package(
             name: "SyncBackendsTests", dependencies: ["SyncBackends", "SyncEngine", "StoreEngine", "PropertyList"]),
         .testTarget(name: "StoreBusTests", dependencies: ["StoreBus", "SDBus", "PropertyList"]),
         .testTarget(name: "StoreDaemonTests", dependencies: ["StoreDaemon"]),
+        .testTarget(
+            name: "UbiquitousStoreTests",
+            dependencies: [
+                "UbiquitousStore", "UbiquitousStoreTesting", "StoreBus", "SDBus", "PropertyList", "ubiquitous-stored",
+            ]),
         .testTarget(
             name: "IntegrationTests",
             dependencies: ["UbiquitousStoreTesting", "StoreBus", "SDBus", "PropertyList", "ubiquitous-stored"]),

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import PropertyList
+package import SDBus
+internal import StoreBus
+
+/// One person's account as the service has it. Its methods throw ``UbiquitousStoreError``; what each does is in
+/// `dbus/org.example.UbiquitousStore.xml`.
+@BusActor
+package struct AccountObject {
+    /// The way to it.
+    package let connection: ServiceConnection
+    /// The object, with the user's number: signals come from there.
+    package let path: String
+
+    // MARK: Signing in and out
+
+    /// `SignIn`: answers when the backend has been verified; the download follows.
+    ///
+    /// - Parameters:
+    ///   - url: where the account lives, without secrets.
+    ///   - timeout: for a remote that is slow to answer.
+    /// - Returns: the account's identifier.
+    package func signIn(_ url: String, _ options: SignInOptions, timeout: Duration) async throws -> String {
+        try await call("SignIn", timeout: timeout) {
+            try options.write(url, to: $0)
+        } decode: {
+            try $0.readString()
+        }
+    }
+
+    /// `SignOut`.
+    package func signOut(keepingValues: Bool = true) async throws {
+        try await call("SignOut") { message in
+            try message.appendDictionary { try message.append(entry: "keep-values", .boolean(keepingValues)) }
+        }
+    }
+
+    /// `CheckBackend`: tries a backend out, step by step.
+    package func check(_ url: String, _ options: SignInOptions, timeout: Duration) async throws -> [BackendStep] {
+        try await call("CheckBackend", timeout: timeout) {
+            try options.write(url, to: $0)
+        } decode: {
+            try $0.readDictionaries().map {
+                BackendStep(step: $0.string("step"), isPassed: $0.boolean("ok"), detail: $0.string("detail"))
+            }
+        }
+    }
+
+    // MARK: Sync
+
+    /// `SyncNow`: answers when pushed and pulled.
+    package func syncNow(timeout: Duration) async throws {
+        try await call("SyncNow", timeout: timeout) { try $0.append(0 as UInt64) }
+    }
+
+    /// `Resolve`: after RemoteReset, which side is right.
+    package func resolve(_ side: Side) async throws {
+        try await call("Resolve") { try $0.append(side.rawValue) }
+    }
+
+    /// `SetPaused`.
+    package func setPaused(_ isPaused: Bool) async throws {
+        try await call("SetPaused") { try $0.append(isPaused) }
+    }
+
+    /// `SetStoreSynchronized`: whether a store leaves the device.
+    package func setSynchronized(_ identifier: String, _ isOn: Bool) async throws {
+        try await call("SetStoreSynchronized") {
+            try $0.append(identifier)
+            try $0.append(isOn)
+        }
+    }
+
+    /// A side in ``resolve(_:)``.
+    package enum Side: String, Sendable, CaseIterable {
+        /// This device's values are right.
+        case local
+        /// The remote's values are right.
+        case remote
+    }
+
+    // MARK: Devices
+
+    /// `ListDevices`.
+    package func devices() async throws -> [DeviceDescription] {
+        try await call("ListDevices") { _ in
+        } decode: {
+            try $0.readDictionaries().map {
+                DeviceDescription(
+                    identifier: $0.string("identifier"), name: $0.string("name"),
+                    lastSeen: UInt64(clamping: $0.integer("last-seen-usec")), isThisOne: $0.boolean("this"))
+            }
+        }
+    }
+
+    /// `RenameDevice`.
+    package func renameDevice(_ identifier: String, _ name: String) async throws {
+        try await call("RenameDevice") {
+            try $0.append(identifier)
+            try $0.append(name)
+        }
+    }
+
+    /// `ForgetDevice`.
+    package func forgetDevice(_ identifier: String) async throws {
+        try await call("ForgetDevice") { try $0.append(identifier) }
+    }
+
+    // MARK: Following
+
+    /// The properties.
+    package func properties() async throws -> AccountDescription {
+        AccountDescription(try await connection.properties(path, BusNames.accountInterface))
+    }
+
+    /// Calls `handler` with each state that the service tells this connection of, as long as the slot is held; it
+    /// tells of none before ``subscribe()``.
+    package func onChange(_ handler: @escaping @BusActor (_ state: String) -> Void) async throws -> Slot {
+        try await connection.onSignal(path, BusNames.accountInterface, "AccountChanged") { message in
+            if let state = try? message.readString() { handler(state) }
+        }
+    }
+
+    /// `Subscribe`.
+    package func subscribe() async throws {
+        try await call("Subscribe") { try $0.append(0 as UInt64) }
+    }
+
+    /// `Unsubscribe`.
+    package func unsubscribe() async throws {
+        try await call("Unsubscribe") { _ in }
+    }
+
+    private func call(
+        _ member: String, timeout: Duration? = nil, _ build: @BusActor (Message) throws -> Void
+    ) async throws {
+        try await call(member, timeout: timeout, build) { _ in }
+    }
+
+    private func call<Result: Sendable>(
+        _ member: String,
+        timeout: Duration? = nil,
+        _ build: @BusActor (Message) throws -> Void,
+        decode: @escaping @BusActor (Message) throws -> Result
+    ) async throws -> Result {
+        try await connection.call(
+            path, BusNames.accountInterface, member, timeout: timeout, build: build, decode: decode)
+    }
+}
+
+/// The options of `SignIn` and `CheckBackend`; what is `nil` isn't sent.
+package struct SignInOptions: Sendable {
+    /// Credentials.
+    package var user: String?
+    /// Credentials.
+    package var password: String?
+    /// Credentials.
+    package var token: String?
+    /// Certificates to trust for this server, in PEM.
+    package var certificateAuthority: [UInt8]?
+    /// What people read as this device's name.
+    package var deviceName: String?
+    /// Whether to create an account where nothing is.
+    package var createsAccount: Bool?
+    /// Whether to take the present values along into a new, empty account.
+    package var bringsValues: Bool?
+
+    /// No options.
+    package init() {}
+
+    /// Writes the arguments of a call.
+    @BusActor
+    func write(_ url: String, to message: Message) throws {
+        message.markSensitive()
+        try message.append(url)
+        try message.appendDictionary {
+            for case (let name, let text?) in [
+                ("user", user), ("password", password), ("token", token), ("device-name", deviceName),
+            ] {
+                try message.append(entry: name, .string(Text(text)))
+            }
+            if let certificateAuthority { try message.append(entry: "ca-pem", .data(certificateAuthority)) }
+            if let createsAccount { try message.append(entry: "create", .boolean(createsAccount)) }
+            if let bringsValues { try message.append(entry: "bring-values", .boolean(bringsValues)) }
+        }
+    }
+}
+
+/// A step of `CheckBackend`.
+package struct BackendStep: Sendable, Equatable {
+    /// What was tried.
+    package let step: String
+    /// Whether it went well.
+    package let isPassed: Bool
+    /// What was found.
+    package let detail: String
+}
+
+/// A device of an account.
+package struct DeviceDescription: Sendable, Equatable {
+    /// Its identifier.
+    package let identifier: String
+    /// Its name.
+    package let name: String
+    /// Microseconds since 1970-01-01T00:00:00Z; 0 is never.
+    package let lastSeen: UInt64
+    /// Whether it is this one.
+    package let isThisOne: Bool
+}
+
+/// The properties of an account. Times are microseconds since 1970-01-01T00:00:00Z; 0 is never.
+package struct AccountDescription: Sendable, Equatable {
+    /// `signed-out`, `initial-sync`, `idle`, `syncing`, `offline`, `auth-failed`, `paused` or `error`.
+    package let state: String
+    /// The remote's URL, without secrets.
+    package let backend: String
+    /// The account's identifier.
+    package let accountIdentifier: String
+    /// This device's identifier.
+    package let deviceIdentifier: String
+    /// This device's name.
+    package let deviceName: String
+    /// Whether the first download is complete.
+    package let isInitialSyncDone: Bool
+    /// Changes that wait for their upload.
+    package let pendingChanges: Int
+    /// When something was last downloaded.
+    package let lastPull: UInt64
+    /// When something was last uploaded.
+    package let lastPush: UInt64
+    /// The error that sync has, with the code of its name; `nil`: none.
+    package let lastError: UbiquitousStoreError?
+    /// When sync is tried next.
+    package let nextAttempt: UInt64
+
+    package static func == (left: Self, right: Self) -> Bool {
+        left.comparable == right.comparable && left.lastError?.description == right.lastError?.description
+    }
+
+    private var comparable: [String] {
+        [state, backend, accountIdentifier, deviceIdentifier, deviceName, "\(isInitialSyncDone)"]
+            + [UInt64(pendingChanges), lastPull, lastPush, nextAttempt].map { "\($0)" }
+    }
+
+    init(_ properties: [String: Value]) {
+        state = properties.string("State")
+        backend = properties.string("Backend")
+        accountIdentifier = properties.string("AccountIdentifier")
+        deviceIdentifier = properties.string("DeviceIdentifier")
+        deviceName = properties.string("DeviceName")
+        isInitialSyncDone = properties.boolean("InitialSyncDone")
+        pendingChanges = Int(properties.integer("PendingChanges"))
+        lastPull = UInt64(clamping: properties.integer("LastPullUSec"))
+        lastPush = UInt64(clamping: properties.integer("LastPushUSec"))
+        nextAttempt = UInt64(clamping: properties.integer("NextAttemptUSec"))
+        let name = properties.string("LastErrorName")
+        let message = properties.string("LastErrorMessage")
+        lastError =
+            name.isEmpty
+            ? nil : UbiquitousStoreError.mapping(BusError(name: name, message: message)) as? UbiquitousStoreError
+    }
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import PropertyList
+package import SDBus
+internal import StoreBus
+
+/// The service's own object. Its methods throw ``UbiquitousStoreError``; what each does is in
+/// `dbus/org.example.UbiquitousStore.xml`.
+@BusActor
+package struct ManagerObject {
+    /// The way to it.
+    package let connection: ServiceConnection
+
+    /// `OpenStore`: finds a store.
+    ///
+    /// - Parameter identifier: empty for this program's default store.
+    package func openStore(_ identifier: String) async throws -> OpenedStore {
+        try await call("OpenStore") {
+            try $0.append(identifier)
+            try $0.appendDictionary {}
+        } decode: { answer in
+            let path = try answer.readString()
+            let info = try answer.readDictionary()
+            return OpenedStore(
+                path: path, identifier: info.string("identifier"),
+                isInitialSyncDone: info.boolean("initial-sync-done"))
+        }
+    }
+
+    /// `ListStores`: the stores that hold something, sorted by user and identifier.
+    ///
+    /// - Parameter everybody: those of every user, which only root may list.
+    package func stores(ofEverybody everybody: Bool = false) async throws -> [ListedStore] {
+        try await call("ListStores") {
+            try $0.append(everybody ? 0x1 : 0 as UInt64)
+        } decode: { answer in
+            var stores: [ListedStore] = []
+            try answer.enterContainer("a", "(uso)")
+            while try answer.enterContainer("r", "uso") {
+                stores.append(
+                    ListedStore(
+                        uid: try answer.readUInt32(), identifier: try answer.readString(),
+                        path: try answer.readString()))
+                try answer.exitContainer()
+            }
+            return stores
+        }
+    }
+
+    /// `RemoveStore`: this device forgets a store.
+    ///
+    /// - Parameter everywhere: its values go on every device of the account.
+    package func removeStore(_ identifier: String, everywhere: Bool = false) async throws {
+        try await call("RemoveStore") {
+            try $0.append(identifier)
+            try $0.append(everywhere ? 0x1 : 0 as UInt64)
+        } decode: { _ in
+        }
+    }
+
+    /// `Identify`: whom the service takes this program for.
+    package func identify() async throws -> CallerDescription {
+        try await call("Identify") { _ in
+        } decode: { answer in
+            let identity = try answer.readDictionary()
+            return CallerDescription(
+                uid: UInt32(clamping: identity.integer("uid")), engine: identity.string("engine"),
+                applicationIdentifier: identity.string("app-id"),
+                defaultIdentifier: identity.string("default-identifier"), entitled: identity.strings("entitled"))
+        }
+    }
+
+    /// `RegisterManifest`: declares stores for the caller's user.
+    ///
+    /// - Returns: the identifiers that it declares.
+    package func registerManifest(_ propertyList: [UInt8]) async throws -> [String] {
+        try await call("RegisterManifest") {
+            try $0.append(bytes: propertyList)
+            try $0.appendDictionary {}
+        } decode: {
+            try $0.readStrings()
+        }
+    }
+
+    /// `Reload`: reads the manifests again.
+    package func reload() async throws {
+        try await call("Reload") { _ in
+        } decode: { _ in
+        }
+    }
+
+    /// What the service says of itself.
+    package func properties() async throws -> ServiceDescription {
+        let properties = try await connection.properties(BusNames.managerPath, BusNames.managerInterface)
+        return ServiceDescription(
+            version: properties.string("Version"), features: properties.strings("Features"),
+            limits: Limits(properties["Limits"]))
+    }
+
+    private func call<Result: Sendable>(
+        _ member: String,
+        _ build: @BusActor (Message) throws -> Void,
+        decode: @escaping @BusActor (Message) throws -> Result
+    ) async throws -> Result {
+        try await connection.call(
+            BusNames.managerPath, BusNames.managerInterface, member, build: build, decode: decode)
+    }
+}
+
+/// What `OpenStore` answers.
+package struct OpenedStore: Sendable, Equatable {
+    /// The store's object.
+    package let path: String
+    /// Its identifier.
+    package let identifier: String
+    /// Whether the first download of an account is complete.
+    package let isInitialSyncDone: Bool
+}
+
+/// A store in `ListStores`.
+package struct ListedStore: Sendable, Equatable {
+    /// Whose it is.
+    package let uid: UInt32
+    /// Its identifier.
+    package let identifier: String
+    /// The store's object.
+    package let path: String
+}
+
+/// What `Identify` answers.
+package struct CallerDescription: Sendable, Equatable {
+    /// The user that the bus reports.
+    package let uid: UInt32
+    /// `host`, `flatpak` or `unknown`.
+    package let engine: String
+    /// The app, or "".
+    package let applicationIdentifier: String
+    /// The store that `OpenStore` finds for "", or "".
+    package let defaultIdentifier: String
+    /// The identifiers that may be opened.
+    package let entitled: [String]
+}
+
+/// The properties of the service's own object.
+package struct ServiceDescription: Sendable, Equatable {
+    /// As "0.1.0".
+    package let version: String
+    /// Words for what it can do.
+    package let features: [String]
+    /// The limits of every store.
+    package let limits: Limits
+}

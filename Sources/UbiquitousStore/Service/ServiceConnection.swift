@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The way to the service: calls with the types of this library, and the signals of whoever owns its name.
+//
+// It is in this library, and not in a layer below, because the errors that it throws are the library's. It is
+// `package`, so that the command-line tool speaks to the service through it and through nothing else.
+//
+// Signals: the bus delivers a signal that is sent to us whatever rules we have, and libsystemd, which compares
+// a rule's `sender` with the message's, lets everybody pass for a name that isn't a unique one. So anybody on
+// the bus could tell us of changes. Here the owner of the service's name is known, and only it is heard; and
+// who the owner is is believed only of the bus itself.
+
+internal import Glibc
+package import PropertyList
+package import SDBus
+internal import StoreBus
+
+/// A connection to the bus that the service is on.
+///
+/// The service needn't be there: a call starts it where the bus knows how, and fails where it doesn't.
+@BusActor
+package final class ServiceConnection {
+    /// The connection.
+    package let bus: BusConnection
+    /// The unique name that has the service's name; `nil`: nobody has it, or it isn't known yet.
+    package private(set) var owner: String?
+    /// Called when the service has started, ended, or another one has taken its place; not for the first one found.
+    package var onOwnerChange: (@BusActor () -> Void)?
+
+    private var ownerMatch: Slot?
+
+    private init(_ bus: BusConnection) {
+        self.bus = bus
+    }
+
+    /// Connects to a bus and finds out who has the service's name.
+    ///
+    /// - Throws: ``UbiquitousStoreError`` with `serviceUnavailable` where there is no bus.
+    package static func open(_ address: BusAddress, description: String) async throws -> ServiceConnection {
+        do {
+            let connection = ServiceConnection(try BusConnection.open(address, description: description))
+            try await connection.followOwner()
+            return connection
+        } catch {
+            throw UbiquitousStoreError(.serviceUnavailable, "The bus can't be reached: \(error)", cause: error)
+        }
+    }
+
+    /// Whether it can still be used; after the bus has gone it can't, and never again.
+    package var isOpen: Bool { bus.isOpen }
+
+    /// Called when the bus has gone.
+    package func onDisconnect(_ action: @escaping @BusActor () -> Void) {
+        bus.onDisconnect = action
+    }
+
+    /// Ends the connection; calls that wait for their answer fail.
+    package func close() {
+        ownerMatch = nil
+        bus.close()
+    }
+
+    // MARK: Objects
+
+    /// The service itself.
+    package var manager: ManagerObject { ManagerObject(connection: self) }
+
+    /// A person's account.
+    ///
+    /// - Parameter uid: whose; `nil` is the caller's own. Only root may name another.
+    package func account(ofUser uid: UInt32? = nil) -> AccountObject {
+        AccountObject(connection: self, path: BusNames.accountPath(uid: uid ?? geteuid()))
+    }
+
+    /// An app's store.
+    ///
+    /// - Parameters:
+    ///   - identifier: as a manifest declares it.
+    ///   - uid: whose; `nil` is the caller's own. Only root may name another.
+    /// - Throws: ``UbiquitousStoreError`` if the identifier can't be one.
+    package func store(_ identifier: String, ofUser uid: UInt32? = nil) throws -> StoreObject {
+        do {
+            let path = try BusNames.storePath(uid: uid ?? geteuid(), identifier: identifier)
+            return StoreObject(connection: self, path: path)
+        } catch {
+            throw UbiquitousStoreError.mapping(error)
+        }
+    }
+
+    // MARK: Calling
+
+    /// Calls a method of an object of the service.
+    ///
+    /// - Parameter timeout: libsystemd's 25 s if `nil`.
+    /// - Throws: ``UbiquitousStoreError``, or `CancellationError` if the task is cancelled.
+    package func call<Result: Sendable>(
+        _ path: String,
+        _ interface: String,
+        _ member: String,
+        timeout: Duration? = nil,
+        build: (Message) throws -> Void = { _ in },
+        decode: @escaping @BusActor (Message) throws -> Result
+    ) async throws -> Result {
+        do {
+            return try await bus.call(
+                BusNames.service, path, interface, member, timeout: timeout, build: build, decode: decode)
+        } catch {
+            throw UbiquitousStoreError.mapping(error)
+        }
+    }
+
+    /// All properties of an interface of an object of the service.
+    package func properties(_ path: String, _ interface: String) async throws -> [String: Value] {
+        try await call(path, "org.freedesktop.DBus.Properties", "GetAll") {
+            try $0.append(interface)
+        } decode: {
+            Dictionary(uniqueKeysWithValues: try $0.readValues().map { ($0.key, $0.value) })
+        }
+    }
+
+    // MARK: Signals
+
+    /// Calls `handler` with each signal of the service from an object, as long as the slot is held.
+    func onSignal(
+        _ path: String, _ interface: String, _ member: String, _ handler: @escaping @BusActor (Message) -> Void
+    ) async throws -> Slot {
+        let rule = """
+            type='signal',sender='\(BusNames.service)',path='\(path)',interface='\(interface)',member='\(member)'
+            """
+        do {
+            return try await bus.addMatch(rule) { [weak self] signal in
+                guard let owner = self?.owner, signal.sender == owner else { return }
+                handler(signal)
+            }
+        } catch {
+            throw UbiquitousStoreError.mapping(error)
+        }
+    }
+
+    // MARK: Who the service is
+
+    private static let busName = "org.freedesktop.DBus"
+
+    private func followOwner() async throws {
+        let rule = """
+            type='signal',sender='\(Self.busName)',interface='\(Self.busName)',member='NameOwnerChanged',\
+            arg0='\(BusNames.service)'
+            """
+        ownerMatch = try await bus.addMatch(rule) { [weak self] signal in
+            // Only the bus itself has this name; see the head of this file.
+            guard signal.sender == Self.busName else { return }
+            try? self?.ownerChanged(signal)
+        }
+        owner = try await currentOwner()
+    }
+
+    private func ownerChanged(_ signal: Message) throws {
+        guard try signal.readString() == BusNames.service else { return }
+        _ = try signal.readString()
+        let name = try signal.readString()
+        let newOwner = name.isEmpty ? nil : name
+        guard newOwner != owner else { return }
+        owner = newOwner
+        onOwnerChange?()
+    }
+
+    private func currentOwner() async throws -> String? {
+        do {
+            return try await bus.call(
+                Self.busName, "/org/freedesktop/DBus", Self.busName, "GetNameOwner",
+                build: { try $0.append(BusNames.service) }, decode: { try $0.readString() })
+        } catch let error as BusError where error.name.hasSuffix(".NameHasNoOwner") {
+            return nil
+        }
+    }
+}

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import PropertyList
+package import SDBus
+internal import StoreBus
+
+/// One app's store as the service has it. Its methods throw ``UbiquitousStoreError``; what each does is in
+/// `dbus/org.example.UbiquitousStore.xml`.
+@BusActor
+package struct StoreObject {
+    /// The way to it.
+    package let connection: ServiceConnection
+    /// The object, with the user's number: signals come from there.
+    package let path: String
+
+    // MARK: Reading
+
+    /// `GetValue`; `nil` where it answers `NoSuchKey`.
+    package func value(_ key: String) async throws -> Value? {
+        do {
+            return try await call("GetValue") {
+                try $0.append(key)
+            } decode: {
+                try $0.readValue()
+            }
+        } catch let error as UbiquitousStoreError where error.code == .noSuchKey {
+            return nil
+        }
+    }
+
+    /// `GetValues`; keys that the store doesn't have are left out.
+    package func values(_ keys: [String]) async throws -> [Text: Value] {
+        try await call("GetValues") {
+            try $0.append(strings: keys)
+        } decode: {
+            try $0.readTexts()
+        }
+    }
+
+    /// `GetSnapshot`: what changed since a generation, or everything.
+    package func snapshot(since generation: UInt64 = 0) async throws -> Snapshot {
+        try await call("GetSnapshot") {
+            try $0.append(generation)
+            try $0.append(0 as UInt64)
+        } decode: {
+            Snapshot(
+                generation: try $0.readUInt64(), isComplete: try $0.readBool(), values: try $0.readTexts(),
+                removed: try $0.readStrings().map { Text($0) })
+        }
+    }
+
+    /// `GetHistory`: earlier values of a key, the newest first.
+    package func history(_ key: String) async throws -> [FormerValue] {
+        try await call("GetHistory") {
+            try $0.append(key)
+            try $0.append(0 as UInt64)
+        } decode: { answer in
+            try answer.readDictionaries().compactMap(FormerValue.init)
+        }
+    }
+
+    /// The properties.
+    package func properties() async throws -> StoreDescription {
+        StoreDescription(try await connection.properties(path, BusNames.storeInterface))
+    }
+
+    // MARK: Writing
+
+    /// `SetValue`.
+    ///
+    /// - Returns: the generation after it.
+    @discardableResult
+    package func set(_ key: String, _ value: Value) async throws -> UInt64 {
+        try await call("SetValue") {
+            try $0.append(key)
+            try $0.append(variant: value)
+        } decode: {
+            try $0.readUInt64()
+        }
+    }
+
+    /// `RemoveValue`.
+    ///
+    /// - Returns: the generation after it.
+    @discardableResult
+    package func remove(_ key: String) async throws -> UInt64 {
+        try await call("RemoveValue") {
+            try $0.append(key)
+        } decode: {
+            try $0.readUInt64()
+        }
+    }
+
+    /// `Apply`: several writes, all or nothing.
+    ///
+    /// - Parameters:
+    ///   - changes: keys with their new values; `nil` removes.
+    ///   - generation: only if this is the store's present generation.
+    ///   - timeout: libsystemd's 25 s if `nil`.
+    /// - Returns: the generation after it.
+    @discardableResult
+    package func apply(
+        _ changes: [Text: Value?], ifGeneration generation: UInt64? = nil, timeout: Duration? = nil
+    ) async throws -> UInt64 {
+        try await call("Apply", timeout: timeout) { message in
+            try message.appendDictionary {
+                for case (let key, let value?) in changes { try message.append(entry: key.string, value) }
+            }
+            try message.append(strings: changes.lazy.filter { $0.value == nil }.map(\.key.string))
+            try message.appendDictionary {
+                if let generation { try message.append(option: "if-generation", generation) }
+            }
+        } decode: {
+            try $0.readUInt64()
+        }
+    }
+
+    /// `Synchronize`: answers when everything that was written before is on disk.
+    ///
+    /// - Parameters:
+    ///   - remote: also wait until the remote has it and its changes are here.
+    ///   - timeout: libsystemd's 25 s if `nil`.
+    /// - Returns: whether nothing is pending, or its upload is due.
+    @discardableResult
+    package func synchronize(waitingForRemote remote: Bool = false, timeout: Duration? = nil) async throws -> Bool {
+        try await call("Synchronize", timeout: timeout) {
+            try $0.append(remote ? 0x1 : 0 as UInt64)
+        } decode: {
+            try $0.readBool()
+        }
+    }
+
+    // MARK: Following
+
+    /// Calls `handler` with each change that the service tells this connection of, as long as the slot is held; it
+    /// tells of none before ``subscribe(includingLocal:)``.
+    package func onChange(_ handler: @escaping @BusActor (ExternalChange) -> Void) async throws -> Slot {
+        try await connection.onSignal(path, BusNames.storeInterface, "DidChangeExternally") { message in
+            // A signal that can't be read is a newer service's.
+            if let signal = try? ExternalChange(message) { handler(signal) }
+        }
+    }
+
+    /// `Subscribe`.
+    ///
+    /// - Parameter local: also to changes by other processes of this device.
+    /// - Returns: the present generation.
+    @discardableResult
+    package func subscribe(includingLocal local: Bool = true) async throws -> UInt64 {
+        try await call("Subscribe") {
+            try $0.append(local ? 0x1 : 0 as UInt64)
+        } decode: {
+            try $0.readUInt64()
+        }
+    }
+
+    /// `Unsubscribe`.
+    package func unsubscribe() async throws {
+        try await call("Unsubscribe") { _ in
+        } decode: { _ in
+        }
+    }
+
+    private func call<Result: Sendable>(
+        _ member: String,
+        timeout: Duration? = nil,
+        _ build: @BusActor (Message) throws -> Void,
+        decode: @escaping @BusActor (Message) throws -> Result
+    ) async throws -> Result {
+        try await connection.call(
+            path, BusNames.storeInterface, member, timeout: timeout, build: build, decode: decode)
+    }
+}
+
+/// What `GetSnapshot` answers.
+package struct Snapshot: Sendable, Equatable {
+    /// The generation that this is the state of.
+    package var generation: UInt64
+    /// Whether ``values`` is everything.
+    package var isComplete: Bool
+    /// Keys with their values.
+    package var values: [Text: Value]
+    /// Keys that are gone.
+    package var removed: [Text]
+
+    /// What the service would answer.
+    package init(generation: UInt64, isComplete: Bool, values: [Text: Value], removed: [Text] = []) {
+        self.generation = generation
+        self.isComplete = isComplete
+        self.values = values
+        self.removed = removed
+    }
+}
+
+/// `DidChangeExternally`.
+package struct ExternalChange: Sendable, Equatable {
+    /// Why, in the numbers of the interface.
+    package var reason: UInt32
+    /// The keys whose visible value changed.
+    package var keys: [Text]
+    /// The generation after the change.
+    package var generation: UInt64
+    /// The device that the change came from, where it is known and one.
+    package var originDevice: String?
+    /// With reason 2, the limit's name.
+    package var limit: String?
+
+    /// What the service would tell.
+    package init(
+        reason: UInt32, keys: [Text], generation: UInt64, originDevice: String? = nil, limit: String? = nil
+    ) {
+        self.reason = reason
+        self.keys = keys
+        self.generation = generation
+        self.originDevice = originDevice
+        self.limit = limit
+    }
+
+    init(_ message: Message) throws {
+        reason = try message.readUInt32()
+        keys = try message.readStrings().map { Text($0) }
+        generation = try message.readUInt64()
+        let info = try message.readDictionary()
+        originDevice = info["origin-device"].flatMap { if case .string(let text) = $0 { text.string } else { nil } }
+        limit = info["limit"].flatMap { if case .string(let text) = $0 { text.string } else { nil } }
+    }
+}
+
+/// An earlier value of a key, as `GetHistory` has it.
+package struct FormerValue: Sendable, Equatable {
+    /// The value.
+    package let value: Value
+    /// When it ceased to be the key's value, in microseconds since 1970-01-01T00:00:00Z.
+    package let time: UInt64
+    /// The device that had written it; "" where it isn't known.
+    package let originDevice: String
+    /// `replaced`, `removed`, `initial-sync`, `account` or `merge`.
+    package let why: String
+
+    init?(_ info: [String: Value]) {
+        guard let value = info["value"] else { return nil }
+        self.value = value
+        time = UInt64(clamping: info.integer("when"))
+        originDevice = info.string("origin-device")
+        why = info.string("why")
+    }
+}
+
+/// The properties of a store.
+package struct StoreDescription: Sendable, Equatable {
+    /// Its identifier.
+    package let identifier: String
+    /// Whose it is.
+    package let uid: UInt32
+    /// Its present generation.
+    package let generation: UInt64
+    /// How many keys it has.
+    package let keyCount: Int
+    /// The sum of its values' sizes.
+    package let bytesUsed: Int
+    /// Its limits.
+    package let limits: Limits
+    /// Changes that wait for their upload.
+    package let pendingChanges: Int
+    /// Whether the first download of an account is complete.
+    package let isInitialSyncDone: Bool
+
+    init(_ properties: [String: Value]) {
+        identifier = properties.string("Identifier")
+        uid = UInt32(clamping: properties.integer("User"))
+        generation = UInt64(clamping: properties.integer("Generation"))
+        keyCount = Int(properties.integer("KeyCount"))
+        bytesUsed = Int(properties.integer("BytesUsed"))
+        limits = Limits(properties["Limits"])
+        pendingChanges = Int(properties.integer("PendingChanges"))
+        isInitialSyncDone = properties.boolean("InitialSyncDone")
+    }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+public import PropertyList
+import SDBus
+import Testing
+import UbiquitousStoreTesting
+
+@testable import UbiquitousStore
+
+/// The store that the usual manifest declares.
+let notes = "org.example.Notes"
+
+/// A private bus with a real service on it, which is the test's to stop, to kill and to start again.
+final class Desk: Sendable {
+    let bus: PrivateBus
+    let device: Device
+
+    private init(_ options: Device.Options, started isStarted: Bool) async throws {
+        bus = try await .start()
+        device = try Device(on: bus, options)
+        if isStarted { try await device.start() }
+    }
+
+    /// Runs a test at a desk of its own.
+    ///
+    /// - Parameters:
+    ///   - isStarted: whether the service is there at first.
+    ///   - manifests: what the store's identifiers are declared by.
+    static func with(
+        started isStarted: Bool = true, manifests: [ManifestText] = [ManifestText(notes)],
+        _ body: (Desk) async throws -> Void
+    ) async throws {
+        var options = Device.Options()
+        options.manifests = manifests
+        let desk = try await Desk(options, started: isStarted)
+        defer {
+            desk.device.signal(SIGCONT)
+            desk.device.kill()
+            desk.bus.end()
+        }
+        do {
+            try await body(desk)
+        } catch {
+            Issue.record("\(error)\nThe service said:\n\(desk.device.log.suffix(4000))")
+        }
+    }
+
+    /// A connection of the library.
+    func connect() async throws -> ServiceConnection {
+        try await ServiceConnection.open(bus.busAddress, description: "test")
+    }
+
+    /// The usual store, as another process has it.
+    func otherProcess(_ identifier: String = notes) async throws -> StoreObject {
+        try await connect().store(identifier)
+    }
+}
+
+/// Values in tests are short to write.
+extension Value: ExpressibleByIntegerLiteral, ExpressibleByStringLiteral, ExpressibleByBooleanLiteral {
+    /// The integer.
+    public init(integerLiteral value: Int64) { self = .integer(value) }
+    /// The string.
+    public init(stringLiteral value: String) { self = .string(Text(value)) }
+    /// The boolean.
+    public init(booleanLiteral value: Bool) { self = .boolean(value) }
+}
+
+/// The code of the error that `body` throws; `nil` if it throws none.
+func code(_ body: () async throws -> Void) async -> UbiquitousStoreError.Code? {
+    do {
+        try await body()
+        return nil
+    } catch let error as UbiquitousStoreError {
+        return error.code
+    } catch {
+        Issue.record("\(type(of: error)): \(error)")
+        return nil
+    }
+}
