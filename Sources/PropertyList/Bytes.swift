@@ -3,6 +3,7 @@
 // What <string.h> would do, in words of eight bytes: this target imports nothing, and the strings here are short.
 extension UnsafeRawBufferPointer {
     /// Whether both have the same bytes.
+    @inline(__always)
     func hasSameBytes(as other: UnsafeRawBufferPointer) -> Bool {
         count == other.count && firstDifference(from: other) == count
     }
@@ -37,6 +38,7 @@ extension UnsafeRawBufferPointer {
     }
 
     /// The index of the first byte that differs, or the shorter count.
+    @inline(__always)
     private func firstDifference(from other: UnsafeRawBufferPointer) -> Int {
         let common = Swift.min(count, other.count)
         var index = 0

@@ -55,6 +55,11 @@ public struct CanonicalEncoder: Sendable {
         self.bytes.append(contentsOf: bytes)
     }
 
+    /// The UTF-8 of a text as it is, without a length.
+    public mutating func raw(_ text: Text) {
+        text.withBytes { bytes.append(contentsOf: $0) }
+    }
+
     /// The number of bytes as a varint, then the bytes.
     public mutating func data(_ bytes: [UInt8]) {
         count(bytes.count)

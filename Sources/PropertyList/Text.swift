@@ -21,6 +21,7 @@ public struct Text: Sendable {
     /// Whether U+0000 is in it. A D-Bus string cannot hold it.
     public var containsNUL: Bool { withBytes { $0.containsZero } }
 
+    @inline(__always)
     func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         if let result = string.utf8.withContiguousStorageIfAvailable({ body(UnsafeRawBufferPointer($0)) }) {
             return result

@@ -62,12 +62,10 @@ extension Message {
     /// - Throws: `InvalidArgs` for a key that comes twice, and what ``readValue(maximumDepth:)`` throws.
     public func readValues(maximumDepth: Int = Limits.standard.depth) throws -> [(key: String, value: Value)] {
         var values: [(key: String, value: Value)] = []
-        var keys: Set<Text> = []
-        try readDictionary { key in
-            guard keys.insert(Text(key)).inserted else {
-                throw BusError.invalidArguments("The key \"\(key)\" comes twice")
-            }
-            values.append((key, try readValue(maximumDepth: maximumDepth)))
+        try readDictionary { key in values.append((key, try readValue(maximumDepth: maximumDepth))) }
+        var keys = Set<Text>(minimumCapacity: values.count)
+        for (key, _) in values where !keys.insert(Text(key)).inserted {
+            throw BusError.invalidArguments("The key \"\(key)\" comes twice")
         }
         return values
     }

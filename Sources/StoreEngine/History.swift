@@ -82,6 +82,7 @@ extension UserDatabase {
     }
 
     private func trim(_ replica: Replica, of store: Store) throws(EngineError) {
+        let writer = try openWriter
         var trimming = Trimming(of: replica, horizon: horizon, now: environment.time())
         try write { db in
             // The greatest n of our origins may go with its row, and so may the last sequence and generation.
@@ -92,7 +93,7 @@ extension UserDatabase {
             try ChangeReader(db, withValues: false).forEach(of: replica.id, db) { version, _ in
                 trimming.add(version)
             }
-            try writer?.remove(trimming.expendable, of: replica.id, db)
+            for sequences in trimming.expendable { try writer.remove(sequences, of: replica.id) }
             let knownFrom = trimming.goneKeys.reduce(store.knownFrom) {
                 max($0, replica.records[$1]?.generation ?? 0)
             }
@@ -113,8 +114,8 @@ extension UserDatabase {
 /// goes altogether. The context keeps it from coming back. A tombstone that the remote does not have stays, and
 /// so does one from the future, which a key that is set again would not get beyond.
 private struct Trimming {
-    /// The sequences of the changes that are not kept.
-    private(set) var expendable: [UInt64] = []
+    /// The sequences of the changes that are not kept; between those of a range there is none that is kept.
+    private(set) var expendable: [ClosedRange<UInt64>] = []
     /// The keys of which nothing is kept.
     private(set) var goneKeys: [Key] = []
     /// The changes that are kept and are not a key's last.
@@ -128,6 +129,8 @@ private struct Trimming {
     private var past: [Key: Past] = [:]
     private var emptyKeys = 0
     private var bytes = 0
+    /// The change before was not kept.
+    private var isRun = false
 
     /// What came after the next change of a key.
     private struct Past {
@@ -144,19 +147,22 @@ private struct Trimming {
     }
 
     mutating func add(_ version: ChangeReader.Version) {
-        guard var past = past[version.key] else { return addLast(version) }
-        bytes += version.length ?? 0
-        past.values += 1
-        if past.isGone || past.values > Retention.valuesPerKey || bytes > Retention.bytesPerStore
-            || past.replaced < horizon
+        // Changed in its place, so that it is looked for once.
+        guard let index = past.index(forKey: version.key) else { return addLast(version) }
+        let length = version.length ?? 0
+        bytes += length
+        past.values[index].values += 1
+        let former = past.values[index]
+        past.values[index].replaced = version.time
+        if former.isGone || former.values > Retention.valuesPerKey || bytes > Retention.bytesPerStore
+            || former.replaced < horizon
         {
-            expendable.append(version.sequence)
+            discard(version)
         } else {
+            isRun = false
             history.rows += 1
-            history.bytes += version.length ?? 0
+            history.bytes += length
         }
-        past.replaced = version.time
-        self.past[version.key] = past
     }
 
     private mutating func addLast(_ version: ChangeReader.Version) {
@@ -166,10 +172,21 @@ private struct Trimming {
             last.isGone = mayGo(version) && (version.time < horizon || emptyKeys > Retention.tombstones)
         }
         if last.isGone {
-            expendable.append(version.sequence)
+            discard(version)
             goneKeys.append(version.key)
+        } else {
+            isRun = false
         }
         past[version.key] = last
+    }
+
+    private mutating func discard(_ version: ChangeReader.Version) {
+        if isRun, let last = expendable.popLast() {
+            expendable.append(version.sequence...last.upperBound)
+        } else {
+            expendable.append(version.sequence...version.sequence)
+        }
+        isRun = true
     }
 
     private func mayGo(_ tombstone: ChangeReader.Version) -> Bool {

@@ -38,15 +38,20 @@ struct Record: Sendable {
         case tombstone
         /// No entry any more: another device has seen it and no longer holds it. Kept for its generation.
         case dropped
+
+        var value: Value? {
+            if case .value(let value, _) = self { value } else { nil }
+        }
+
+        /// What it counts against the limits; `nil` if that is nothing, not even a key.
+        var size: Int? {
+            if case .value(_, let size) = self { size } else { nil }
+        }
     }
 
-    var value: Value? {
-        if case .value(let value, _) = content { value } else { nil }
-    }
+    var value: Value? { content.value }
 
-    var size: Int {
-        if case .value(_, let size) = content { size } else { 0 }
-    }
+    var size: Int { content.size ?? 0 }
 
     /// Whether there is no entry any more.
     var isDropped: Bool {
@@ -86,8 +91,8 @@ public struct Usage: Equatable, Sendable {
     /// The sizes of these values.
     public var bytes = 0
 
-    mutating func replace(_ old: Record?, by new: Record?) {
-        if let old, old.value != nil { keys -= 1; bytes -= old.size }
-        if let new, new.value != nil { keys += 1; bytes += new.size }
+    mutating func replace(_ old: Record.Content?, by new: Record.Content?) {
+        if let size = old?.size { keys -= 1; bytes -= size }
+        if let size = new?.size { keys += 1; bytes += size }
     }
 }

@@ -45,8 +45,12 @@ final class Replica {
 
     /// Puts a record under a key and counts it.
     func replace(_ key: Key, by record: Record?) {
-        let old = records[key]
-        usage.replace(old, by: record)
+        replace(key, records[key], by: record)
+    }
+
+    /// Puts a record under a key in place of the one that is there, and counts it.
+    func replace(_ key: Key, _ old: Record?, by record: Record?) {
+        usage.replace(old?.content, by: record?.content)
         records[key] = record
     }
 

@@ -52,13 +52,13 @@ extension Store {
         let time = database.environment.time()
         for (key, entry, content) in contents {
             append(
-                key, to: shared, stamp: entry.stamp, n: entry.n, content: content, encoded: entry.value,
+                key, to: shared, stamp: entry.stamp, n: entry.n, content: content,
                 generation: generationOf(key, changed), cause: cause, time: time)
         }
         for key in plan.dropped {
             guard let record = shared.records[key] else { continue }
             append(
-                key, to: shared, stamp: record.stamp, n: record.n, content: .dropped, encoded: nil,
+                key, to: shared, stamp: record.stamp, n: record.n, content: .dropped,
                 generation: generationOf(key, changed), cause: .dropped, time: time)
         }
         stageContext(plan.context)

@@ -18,12 +18,15 @@ extension Store {
     ) throws(EngineError) -> [Key] {
         if let expected, expected != generation { throw .conflict(generation: generation) }
         var writes: [Write] = []
-        for (key, value) in values where self.value(for: key) != value {
-            let size = try validate(value, for: key, among: values)
-            writes.append(Write(key: key, value: value, size: size, isLocal: localKeys.contains(key)))
+        writes.reserveCapacity(values.count + removed.count)
+        for (key, value) in values {
+            let write = write(key)
+            if visibleValue(before: write) == value { continue }
+            writes.append(write.setting(value, size: try validate(value, for: key, among: values)))
         }
-        for key in removed where self.value(for: key) != nil {
-            writes.append(Write(key: key, value: nil, size: 0, isLocal: localKeys.contains(key)))
+        for key in removed {
+            let write = write(key)
+            if visibleValue(before: write) != nil { writes.append(write) }
         }
         if writes.isEmpty { return [] }
         try checkLimits(writes)
@@ -45,21 +48,37 @@ extension Store {
         }
     }
 
+    /// A change of a key, with the record that it replaces: to look for that costs as much as all the rest of it.
     private struct Write {
         let key: Key
-        let value: Value?
-        let size: Int
         let isLocal: Bool
+        let old: Record?
+        var content = Record.Content.tombstone
+
+        func setting(_ value: Value, size: Int) -> Write {
+            Write(key: key, isLocal: isLocal, old: old, content: .value(value, size: size))
+        }
+    }
+
+    /// The removal of a key.
+    private func write(_ key: Key) -> Write {
+        let isLocal = localKeys.contains(key)
+        return Write(key: key, isLocal: isLocal, old: (isLocal ? overlay : shared).records[key])
+    }
+
+    /// What ``value(for:)`` has for the key of a write that is not staged yet.
+    private func visibleValue(before write: Write) -> Value? {
+        if let old = write.old { return old.value }
+        return write.isLocal ? nil : backdrop?.records[write.key]?.value
     }
 
     private func stage(_ write: Write, time: UInt64) {
         let replica = write.isLocal ? overlay : shared
         let stamp = Stamp(
-            after: replica.records[write.key]?.stamp, wall: time / 1000, origin: database.origin,
+            after: write.old?.stamp, wall: time / 1000, origin: database.origin,
             isProvisional: !replica.isDownloaded)
-        let content: Record.Content = write.value.map { .value($0, size: write.size) } ?? .tombstone
         append(
-            write.key, to: replica, stamp: stamp, n: nil, content: content, encoded: write.value?.encoded(),
+            write.key, to: replica, replacing: write.old, stamp: stamp, n: nil, content: write.content,
             generation: generation, cause: .written, time: time)
     }
 
@@ -73,39 +92,47 @@ extension Store {
         let time = database.environment.time()
         for (key, value, size) in released {
             if shared.records[key]?.isDropped != false {
-                stage(Write(key: key, value: value, size: size, isLocal: false), time: time)
+                stage(write(key).setting(value, size: size), time: time)
             }
             let stamp = Stamp(
                 after: overlay.records[key]?.stamp, wall: time / 1000, origin: database.origin, isProvisional: false)
             append(
-                key, to: overlay, stamp: stamp, n: nil, content: .tombstone, encoded: nil, generation: generation,
-                cause: .carried, time: time)
+                key, to: overlay, stamp: stamp, n: nil, content: .tombstone, generation: generation, cause: .carried,
+                time: time)
         }
     }
 
     /// Puts a record into a replica in memory, and its row into the queue of the database.
     /// - Parameter n: the n of the dot; `nil` for a write of this device, whose n is the row's sequence.
     func append(
-        _ key: Key, to replica: Replica, stamp: Stamp, n: UInt64?, content: Record.Content, encoded: [UInt8]?,
+        _ key: Key, to replica: Replica, stamp: Stamp, n: UInt64?, content: Record.Content, generation: UInt64,
+        cause: Cause, time: UInt64
+    ) {
+        append(
+            key, to: replica, replacing: replica.records[key], stamp: stamp, n: n, content: content,
+            generation: generation, cause: cause, time: time)
+    }
+
+    private func append(
+        _ key: Key, to replica: Replica, replacing old: Record?, stamp: Stamp, n: UInt64?, content: Record.Content,
         generation: UInt64, cause: Cause, time: UInt64
     ) {
         replica.sequence += 1
         let record = Record(
             stamp: stamp, n: n ?? replica.sequence, content: content, generation: generation,
             sequence: replica.sequence, cause: cause)
-        let old = replica.records[key]
         undo?.records.append((replica, key, old))
         if let old {
             replica.history.rows += 1
             replica.history.bytes += old.size
         }
         if cause.isOwn { replica.context.insert(Dot(origin: stamp.origin, n: record.n)) }
-        replica.replace(key, by: record)
+        replica.replace(key, old, by: record)
         database.enqueue(
             ChangeRow(
-                replica: replica.id, sequence: replica.sequence, generation: generation, key: key, value: encoded,
-                stamp: stamp, n: n, cause: cause, time: time),
-            of: replica, in: self)
+                replica: replica.id, sequence: replica.sequence, generation: generation, stamp: stamp, n: n,
+                cause: cause, time: time),
+            key: key, content: content, of: replica, in: self)
     }
 
     /// Gives the entries that were written under an origin fresh dots under the present one.
@@ -119,7 +146,7 @@ extension Store {
                 isProvisional: record.stamp.isProvisional, wall: record.stamp.wall, counter: record.stamp.counter,
                 origin: database.origin)
             append(
-                key, to: shared, stamp: stamp, n: nil, content: record.content, encoded: record.entry?.value,
+                key, to: shared, stamp: stamp, n: nil, content: record.content,
                 generation: record.generation, cause: .written, time: time)
         }
     }
@@ -129,30 +156,30 @@ extension Store {
     /// Refuses writes after which the shared or the device's own part would break a limit that it does not
     /// break already, or break one further.
     private func checkLimits(_ writes: [Write]) throws(EngineError) {
-        try checkLimits(writes.filter { !$0.isLocal }, of: shared)
-        try checkLimits(writes.filter(\.isLocal), of: overlay)
+        try checkLimits(writes, ofLocal: false, shared.usage)
+        try checkLimits(writes, ofLocal: true, overlay.usage)
     }
 
-    private func checkLimits(_ writes: [Write], of replica: Replica) throws(EngineError) {
-        var after = replica.usage
-        for write in writes {
-            let old = replica.records[write.key]
-            if old?.value != nil { after.keys -= 1; after.bytes -= old?.size ?? 0 }
-            if write.value != nil { after.keys += 1; after.bytes += write.size }
-        }
-        let (used, limits) = (replica.usage, database.limits)
+    private func checkLimits(_ writes: [Write], ofLocal isLocal: Bool, _ used: Usage) throws(EngineError) {
+        var after = used
+        for write in writes where write.isLocal == isLocal { after.replace(write.old?.content, by: write.content) }
+        let limits = database.limits
         if after.keys > max(limits.keys, used.keys) {
-            throw quota(.keys, maximum: limits.keys, used: used.keys, needed: after.keys, writes)
+            throw quota(
+                .keys, maximum: limits.keys, used: used.keys, needed: after.keys,
+                writes.filter { $0.isLocal == isLocal })
         }
         if after.bytes > max(limits.totalBytes, used.bytes) {
-            throw quota(.totalBytes, maximum: limits.totalBytes, used: used.bytes, needed: after.bytes, writes)
+            throw quota(
+                .totalBytes, maximum: limits.totalBytes, used: used.bytes, needed: after.bytes,
+                writes.filter { $0.isLocal == isLocal })
         }
     }
 
     private func quota(
         _ limit: QuotaViolation.Limit, maximum: Int, used: Int, needed: Int, _ writes: [Write]
     ) -> EngineError {
-        let keys = writes.filter { $0.value != nil }.map(\.key).sorted()
+        let keys = writes.filter { $0.content.value != nil }.map(\.key).sorted()
         return .quota(QuotaViolation(limit: limit, maximum: maximum, used: used, needed: needed, keys: keys))
     }
 }

@@ -209,7 +209,7 @@ extension Store {
             ($0.value.stamp, $0.key) < ($1.value.stamp, $1.key)
         }
         return oldestFirst.filter { _, record in
-            sum.replace(nil, by: record)
+            sum.replace(nil, by: record.content)
             return sum.keys > database.limits.keys || sum.bytes > database.limits.totalBytes
         }.map(\.key).sorted()
     }

@@ -21,7 +21,7 @@ public final class UserDatabase {
 
     let queue: DatabaseQueue
     let maintenance: Maintenance
-    private(set) var writer: ChangeWriter?
+    private var writer: ChangeWriter?
     // Not weak references: these make every use of the object slower. A store takes itself out when it goes.
     private var stores: [String: Unmanaged<Store>] = [:]
     private var staging = Staging()
@@ -198,13 +198,9 @@ public final class UserDatabase {
             for store in staged.stores { store.undo = nil }
             return
         }
-        do {
-            try connection.writeWithoutTransaction { db in
-                try writer?.write(staged.rows, db, prepare: staged.preparation)
-            }
-        } catch {
+        do { try write(staged) } catch {
             for store in staged.stores.reversed() { store.takeBack() }
-            throw EngineError(error)
+            throw error
         }
         for store in staged.stores {
             store.undo = nil
@@ -216,8 +212,20 @@ public final class UserDatabase {
             // From here on a restart goes on under it.
             originRecord.remember(origin, publications: originState.publications)
         }
-        maintenance.noteCommit(bytes: staged.bytes)
+        maintenance.noteCommit(bytes: 64 * staged.rows.rows.count + staged.rows.bytes.count)
         for store in staged.stores { trim(store) }
+    }
+
+    private func write(_ staged: Staging) throws(EngineError) {
+        let writer = try openWriter
+        if staged.preparations.isEmpty {
+            do { try writer.write(staged.rows) } catch { throw EngineError(error) }
+        } else {
+            try write { db in
+                for prepare in staged.preparations { try prepare(db) }
+                try writer.append(staged.rows)
+            }
+        }
     }
 
     /// What waits for the next commit.
@@ -225,18 +233,10 @@ public final class UserDatabase {
         var stores: [Store] = []
         var newReplicas: [Replica] = []
         var preparations: [(Database) throws -> Void] = []
-        var rows: [ChangeRow] = []
-        var bytes = 0
+        var rows = ChangeRows()
         var storesOrigin = false
 
-        var isEmpty: Bool { rows.isEmpty && preparations.isEmpty }
-
-        var preparation: ((Database) throws -> Void)? {
-            if preparations.isEmpty { return nil }
-            return { [preparations] db in
-                for prepare in preparations { try prepare(db) }
-            }
-        }
+        var isEmpty: Bool { rows.rows.isEmpty && preparations.isEmpty }
     }
 
     func willStage(_ store: Store) {
@@ -253,10 +253,9 @@ public final class UserDatabase {
         }
     }
 
-    func enqueue(_ row: ChangeRow, of replica: Replica, in store: Store) {
+    func enqueue(_ row: ChangeRow, key: Key, content: Record.Content, of replica: Replica, in store: Store) {
         enqueueReplica(replica, in: store)
-        staging.rows.append(row)
-        staging.bytes += 64 + row.key.text.utf8Count + (row.value?.count ?? 0)
+        staging.rows.append(row, key: key, content: content)
     }
 
     /// Adds to the next transaction what is done before its changes are written.
@@ -289,8 +288,16 @@ public final class UserDatabase {
     /// The connection, which must not be used once it is closed.
     private var connection: DatabaseQueue {
         get throws(EngineError) {
-            if writer == nil { throw .storage("the database was closed") }
+            _ = try openWriter
             return queue
+        }
+    }
+
+    /// What writes changes, until the connection is closed.
+    var openWriter: ChangeWriter {
+        get throws(EngineError) {
+            guard let writer else { throw .storage("the database was closed") }
+            return writer
         }
     }
 

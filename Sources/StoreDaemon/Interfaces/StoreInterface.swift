@@ -111,7 +111,8 @@ extension UserStore {
         let values = try call.message.readValues().map { (try Key($0.key), $0.value) }
         let removed = try call.message.readStrings().map { try Key($0) }
         let options = try call.message.readOptions(["if-generation": "t"])
-        try checkDistinct(values.map(\.0) + removed)
+        // Reading has seen to it that none is set twice.
+        if !removed.isEmpty { try checkDistinct(values.map(\.0) + removed) }
         if options["if-generation"] != nil { daemon.writes.commit() }
         try write(call, daemon) {
             try $0.stage(setting: values, removing: removed, ifGeneration: options.unsigned("if-generation"))
@@ -119,7 +120,7 @@ extension UserStore {
     }
 
     private func checkDistinct(_ keys: [Key]) throws(BusError) {
-        var seen: Set<Key> = []
+        var seen = Set<Key>(minimumCapacity: keys.count)
         for key in keys where !seen.insert(key).inserted {
             throw .invalidArguments("The key \"\(key)\" comes twice")
         }
