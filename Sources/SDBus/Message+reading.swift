@@ -96,14 +96,32 @@ extension Message {
         try exitContainer()
     }
 
-    /// The type that comes next, and what it contains if it is a container; `nil` at the end of the container or message.
+    /// The type that comes next; `nil` at the end of the container or message.
     ///
     /// The corresponding C function is ``sd_bus_message_peek_type``.
-    public func peekType() throws(BusError) -> (type: Character, contents: String)? {
+    public func peekType() throws(BusError) -> Unicode.Scalar? {
         var type: CChar = 0
+        guard try check(sd_bus_message_peek_type(message, &type, nil), "reading a type") > 0 else { return nil }
+        return Unicode.Scalar(UInt8(bitPattern: type))
+    }
+
+    /// What the container that comes next contains, as ``enterContainer(_:_:)`` takes it; empty for other types.
+    ///
+    /// The corresponding C function is ``sd_bus_message_peek_type``.
+    public func peekContents() throws(BusError) -> String {
         var contents: UnsafePointer<CChar>?
-        guard try check(sd_bus_message_peek_type(message, &type, &contents), "reading a type") > 0 else { return nil }
-        return (Character(Unicode.Scalar(UInt8(bitPattern: type))), contents.map { String(cString: $0) } ?? "")
+        try check(sd_bus_message_peek_type(message, nil, &contents), "reading a type")
+        return contents.map { String(cString: $0) } ?? ""
+    }
+
+    /// Enters a variant, whatever is in it.
+    ///
+    /// The corresponding C function is ``sd_bus_message_enter_container``.
+    ///
+    /// - Returns: false at the end of the container or message around it.
+    @discardableResult
+    public func enterVariant() throws(BusError) -> Bool {
+        try enterContainer("v", contents: nil)
     }
 
     /// Enters an array (`a`), variant (`v`), struct (`r`) or dictionary entry (`e`).
@@ -114,19 +132,19 @@ extension Message {
     ///
     /// The corresponding C function is ``sd_bus_message_enter_container``.
     @discardableResult
-    public func enterContainer(_ type: Character, _ contents: StaticString) throws(BusError) -> Bool {
+    public func enterContainer(_ type: Unicode.Scalar, _ contents: StaticString) throws(BusError) -> Bool {
         try enterContainer(type, contents: contents.cString)
     }
 
     /// Enters a container, as the other function of this name does, where the contents are known only now.
     @_disfavoredOverload
     @discardableResult
-    public func enterContainer(_ type: Character, _ contents: String) throws(BusError) -> Bool {
+    public func enterContainer(_ type: Unicode.Scalar, _ contents: String) throws(BusError) -> Bool {
         let result = contents.withCString { sd_bus_message_enter_container(message, type.code, $0) }
         return try check(result, "reading a container") > 0
     }
 
-    private func enterContainer(_ type: Character, contents: UnsafePointer<CChar>?) throws(BusError) -> Bool {
+    private func enterContainer(_ type: Unicode.Scalar, contents: UnsafePointer<CChar>?) throws(BusError) -> Bool {
         try check(sd_bus_message_enter_container(message, type.code, contents), "reading a container") > 0
     }
 

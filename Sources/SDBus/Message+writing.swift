@@ -103,7 +103,7 @@ extension Message {
     /// - Throws: ``BusError`` if `body` doesn't write that, or what it throws.
     ///
     /// The corresponding C functions are ``sd_bus_message_open_container`` and ``sd_bus_message_close_container``.
-    public func container(_ type: Character, _ contents: StaticString, _ body: () throws -> Void) throws {
+    public func container(_ type: Unicode.Scalar, _ contents: StaticString, _ body: () throws -> Void) throws {
         try openContainer(type, contents: contents.cString)
         try body()
         try closeContainer()
@@ -111,13 +111,13 @@ extension Message {
 
     /// Appends a container, as the other function of this name does, where the contents are known only now.
     @_disfavoredOverload
-    public func container(_ type: Character, _ contents: String, _ body: () throws -> Void) throws {
+    public func container(_ type: Unicode.Scalar, _ contents: String, _ body: () throws -> Void) throws {
         try contents.withCString { try openContainer(type, contents: $0) }
         try body()
         try closeContainer()
     }
 
-    private func openContainer(_ type: Character, contents: UnsafePointer<CChar>?) throws(BusError) {
+    private func openContainer(_ type: Unicode.Scalar, contents: UnsafePointer<CChar>?) throws(BusError) {
         try check(sd_bus_message_open_container(message, type.code, contents), "writing a container")
     }
 

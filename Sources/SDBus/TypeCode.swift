@@ -8,14 +8,9 @@ extension CChar {
     static let signature = CChar(UInt8(ascii: "g"))
 }
 
-extension Character {
+extension Unicode.Scalar {
     /// The type code; 0, which libsystemd refuses, for what can't be one.
-    var code: CChar {
-        // Not asciiValue: it costs five times as much.
-        let utf8 = String(self).utf8
-        guard utf8.count == 1, let byte = utf8.first else { return 0 }
-        return CChar(bitPattern: byte)
-    }
+    var code: CChar { isASCII ? CChar(truncatingIfNeeded: value) : 0 }
 }
 
 extension StaticString {

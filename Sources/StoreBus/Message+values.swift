@@ -74,25 +74,23 @@ extension Message {
     private func readValue(depth: Int, maximumDepth: Int) throws(BusError) -> Value {
         // Variants in variants are unwrapped here and not by recursion: the caller decides how many there are.
         var variants = 0
-        var (type, contents) = try nextType()
+        var type = try nextType()
         while type == "v" {
-            _ = try enterContainer("v", contents)
+            try enterVariant()
             variants += 1
-            (type, contents) = try nextType()
+            type = try nextType()
         }
-        let value = try readContents(type, contents, depth: depth, maximumDepth: maximumDepth)
+        let value = try readContents(type, depth: depth, maximumDepth: maximumDepth)
         for _ in 0..<variants { try exitContainer() }
         return value
     }
 
-    private func nextType() throws(BusError) -> (type: Character, contents: String) {
+    private func nextType() throws(BusError) -> Unicode.Scalar {
         guard let next = try peekType() else { throw .store(.invalidValue, "A value is missing") }
         return next
     }
 
-    private func readContents(
-        _ type: Character, _ contents: String, depth: Int, maximumDepth: Int
-    ) throws(BusError) -> Value {
+    private func readContents(_ type: Unicode.Scalar, depth: Int, maximumDepth: Int) throws(BusError) -> Value {
         switch type {
         case "s": return .string(Text(try readString()))
         case "b": return .boolean(try readBool())
@@ -104,19 +102,23 @@ extension Message {
         case "i": return .integer(Int64(try readInt32()))
         case "u": return .integer(Int64(try readUInt32()))
         case "t": return .integer(try readLargeInteger())
-        case "r" where contents == "d": return .date(try readDate())
-        case "a":
-            if contents == "y" { return .data(try readBytes()) }
-            try checkElements(contents)
-            guard depth < maximumDepth else {
-                throw .store(.depthExceeded, "A value may have \(maximumDepth) containers around it, and this has more")
-            }
-            return contents.first == "{"
-                ? try readDictionary(contents, depth: depth + 1, maximumDepth: maximumDepth)
-                : try readArray(contents, depth: depth + 1, maximumDepth: maximumDepth)
-        default:
-            throw notAValue(type == "r" ? "(\(contents))" : String(type))
+        case "r": return .date(try readDate())
+        case "a": return try readArray(depth: depth, maximumDepth: maximumDepth)
+        default: throw notAValue(String(type))
         }
+    }
+
+    /// Reads what an array is to us: data, a dictionary or an array.
+    private func readArray(depth: Int, maximumDepth: Int) throws(BusError) -> Value {
+        let contents = try peekContents()
+        if contents == "y" { return .data(try readBytes()) }
+        try checkElements(contents)
+        guard depth < maximumDepth else {
+            throw .store(.depthExceeded, "A value may have \(maximumDepth) containers around it, and this has more")
+        }
+        return contents.first == "{"
+            ? try readDictionary(contents, depth: depth + 1, maximumDepth: maximumDepth)
+            : try readArray(contents, depth: depth + 1, maximumDepth: maximumDepth)
     }
 
     private func readLargeInteger() throws(BusError) -> Int64 {
@@ -128,6 +130,8 @@ extension Message {
     }
 
     private func readDate() throws(BusError) -> Double {
+        let contents = try peekContents()
+        guard contents == "d" else { throw notAValue("(\(contents))") }
         _ = try enterContainer("r", "d")
         let seconds = try readDouble()
         try exitContainer()

@@ -46,7 +46,7 @@ extension UserDatabase {
         var successors: [Key: ChangeReader.Version] = [:]
         var values: [FormerValue] = []
         var bytes = 0
-        try ChangeReader(db).forEach(of: replica.id, db) { version, encoded in
+        try ChangeReader.forEach(of: replica.id, db) { version, encoded in
             defer { successors[version.key] = version }
             guard let successor = successors[version.key] else { return }
             bytes += version.length ?? 0
@@ -90,9 +90,7 @@ extension UserDatabase {
             try db.execute(
                 sql: "UPDATE replica SET sequence = ? WHERE id = ?",
                 arguments: [Int64(bitPattern: replica.sequence), replica.id])
-            try ChangeReader(db, withValues: false).forEach(of: replica.id, db) { version, _ in
-                trimming.add(version)
-            }
+            try ChangeReader.forEachOutline(of: replica.id, db) { trimming.add($0) }
             for sequences in trimming.expendable { try writer.remove(sequences, of: replica.id) }
             let knownFrom = trimming.goneKeys.reduce(store.knownFrom) {
                 max($0, replica.records[$1]?.generation ?? 0)
@@ -146,18 +144,18 @@ private struct Trimming {
         self.now = now
     }
 
-    mutating func add(_ version: ChangeReader.Version) {
+    mutating func add(_ change: ChangeReader.Outline) {
         // Changed in its place, so that it is looked for once.
-        guard let index = past.index(forKey: version.key) else { return addLast(version) }
-        let length = version.length ?? 0
+        guard let index = past.index(forKey: change.key) else { return addLast(change) }
+        let length = change.length ?? 0
         bytes += length
         past.values[index].values += 1
         let former = past.values[index]
-        past.values[index].replaced = version.time
+        past.values[index].replaced = change.time
         if former.isGone || former.values > Retention.valuesPerKey || bytes > Retention.bytesPerStore
             || former.replaced < horizon
         {
-            discard(version)
+            discard(change)
         } else {
             isRun = false
             history.rows += 1
@@ -165,32 +163,32 @@ private struct Trimming {
         }
     }
 
-    private mutating func addLast(_ version: ChangeReader.Version) {
-        var last = Past(replaced: version.time)
-        if version.length == nil {
+    private mutating func addLast(_ change: ChangeReader.Outline) {
+        var last = Past(replaced: change.time)
+        if change.length == nil {
             emptyKeys += 1
-            last.isGone = mayGo(version) && (version.time < horizon || emptyKeys > Retention.tombstones)
+            last.isGone = mayGo(change) && (change.time < horizon || emptyKeys > Retention.tombstones)
         }
         if last.isGone {
-            discard(version)
-            goneKeys.append(version.key)
+            discard(change)
+            goneKeys.append(change.key)
         } else {
             isRun = false
         }
-        past[version.key] = last
+        past[change.key] = last
     }
 
-    private mutating func discard(_ version: ChangeReader.Version) {
+    private mutating func discard(_ change: ChangeReader.Outline) {
         if isRun, let last = expendable.popLast() {
-            expendable.append(version.sequence...last.upperBound)
+            expendable.append(change.sequence...last.upperBound)
         } else {
-            expendable.append(version.sequence...version.sequence)
+            expendable.append(change.sequence...change.sequence)
         }
         isRun = true
     }
 
-    private func mayGo(_ tombstone: ChangeReader.Version) -> Bool {
-        let isPast = tombstone.cause == .dropped || tombstone.stamp.wall < now / 1000
+    private func mayGo(_ tombstone: ChangeReader.Outline) -> Bool {
+        let isPast = tombstone.cause == .dropped || tombstone.wall < now / 1000
         return isPast && (!isShared || !tombstone.cause.isOwn || tombstone.sequence <= published)
     }
 }

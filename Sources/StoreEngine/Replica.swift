@@ -80,7 +80,7 @@ final class Replica {
     }
 
     private func readChanges(_ db: Database, limits: Limits) throws {
-        try ChangeReader(db).forEach(of: id, db) { version, value in
+        try ChangeReader.forEach(of: id, db) { version, value in
             sequence = max(sequence, version.sequence)
             if version.cause.isOwn { context.insert(Dot(origin: version.stamp.origin, n: version.n)) }
             guard records[version.key] == nil else {

@@ -86,8 +86,7 @@ struct MessageTests {
                 var result: [String: Double] = [:]
                 try answer.readDictionary { key in
                     guard key == "when" else { return try answer.skip() }
-                    let type = try answer.peekType()
-                    guard type?.type == "v", type?.contents == "(d)" else { throw Mishap() }
+                    guard try answer.peekType() == "v", try answer.peekContents() == "(d)" else { throw Mishap() }
                     try answer.enterContainer("v", String("(d)"))
                     try answer.enterContainer("r", "d")
                     result[key] = try answer.readDouble()

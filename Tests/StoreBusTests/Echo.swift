@@ -55,14 +55,12 @@ struct EchoPair {
     func give(_ value: Value) async throws -> (Value, type: String) {
         echo.value = value
         return try await client.call(nil, "/echo", "org.example.Echo", "Give") { answer in
-            guard try answer.enterContainer("v", contents(answer)) else { throw BusError.failed("no variant") }
-            let type = try answer.peekType().map { ($0.type == "r" ? "(" : String($0.type)) + $0.contents } ?? ""
+            guard try answer.enterVariant() else { throw BusError.failed("no variant") }
+            let type = try answer.peekType().map { ($0 == "r" ? "(" : String($0)) + (try answer.peekContents()) } ?? ""
             try answer.rewind()
             return (try answer.readValue(), type)
         }
     }
-
-    private func contents(_ answer: Message) throws -> String { try answer.peekType()?.contents ?? "" }
 
     func keys(_ build: @BusActor (Message) throws -> Void) async throws -> [String] {
         try await client.call(

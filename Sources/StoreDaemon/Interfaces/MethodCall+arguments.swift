@@ -37,10 +37,10 @@ extension Message {
     }
 
     private func readOption(_ name: String, _ type: String) throws(BusError) -> Option {
-        guard let given = try peekType(), given.type == "v", given.contents == type else {
+        guard try peekType() == "v", try peekContents() == type else {
             throw .invalidArguments("The option \"\(name)\" has to be of the type \(type)")
         }
-        _ = try enterContainer("v", given.contents)
+        try enterVariant()
         let option: Option =
             switch type {
             case "b": .boolean(try readBool())

@@ -108,7 +108,7 @@ extension UserStore {
     }
 
     fileprivate func apply(_ call: MethodCall, _ daemon: Daemon) throws {
-        let values = try call.message.readValues().map { (try Key($0.key), $0.value) }
+        let values = try keyed(call.message.readValues())
         let removed = try call.message.readStrings().map { try Key($0) }
         let options = try call.message.readOptions(["if-generation": "t"])
         // Reading has seen to it that none is set twice.
@@ -253,6 +253,11 @@ extension UserStore {
                 },
             ])
     }
+}
+
+/// Not in the store's type: in a closure of the actor's code the compiler checks the executor, each time.
+private func keyed(_ values: [(key: String, value: Value)]) throws -> [(Key, Value)] {
+    try values.map { (try Key($0.key), $0.value) }
 }
 
 extension Message {
