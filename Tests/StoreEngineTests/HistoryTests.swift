@@ -85,6 +85,18 @@ import Testing
         #expect(Int(try device.sql("SELECT count(*) FROM change WHERE key = CAST('k' AS BLOB)")[0][0]) == 17)
     }
 
+    @Test func `what is kept stays among what goes`() throws {
+        for round in 0..<3 {
+            for index in 0..<60 { try device.write([("churn", .integer(Int64(60 * round + index)))]) }
+            try device.write([("k", .integer(Int64(round)))])
+        }
+        try provokeTrim()
+        #expect(Int(try device.sql("SELECT count(*) FROM change WHERE sequence < 150")[0][0]) == 2)
+        #expect(try history().map(\.value) == [.integer(1), .integer(0)])
+        try device.reopen()
+        #expect(try device.store().value(for: key("k")) == .integer(2))
+    }
+
     @Test func `what was replaced more than ninety days ago is not told, and goes`() throws {
         try device.write([("k", .integer(1))])
         try device.write([("k", .integer(2))])
