@@ -20,10 +20,15 @@ enum Schema {
         var configuration = Configuration()
         configuration.readonly = true
         configuration.busyMode = .timeout(5)
-        let queue = try DatabaseQueue(path: path, configuration: configuration)
-        let isNewer = try queue.read { try migrator.hasBeenSuperseded($0) }
-        try queue.close()
-        if isNewer { throw EngineError.newer }
+        do {
+            let queue = try DatabaseQueue(path: path, configuration: configuration)
+            let isNewer = try queue.read { try migrator.hasBeenSuperseded($0) }
+            try queue.close()
+            if isNewer { throw EngineError.newer }
+        } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_READONLY_ROLLBACK {
+            // A rollback journal is there only until the database is in WAL mode: its making was cut, and nothing
+            // of any version is in it. Who opens it to write rolls back what is half done.
+        }
     }
 
     /// Brings a database to the newest version.

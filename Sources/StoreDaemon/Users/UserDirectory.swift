@@ -7,10 +7,12 @@ internal import Logging
 struct UserDirectory {
     let uid: UInt32
     let path: String
+    private let stateDirectory: String
 
     /// Where a user's data is or would be.
     init(of uid: UInt32, in stateDirectory: String) {
         self.uid = uid
+        self.stateDirectory = stateDirectory
         path = "\(stateDirectory)/u\(uid)"
     }
 
@@ -42,7 +44,10 @@ struct UserDirectory {
                 """)
         }
         guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw PrivateFile.Failure(path: path, code: errno) }
-        if let name, recordedName == nil { try PrivateFile.replace(nameFile, with: Array(name.utf8)) }
+        if recordedName != nil { return }
+        // What is written and synchronised in the directory is lost with its name.
+        try PrivateFile.synchronize(directory: stateDirectory)
+        if let name { try PrivateFile.replace(nameFile, with: Array(name.utf8)) }
     }
 
     private var nameFile: String { path + "/user" }
