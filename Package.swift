@@ -8,6 +8,8 @@ let package = Package(
         .executable(name: "ubiquitous-stored", targets: ["ubiquitous-stored"]),
         .library(name: "UbiquitousStore", targets: ["UbiquitousStore"]),
         .library(name: "UbiquitousStoreTesting", targets: ["UbiquitousStoreTesting"]),
+        // For this package's tests: it is preloaded into the service, so it has to be a file of its own.
+        .library(name: "DiskJournal", type: .dynamic, targets: ["DiskJournal"]),
     ],
     dependencies: [
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
@@ -65,6 +67,9 @@ let package = Package(
         // What tests of this package and of others need: a private bus with devices on it.
         .target(name: "UbiquitousStoreTesting", dependencies: ["StoreBus", "SDBus", "PropertyList", "CSystemd"]),
 
+        // Writes down what the service does to files, and kills it at a chosen moment.
+        .target(name: "DiskJournal", path: "Tests/DiskJournal"),
+
         .testTarget(name: "SDBusTests", dependencies: ["SDBus"]),
         .testTarget(name: "PropertyListTests", dependencies: ["PropertyList"]),
         .testTarget(name: "StoreEngineTests", dependencies: ["StoreEngine", "PropertyList"]),
@@ -80,7 +85,10 @@ let package = Package(
             ]),
         .testTarget(
             name: "IntegrationTests",
-            dependencies: ["UbiquitousStoreTesting", "StoreBus", "SDBus", "PropertyList", "ubiquitous-stored"]),
+            dependencies: [
+                "UbiquitousStoreTesting", "StoreBus", "SDBus", "PropertyList", "SyncBackends", "SyncEngine",
+                "StoreEngine", "ubiquitous-stored", "DiskJournal",
+            ]),
     ]
 )
 

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import PropertyList
+import SDBus
+import Testing
+import UbiquitousStoreTesting
+
+/// The service is killed before, and in the middle of, each operation on a file that its work consists of; and the
+/// power is cut after each.
+///
+/// All of them take a quarter of an hour: `CRASH_POINTS=all script/test --filter CrashPointTests`. Otherwise it is a
+/// sample, another one in each run.
+@BusActor
+@Suite(.timeLimit(.minutes(60)), .serialized)
+struct CrashPointTests {
+    private static let isComplete = ProcessInfo.processInfo.environment["CRASH_POINTS"] == "all"
+
+    /// Some of the numbers from 1, or all.
+    private func sample(of count: Int, _ size: Int) -> [Int] {
+        let all = Array(1...max(1, count))
+        return Self.isComplete ? all : all.shuffled().prefix(size).sorted()
+    }
+
+    @Test func `killed at any operation on a file, the service loses nothing and uses no dot twice`() async throws {
+        let count = try await operationsOfLaptop()
+        for operation in sample(of: count, 10) {
+            for half in [false, true] {
+                await reporting("killed at operation \(operation)\(half ? ", half done" : "")") {
+                    try await kill(at: operation, half: half, $0)
+                }
+            }
+        }
+    }
+
+    @Test func `after a power cut at any moment, what was synchronised is there and no dot is used twice`() async throws
+    {
+        let workload = try await CrashWorkload()
+        defer { workload.end() }
+        let isDone = try await workload.run()
+        try #require(isDone)
+        workload.end()
+        let journal = try workload.journal()
+        for count in sample(of: journal.records.count, 15) {
+            for loss in [DiskImage.Loss.everything, .some(seed: UInt64(count))] {
+                await reporting("the power was cut after operation \(count), lost: \(loss)") {
+                    try await cutPower(workload, journal, count, loss, $0)
+                }
+            }
+        }
+    }
+
+    /// How many operations the laptop's service does, roughly: timers have their part in it.
+    private func operationsOfLaptop() async throws -> Int {
+        let workload = try await CrashWorkload()
+        defer { workload.end() }
+        let isDone = try await workload.run()
+        try #require(isDone)
+        return workload.laptopOperations(in: try workload.journal())
+    }
+
+    /// Has an error say when it happened, and goes on.
+    private func reporting(_ moment: Comment, _ body: @BusActor (Comment) async throws -> Void) async {
+        do { try await body(moment) } catch { Issue.record("\(moment): \(error)") }
+    }
+
+    private func kill(at operation: Int, half: Bool, _ moment: Comment) async throws {
+        let workload = try await CrashWorkload()
+        defer { workload.end() }
+        let isDone = try await workload.run(killing: (operation, half))
+        if isDone { return }
+        try #require(workload.laptop.exit == .signal(SIGKILL), moment)
+        var ledger = DotLedger()
+        let journal = try workload.journal()
+        try await ledger.note(workload.folder, in: journal, count: journal.records.count)
+        try await workload.laptop.start()
+        let values = try await workload.store(workload.laptop).everything()
+        let lost = workload.keys.filter { !$1.allows(values[Text($0)]) }.keys.sorted()
+        #expect(lost.isEmpty, moment)
+        try await goOn(workload, workload.laptop, &ledger, moment)
+    }
+
+    private func cutPower(
+        _ workload: CrashWorkload, _ journal: DiskJournal, _ count: Int, _ loss: DiskImage.Loss, _ moment: Comment
+    ) async throws {
+        let directory = try TemporaryDirectory()
+        let state = try directory.makeDirectory("state", mode: 0o700)
+        let image = DiskImage(journal, count: count)
+        try image.write(workload.laptop.stateDirectory, to: state, loss: loss)
+        try FileManager.default.removeItem(atPath: workload.folder)
+        try FileManager.default.createDirectory(atPath: workload.folder, withIntermediateDirectories: true)
+        // The folder is on another machine's disk: what was written to it is seen by others at once.
+        try image.write(workload.folder, to: workload.folder, loss: .none)
+        var ledger = DotLedger()
+        try await ledger.note(workload.folder, in: journal, count: count)
+
+        let laptop = try await CrashWorkload.device("laptop", state: state, journal: nil)
+        defer {
+            laptop.kill()
+            laptop.bus.end()
+            withExtendedLifetime(directory) {}
+        }
+        try await laptop.start()
+        let values = try await workload.store(laptop).everything()
+        let lost = workload.keys.filter { !$1.allows(values[Text($0)], afterPowerCutAt: count) }.keys.sorted()
+        #expect(lost.isEmpty, moment)
+        try await goOn(workload, laptop, &ledger, moment)
+    }
+
+    /// Writes and synchronises, and compares what the folder holds with what the device shows.
+    private func goOn(
+        _ workload: CrashWorkload, _ laptop: Device, _ ledger: inout DotLedger, _ moment: Comment
+    ) async throws {
+        let (store, account) = (try workload.store(laptop), try workload.account(laptop))
+        try await store.set("afterwards", .integer(1))
+        if try await account.state() == "signed-out" { try await account.join("folder://\(workload.folder)") }
+        try await eventually("the account works, \(moment)") {
+            (try? await account.syncNow()) != nil
+        }
+        let values = try await store.everything()
+        let shared = try await ledger.note(workload.folder)
+        #expect(Dictionary(uniqueKeysWithValues: shared.map { (Text($0.key.string), $0.value) }) == values, moment)
+        #expect(values[Text("afterwards")] == .integer(1), moment)
+        #expect(ledger.doubles.isEmpty, moment)
+        #expect(!laptop.log.contains("damaged") && !laptop.log.contains("set aside"), "\(moment): \(laptop.log)")
+        check(laptop)
+    }
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import PropertyList
+import SDBus
+import Testing
+import UbiquitousStoreTesting
+
+/// What a client was told of one key, write by write.
+struct KeyHistory {
+    /// What was asked for, oldest first; `nil` is a removal.
+    private(set) var writes: [Value?] = [nil]
+    /// The last write that was answered for.
+    private(set) var answered = 0
+    /// The writes that were on the disk by a count of operations, as Synchronize said.
+    private var durable: [(index: Int, count: Int)] = []
+
+    mutating func ask(_ value: Value?) { writes.append(value) }
+    mutating func noteAnswer() { answered = writes.count - 1 }
+    mutating func noteDurable(by count: Int) { durable.append((answered, count)) }
+
+    /// Whether a value may be there after a kill.
+    func allows(_ value: Value?) -> Bool { writes[answered...].contains(value) }
+
+    /// Whether a value may be there after a power cut that came after a count of operations.
+    func allows(_ value: Value?, afterPowerCutAt count: Int) -> Bool {
+        let first = durable.last { $0.count <= count }?.index ?? 0
+        return writes[first...].contains(value)
+    }
+}
+
+/// Two devices with a folder between them, of which the laptop's operations on files are written down.
+@BusActor
+final class CrashWorkload {
+    private(set) var keys: [String: KeyHistory] = [:]
+    let laptop: Device
+    private let phone: Device
+    private let directory: TemporaryDirectory
+
+    var folder: String { directory.path + "/folder" }
+    private var journalPath: String { directory.path + "/journal" }
+
+    init() async throws {
+        directory = try TemporaryDirectory()
+        let folder = try directory.makeDirectory("folder", mode: 0o700)
+        let state = try directory.makeDirectory("laptop", mode: 0o700)
+        laptop = try await Self.device("laptop", state: state, journal: (directory.path + "/journal", [state, folder]))
+        // Its state is not of interest here, but the folder's content is.
+        phone = try await Self.device("phone", state: nil, journal: (directory.path + "/journal", [folder]))
+    }
+
+    static func device(_ name: String, state: String?, journal: (path: String, roots: [String])?) async throws -> Device
+    {
+        var options = Device.Options()
+        options.name = name
+        options.manifests = [ManifestText(notes)]
+        options.stateDirectory = state
+        if let journal {
+            options.environment = [
+                "LD_PRELOAD": URL(filePath: try Device.program()).deletingLastPathComponent()
+                    .appending(path: "libDiskJournal.so").path,
+                "DISK_JOURNAL": journal.path, "DISK_JOURNAL_ROOTS": journal.roots.joined(separator: ":"),
+            ]
+        }
+        return try Device(on: await .start(), options)
+    }
+
+    func end() {
+        for device in [laptop, phone] {
+            device.kill()
+            device.bus.end()
+        }
+    }
+
+    /// What was done to files until now.
+    func journal() throws -> DiskJournal { try DiskJournal(contentsOf: journalPath) }
+
+    /// How many of a journal's operations are the laptop's.
+    func laptopOperations(in journal: DiskJournal) -> Int { journal.records.count - phoneOperations }
+    private var phoneOperations = 0
+
+    // MARK: Running
+
+    /// Does all kinds of work, until it is done or the laptop's service is killed.
+    /// - Parameter kill: before which of the laptop's operations on files, and whether a write is half done then.
+    /// - Returns: whether all was done.
+    func run(killing kill: (operation: Int, half: Bool)? = nil) async throws -> Bool {
+        try await phone.start()
+        try await account(phone).join("folder://\(folder)")
+        for number in 0..<10 { try await store(phone).set("phone \(number)", .integer(0)) }
+        try await account(phone).syncNow()
+        phoneOperations = DiskJournal.count(in: journalPath)
+        if let kill {
+            try "\(kill.operation)\(kill.half ? " half" : "")"
+                .write(toFile: journalPath + ".kill", atomically: true, encoding: .utf8)
+        }
+        do {
+            try await laptop.start()
+            try await work()
+            return true
+        } catch  where kill != nil {
+            // Whoever waits for an answer hears of the end before it is to be seen.
+            _ = try await laptop.finish()
+            return false
+        }
+    }
+
+    private func work() async throws {
+        try await set("early", 1)
+        try await account(laptop).join("folder://\(folder)")
+        for number in 0..<4 { try await set("key \(number)", 1) }
+        try await set("large", Value.data([UInt8](repeating: 7, count: 100_000)))
+        try await synchronize()
+        try await syncNow()
+        try await remove("key 1")
+        try await set("early", 2)
+        try await store(phone).set("phone 0", .integer(1))
+        try await store(phone).remove("phone 1")
+        try await account(phone).syncNow()
+        try await syncNow()
+        try await applyMany()
+        try await synchronize()
+        try await set("key 3", 2)
+        try await syncNow()
+        try await account(laptop).signOut()
+        try await set("key 2", 2)
+        try await account(laptop).join("folder://\(folder)")
+        try await set("key 0", 2)
+        try await syncNow()
+    }
+
+    private func set(_ key: String, _ value: Int64) async throws { try await set(key, .integer(value)) }
+
+    private func set(_ key: String, _ value: Value) async throws {
+        keys[key, default: KeyHistory()].ask(value)
+        try await store(laptop).set(key, value)
+        keys[key]?.noteAnswer()
+    }
+
+    private func remove(_ key: String) async throws {
+        keys[key, default: KeyHistory()].ask(nil)
+        try await store(laptop).remove(key)
+        keys[key]?.noteAnswer()
+    }
+
+    private func applyMany() async throws {
+        let values = (0..<40).map { (key: "many \($0)", value: Value.integer($0)) }
+        for (key, value) in values { keys[key, default: KeyHistory()].ask(value) }
+        try await store(laptop).apply(values) { _ in }
+        for (key, _) in values { keys[key]?.noteAnswer() }
+    }
+
+    private func synchronize() async throws {
+        try await store(laptop).synchronize()
+        noteDurable()
+    }
+
+    private func syncNow() async throws {
+        try await account(laptop).syncNow()
+        noteDurable()
+    }
+
+    /// What was answered for before is on the disk by now: at the latest by the operations that are done now.
+    private func noteDurable() {
+        let count = DiskJournal.count(in: journalPath)
+        for key in keys.keys { keys[key]?.noteDurable(by: count) }
+    }
+
+    func store(_ device: Device) throws -> StoreClient { try BusClient(device.bus).store(notes) }
+    func account(_ device: Device) throws -> AccountClient { try BusClient(device.bus).account }
+}

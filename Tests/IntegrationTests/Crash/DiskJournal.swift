@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// What a program did to files, in the order in which it did it: what the library DiskJournal has written down.
+struct DiskJournal {
+    /// One operation.
+    struct Record {
+        /// The file or directory, by its inode.
+        let inode: UInt64
+        let operation: Operation
+    }
+
+    /// What was done.
+    enum Operation {
+        case write(offset: Int, bytes: Data)
+        case truncate(length: Int)
+        case sync(path: String)
+        case create(path: String, mode: UInt32)
+        case makeDirectory(path: String, mode: UInt32)
+        case rename(from: String, to: String)
+        case link(from: String, to: String)
+        case unlink(path: String)
+        case removeDirectory(path: String)
+    }
+
+    let records: [Record]
+
+    /// Reads a journal. A record that was cut off at the end is left out: its operation is the one that was killed.
+    init(contentsOf path: String) throws {
+        let data = try Data(contentsOf: URL(filePath: path))
+        var records: [Record] = []
+        var start = data.startIndex
+        while let (record, end) = Self.record(data, at: start) {
+            records.append(record)
+            start = end
+        }
+        self.records = records
+    }
+
+    /// How many operations a journal has by now.
+    static func count(in path: String) -> Int {
+        (try? DiskJournal(contentsOf: path).records.count) ?? 0
+    }
+
+    private static let headerBytes = 40
+
+    private static func record(_ data: Data, at start: Int) -> (Record, end: Int)? {
+        guard data.endIndex - start >= headerBytes else { return nil }
+        func number<T: FixedWidthInteger>(_ type: T.Type, _ offset: Int) -> T {
+            data[(start + offset)...].withUnsafeBytes { $0.loadUnaligned(as: T.self) }
+        }
+        let code = number(UInt32.self, 0)
+        let (pathLength, targetLength) = (Int(number(UInt32.self, 4)), Int(number(UInt32.self, 8)))
+        let (offset, length) = (number(UInt64.self, 24), Int(number(UInt64.self, 32)))
+        let paths = start + headerBytes
+        let bytes = paths + pathLength + targetLength
+        let end = bytes + (code == 1 ? length : 0)
+        guard end <= data.endIndex else { return nil }
+        let path = String(decoding: data[paths..<(paths + pathLength)], as: UTF8.self)
+        let target = String(decoding: data[(paths + pathLength)..<bytes], as: UTF8.self)
+        let operation: Operation
+        switch code {
+        case 1: operation = .write(offset: Int(offset), bytes: Data(data[bytes..<end]))
+        case 2: operation = .truncate(length: Int(offset))
+        case 3: operation = .sync(path: path)
+        case 4: operation = .create(path: path, mode: UInt32(truncatingIfNeeded: offset))
+        case 5: operation = .makeDirectory(path: path, mode: UInt32(truncatingIfNeeded: offset))
+        case 6: operation = .rename(from: path, to: target)
+        case 7: operation = .link(from: path, to: target)
+        case 8: operation = .unlink(path: path)
+        case 9: operation = .removeDirectory(path: path)
+        default: return nil
+        }
+        return (Record(inode: number(UInt64.self, 16), operation: operation), end)
+    }
+}

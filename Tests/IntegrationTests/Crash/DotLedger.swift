@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import PropertyList
+import StoreEngine
+import SyncBackends
+import SyncEngine
+import UbiquitousStoreTesting
+
+/// Every write that was ever to be seen in a folder, by its dot. A dot never names two values.
+struct DotLedger {
+    private struct Name: Hashable {
+        let store: String
+        let dot: Dot
+    }
+
+    private struct Write: Equatable {
+        let key: Key
+        let value: [UInt8]?
+    }
+
+    private var writes: [Name: Write] = [:]
+
+    /// The dots that name two things.
+    private(set) var doubles: [Dot] = []
+
+    /// Takes in what a folder has shown, each time that something in it got a name.
+    /// - Parameter count: after so many of a journal's operations.
+    mutating func note(_ folder: String, in journal: DiskJournal, count: Int) async throws {
+        for (index, record) in journal.records.prefix(count).enumerated() {
+            guard case .rename(_, let target) = record.operation, target.hasPrefix(folder + "/h/") else { continue }
+            let copy = try TemporaryDirectory()
+            let place = try copy.makeDirectory("folder", mode: 0o700)
+            try DiskImage(journal, count: index + 1).write(folder, to: place, loss: .none)
+            try await note(place)
+        }
+    }
+
+    /// Takes in what a folder holds.
+    /// - Returns: the values of a store, by their keys, as a new device would see them.
+    @discardableResult
+    mutating func note(_ folder: String, store wanted: String = notes) async throws -> [Key: Value] {
+        let backend = try FolderBackend.make(url: "folder://\(folder)", access: .own(uid: geteuid()))
+        _ = try await backend.open(creatingAccount: false)
+        let pull = try await backend.pull(after: nil, as: Origin(bits: 1))
+        var values: [Key: Value] = [:]
+        for store in pull.stores {
+            for (key, entry) in try await pull.change(of: store).state.entries {
+                note(Name(store: store, dot: entry.dot), Write(key: key, value: entry.value))
+                if store == wanted, let bytes = entry.value { values[key] = try Value(encoded: bytes) }
+            }
+        }
+        await backend.close()
+        return values
+    }
+
+    private mutating func note(_ name: Name, _ write: Write) {
+        if let known = writes[name], known != write { doubles.append(name.dot) }
+        writes[name] = write
+    }
+}
