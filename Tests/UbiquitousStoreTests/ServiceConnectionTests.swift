@@ -9,7 +9,7 @@ import UbiquitousStoreTesting
 @testable import UbiquitousStore
 
 @BusActor
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.serialized, .timeLimit(.minutes(5)))
 struct ServiceConnectionTests {
     @Test func `a store is written and read with the types of this library`() async throws {
         try await Desk.with { desk in
@@ -147,7 +147,7 @@ struct ServiceConnectionTests {
         try await Desk.with(started: false) { desk in
             let connection = try await desk.connect()
             var owners: [String?] = []
-            connection.onOwnerChange = { owners.append(connection.owner) }
+            connection.onOwnerChange = { _ in owners.append(connection.owner) }
             #expect(connection.owner == nil)
             #expect(await code { _ = try await connection.manager.identify() } == .serviceUnavailable)
             try await desk.device.start()

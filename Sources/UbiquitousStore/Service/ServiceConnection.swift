@@ -24,8 +24,9 @@ package final class ServiceConnection {
     package let bus: BusConnection
     /// The unique name that has the service's name; `nil`: nobody has it, or it isn't known yet.
     package private(set) var owner: String?
-    /// Called when the service has started, ended, or another one has taken its place; not for the first one found.
-    package var onOwnerChange: (@BusActor () -> Void)?
+    /// Called with the former owner when the service has started, ended, or another one has taken its place; not for
+    /// the first one found.
+    package var onOwnerChange: (@BusActor (_ former: String?) -> Void)?
 
     private var ownerMatch: Slot?
 
@@ -160,8 +161,9 @@ package final class ServiceConnection {
         let name = try signal.readString()
         let newOwner = name.isEmpty ? nil : name
         guard newOwner != owner else { return }
+        let former = owner
         owner = newOwner
-        onOwnerChange?()
+        onOwnerChange?(former)
     }
 
     private func currentOwner() async throws -> String? {

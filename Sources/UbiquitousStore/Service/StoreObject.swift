@@ -38,8 +38,10 @@ package struct StoreObject {
     }
 
     /// `GetSnapshot`: what changed since a generation, or everything.
-    package func snapshot(since generation: UInt64 = 0) async throws -> Snapshot {
-        try await call("GetSnapshot") {
+    ///
+    /// - Parameter timeout: libsystemd's 25 s if `nil`.
+    package func snapshot(since generation: UInt64 = 0, timeout: Duration? = nil) async throws -> Snapshot {
+        try await call("GetSnapshot", timeout: timeout) {
             try $0.append(generation)
             try $0.append(0 as UInt64)
         } decode: {

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The copy of a store that reads come from, as a state machine: it is told what happened, and answers with
+// what to do. It knows no bus, no thread and no clock.
+//
+//     base     what the service has, as of `generation`
+//     sent     writes that were sent and not answered yet: one call at a time
+//     queue    writes that wait for their turn
+//     visible  base with the writes of `sent` and then of `queue` on it: what reads see
+//
+// A write is visible at once. It is sent when the one before is answered, together with all that have come
+// meanwhile, as one call that is all or nothing. If that call is refused, its writes are sent one by one: only
+// those go back that are refused by themselves. What waits stays bounded: a write that a later one of the same
+// key replaces is dropped where that can't show, and what the service could never take is refused here.
+//
+// The bus keeps the order of what the service sends to us, so the generation decides between what comes by
+// different ways. An answer to a write belongs to a generation after the last snapshot, or else the snapshot
+// has it already. A signal of a later generation than the snapshot's asks for a snapshot since that one; an
+// earlier one only says why something changed that is here already. So a change is announced once, with the
+// reason that the service gives: what came with a snapshot before its signal waits for it (`unannounced`).
+//
+// When the service goes, what was sent waits again, and goes out once more after the next snapshot. Writing it
+// twice does no harm: writing what is there already changes nothing.
+
+internal import PropertyList
+
+/// Changes of one call: keys with their new values; `nil` removes.
+typealias Changes = [Text: Value?]
+
+/// Who waits for a write's answer.
+typealias Ticket = UInt64
+
+struct LocalCopy {
+    /// What is to be done; by the one who tells of the event, in order.
+    enum Action {
+        /// Ask for what changed since a generation, and tell ``LocalCopy/loaded(_:)``.
+        case fetch(since: UInt64)
+        /// On the bus's thread, send what ``LocalCopy/nextCall()`` has.
+        case send
+        /// Tell the app.
+        case announce(Announcement)
+        /// Tell those who wait for an answer.
+        case finish([Ticket], UbiquitousStoreError?)
+    }
+
+    /// The way to the service.
+    enum Link {
+        case down
+        /// Subscribed, and the first snapshot is on its way.
+        case loading
+        case up
+    }
+
+    private(set) var visible: [Text: Value] = [:]
+    private(set) var base: [Text: Value] = [:]
+    /// Of the last snapshot; `nil` before the first one.
+    private(set) var generation: UInt64?
+    private(set) var sent: [Write] = []
+    private(set) var queue = WriteBacklog()
+    private(set) var link = Link.down
+
+    /// Somebody was told what is here before anything was.
+    private var isReadEarly = false
+    /// A ``Action/send`` is under way.
+    private var isSending = false
+    private var isFetching = false
+    /// So many writes are sent one by one, after they were refused together.
+    private var singles = 0
+    /// Signals of changes that the snapshot under way will have.
+    private var signals: [ExternalChange] = []
+    /// Keys whose visible value changed before the signal that says why, with the value that the app knows.
+    private var unannounced: [Text: Value?] = [:]
+    /// Keys of refused calls of our own, which the service's signal tells once more.
+    private var ownViolations: Set<Text> = []
+
+    /// Whether a read has to wait no longer for the first snapshot.
+    var isReadable: Bool { generation != nil || isReadEarly }
+
+    /// Whether the service has everything that was written.
+    var isSettled: Bool { sent.isEmpty && queue.isEmpty }
+
+    // MARK: The app
+
+    /// The app reads without waiting any longer; it will be told of what it missed.
+    mutating func readEarly() {
+        if generation == nil { isReadEarly = true }
+    }
+
+    /// The app writes.
+    mutating func write(_ write: Write) -> [Action] {
+        guard queue.append(write) else {
+            let error = UbiquitousStoreError(
+                .quotaExceeded, "More is waiting for the service than a store can hold; the write was dropped")
+            return [.announce(refusal(of: write, error))] + finish(write.tickets, error)
+        }
+        for (key, value) in write.changes {
+            visible[key] = value
+            // The app knows its own value now.
+            unannounced[key] = nil
+        }
+        return sendNext()
+    }
+
+    /// The app wants to know when everything that was written until now is answered.
+    mutating func settle(_ ticket: Ticket) -> [Action] {
+        if queue.addTicket(ticket) { return [] }
+        guard let last = sent.indices.last else { return finish([ticket], nil) }
+        sent[last].tickets.append(ticket)
+        return []
+    }
+
+    // MARK: The service
+
+    /// The service was found, and has our subscription.
+    mutating func linked() -> [Action] {
+        lost()
+        link = .loading
+        isFetching = true
+        return [.fetch(since: generation ?? 0)]
+    }
+
+    /// The service has gone, or the way to it.
+    mutating func lost() {
+        link = .down
+        isFetching = false
+        isSending = false
+        singles = 0
+        ownViolations = []
+        queue.putBack(sent)
+        sent = []
+    }
+
+    /// What is to be sent now; `nil`: nothing.
+    mutating func nextCall() -> Changes? {
+        isSending = false
+        guard link == .up, sent.isEmpty, !queue.isEmpty else { return nil }
+        sent = queue.take(singles > 0 ? 1 : nil)
+        singles = max(0, singles - 1)
+        return sent.reduce(into: [:]) { $0.merge($1.changes) { $1 } }
+    }
+
+    /// The service has taken what was sent.
+    mutating func acknowledged(_ generation: UInt64) -> [Action] {
+        let writes = sent
+        sent = []
+        // Ours stays the snapshot's, even if this is the next one: a write of what somebody else has just written makes
+        // no generation of its own, and this would be theirs, with more in it.
+        if generation > self.generation ?? 0 { for write in writes { base.merge(write.changes) } }
+        // Where a snapshot was ahead of this answer, it has what is right.
+        for key in Set(writes.flatMap(\.changes.keys)) { uncover(key) }
+        return finish(writes.flatMap(\.tickets), nil) + sendNext()
+    }
+
+    /// The service refuses what was sent, for good.
+    mutating func refused(_ error: UbiquitousStoreError) -> [Action] {
+        let writes = sent
+        sent = []
+        if error.code == .quotaExceeded { ownViolations.formUnion(writes.flatMap(\.changes.keys)) }
+        guard writes.count == 1 else {
+            queue.putBack(writes)
+            singles = writes.count
+            return sendNext()
+        }
+        let announcements = writes.map { Action.announce(refusal(of: $0, error)) }
+        return announcements + finish(writes.flatMap(\.tickets), error) + sendNext()
+    }
+
+    /// The service can't take what was sent now, and perhaps later: it is to be linked again after a while. Who waits
+    /// is told; the write stays.
+    mutating func postponed(_ error: UbiquitousStoreError) -> [Action] {
+        let tickets = sent.flatMap(\.tickets)
+        for index in sent.indices { sent[index].tickets = [] }
+        lost()
+        return finish(tickets, error)
+    }
+
+    /// The answer to ``Action/fetch(since:)``.
+    mutating func loaded(_ snapshot: Snapshot) -> [Action] {
+        let isFirst = generation == nil
+        let isReturn = link == .loading
+        take(snapshot)
+        isFetching = false
+        link = .up
+        // Before the first snapshot nobody has seen anything, unless somebody didn't wait.
+        if isFirst && !isReadEarly { unannounced = [:] }
+        var actions = explain()
+        // What changed while we weren't there has no signal.
+        if isReturn, let change = announcement(ExternalChange(returningTo: snapshot.generation, unannounced.keys)) {
+            actions.append(.announce(change))
+        }
+        return actions + fetchIfNeeded() + sendNext()
+    }
+
+    /// The service tells of a change.
+    mutating func received(_ signal: ExternalChange) -> [Action] {
+        var signal = signal
+        if signal.reason == ExternalChange.quotaViolation {
+            let own = ownViolations.intersection(signal.keys)
+            ownViolations.subtract(own)
+            if !own.isEmpty { signal.keys.removeAll { own.contains($0) } }
+            if !own.isEmpty && signal.keys.isEmpty { return [] }
+        }
+        signals.append(signal)
+        return explain() + fetchIfNeeded()
+    }
+}
+
+// MARK: - What is done with it
+
+extension LocalCopy {
+    /// The last value that was written to a key and not answered yet.
+    private func pending(_ key: Text) -> Value?? {
+        queue.value(key) ?? sent.last { $0.changes[key] != nil }?.changes[key]
+    }
+
+    /// Makes a key's visible value what it is without writes that are gone now.
+    private mutating func uncover(_ key: Text) {
+        visible[key] = pending(key) ?? base[key]
+    }
+
+    private mutating func take(_ snapshot: Snapshot) {
+        let covered = Set(sent.flatMap(\.changes.keys)).union(queue.keys)
+        let keys = Set(snapshot.values.keys).union(snapshot.isComplete ? Array(base.keys) : snapshot.removed)
+        for key in keys {
+            let value = snapshot.values[key]
+            base[key] = value
+            guard !covered.contains(key), visible[key] != value else { continue }
+            unannounced[key] = unannounced[key] ?? .some(visible[key])
+            visible[key] = value
+        }
+        generation = snapshot.generation
+    }
+
+    /// Announces what the signals say whose changes are here.
+    private mutating func explain() -> [Action] {
+        guard let generation, link == .up else { return [] }
+        let explained = signals.filter { $0.generation <= generation }
+        signals.removeAll { $0.generation <= generation }
+        return explained.compactMap { announcement($0).map(Action.announce) }
+    }
+
+    /// `nil` where nothing is left to tell: changes are announced once, but the other reasons are news by themselves.
+    private mutating func announcement(_ signal: ExternalChange) -> Announcement? {
+        var changes: [KeyChange] = []
+        for key in signal.keys {
+            let known = unannounced.removeValue(forKey: key)
+            let change = KeyChange(key: key, old: known ?? visible[key], new: visible[key])
+            if !signal.isOnlyAboutValues || change.old != change.new { changes.append(change) }
+        }
+        if signal.isOnlyAboutValues && changes.isEmpty { return nil }
+        return Announcement(reason: signal.reason, changes: changes, originDevice: signal.originDevice)
+    }
+
+    /// Takes back what a write made visible.
+    private mutating func refusal(of write: Write, _ error: UbiquitousStoreError) -> Announcement {
+        let changes = write.changes.keys.sorted().map { key in
+            let old = visible[key]
+            uncover(key)
+            return KeyChange(key: key, old: old, new: visible[key])
+        }
+        return Announcement(reason: ExternalChange.quotaViolation, changes: changes, error: error)
+    }
+
+    private mutating func fetchIfNeeded() -> [Action] {
+        guard link == .up, !isFetching, !signals.isEmpty else { return [] }
+        isFetching = true
+        return [.fetch(since: generation ?? 0)]
+    }
+
+    private mutating func sendNext() -> [Action] {
+        guard link == .up, sent.isEmpty, !queue.isEmpty, !isSending else { return [] }
+        isSending = true
+        return [.send]
+    }
+
+    private func finish(_ tickets: [Ticket], _ error: UbiquitousStoreError?) -> [Action] {
+        tickets.isEmpty ? [] : [.finish(tickets, error)]
+    }
+}
+
+extension [Text: Value] {
+    /// Makes changes.
+    mutating func merge(_ changes: Changes) {
+        for (key, value) in changes { self[key] = value }
+    }
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+// They are called as Apple's are.
+
+/// The reason of a change, an `Int`, in the notification's user info.
+public let NSUbiquitousKeyValueStoreChangeReasonKey = "NSUbiquitousKeyValueStoreChangeReasonKey"
+/// The keys that changed, a `[String]`, in the notification's user info.
+public let NSUbiquitousKeyValueStoreChangedKeysKey = "NSUbiquitousKeyValueStoreChangedKeysKey"
+/// Why a write was refused, an ``UbiquitousStoreError``, in the notification's user info; Apple has no such key.
+public let NSUbiquitousKeyValueStoreErrorKey = "NSUbiquitousKeyValueStoreErrorKey"
+
+/// Values changed on another device, or in another process of this one.
+public var NSUbiquitousKeyValueStoreServerChange: Int { 0 }
+/// The first download of the account is complete, and its values are here.
+public var NSUbiquitousKeyValueStoreInitialSyncChange: Int { 1 }
+/// A write was refused and taken back, or what several devices wrote doesn't fit together.
+public var NSUbiquitousKeyValueStoreQuotaViolationChange: Int { 2 }
+/// The person has signed in to another account, and the values are those of it.
+public var NSUbiquitousKeyValueStoreAccountChange: Int { 3 }

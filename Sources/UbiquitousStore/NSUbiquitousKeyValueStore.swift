@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Apple's class, for code that was written for it. What each member does is Apple's documentation of Foundation;
+// where it is silent or differs, it says so here.
+
+public import Foundation
+internal import PropertyList
+
+/// A store of the app's settings that is the same on all of a person's devices, as in Apple's Foundation.
+///
+/// Reads come from memory. A write is in memory at once; it is sent to the service without waiting, and a write that
+/// the service refuses is taken back and announced. May be used from any thread.
+open class NSUbiquitousKeyValueStore: NSObject, @unchecked Sendable {
+    // @unchecked because NSObject isn't Sendable; what is here is, and never changes.
+    private let store: SharedStore
+    private let observer: NotificationPoster
+
+    /// The app's store.
+    ///
+    /// Its identifier is, in this order, that of ``use(identifier:bus:)``, the environment variable
+    /// `UBIQUITOUS_STORE_IDENTIFIER`, that of the installed manifest that names this program, or that of the manifest
+    /// that the service finds for it.
+    open class var `default`: NSUbiquitousKeyValueStore { DefaultStore.shared.object }
+
+    /// The app's store, as ``default`` is it.
+    public override init() {
+        store = DefaultStore.shared.place.store
+        observer = NotificationPoster()
+        super.init()
+        observer.post(store, about: self)
+    }
+
+    init(_ place: StorePlace) {
+        store = place.store
+        observer = NotificationPoster()
+        super.init()
+        observer.post(store, about: self)
+    }
+
+    deinit {
+        observer.stop(store)
+    }
+
+    // MARK: Getting values
+
+    /// The value of a key, as NSNumber, String, Data, Date, an array or a dictionary; `nil` if there is none.
+    open func object(forKey aKey: String) -> Any? {
+        store.value(aKey)?.object
+    }
+
+    /// The string of a key; `nil` if there is none, or something else.
+    open func string(forKey aKey: String) -> String? {
+        if case .string(let text) = store.value(aKey) { text.string } else { nil }
+    }
+
+    /// The array of a key; `nil` if there is none, or something else.
+    open func array(forKey aKey: String) -> [Any]? {
+        if case .array(let values) = store.value(aKey) { values.map(\.object) } else { nil }
+    }
+
+    /// The dictionary of a key; `nil` if there is none, or something else.
+    open func dictionary(forKey aKey: String) -> [String: Any]? {
+        if case .dictionary(let values) = store.value(aKey) { values.objects } else { nil }
+    }
+
+    /// The data of a key; `nil` if there is none, or something else.
+    open func data(forKey aKey: String) -> Data? {
+        if case .data(let bytes) = store.value(aKey) { Data(bytes) } else { nil }
+    }
+
+    /// The integer of a key; another number as NSNumber converts it, 0 if there is none.
+    open func longLong(forKey aKey: String) -> Int64 {
+        store.value(aKey)?.asInt64 ?? 0
+    }
+
+    /// The real number of a key; another number as NSNumber converts it, 0 if there is none.
+    open func double(forKey aKey: String) -> Double {
+        store.value(aKey)?.asDouble ?? 0
+    }
+
+    /// The Boolean of a key; another number as NSNumber converts it, false if there is none.
+    open func bool(forKey aKey: String) -> Bool {
+        store.value(aKey)?.asBool ?? false
+    }
+
+    /// Everything that is in memory.
+    open var dictionaryRepresentation: [String: Any] { store.values.objects }
+
+    // MARK: Setting values
+
+    /// Sets a property list; `nil` removes.
+    ///
+    /// What is no property list, or has a key that is too long, is logged and ignored, and announced with the error:
+    /// it never ends the app, as a key that is too long does on Apple's systems.
+    open func set(_ anObject: Any?, forKey aKey: String) {
+        write(aKey) { try anObject.map { try Value(object: $0) } }
+    }
+
+    /// Sets a string; `nil` removes.
+    open func set(_ aString: String?, forKey aKey: String) {
+        write(aKey) { aString.map { .string(Text($0)) } }
+    }
+
+    /// Sets data; `nil` removes.
+    open func set(_ aData: Data?, forKey aKey: String) {
+        write(aKey) { aData.map { .data(Array($0)) } }
+    }
+
+    /// Sets an array of property lists; `nil` removes.
+    open func set(_ anArray: [Any]?, forKey aKey: String) {
+        write(aKey) { try anArray.map { try Value(object: $0) } }
+    }
+
+    /// Sets a dictionary of property lists; `nil` removes.
+    open func set(_ aDictionary: [String: Any]?, forKey aKey: String) {
+        write(aKey) { try aDictionary.map { try Value(object: $0) } }
+    }
+
+    /// Sets an integer.
+    open func set(_ value: Int64, forKey aKey: String) {
+        write(aKey) { .integer(value) }
+    }
+
+    /// Sets a real number.
+    open func set(_ value: Double, forKey aKey: String) {
+        write(aKey) { .real(value) }
+    }
+
+    /// Sets a Boolean.
+    open func set(_ value: Bool, forKey aKey: String) {
+        write(aKey) { .boolean(value) }
+    }
+
+    /// Removes a key; nothing happens if there is none.
+    open func removeObject(forKey aKey: String) {
+        write(aKey) { nil }
+    }
+
+    private func write(_ key: String, _ value: () throws -> Value?) {
+        do {
+            try store.write([Text(key): try value()])
+        } catch {
+            store.announce(refusing: key, error)
+        }
+    }
+
+    // MARK: Synchronizing
+
+    /// Has the service put on disk what was written, and takes in what it has received from other devices.
+    ///
+    /// It waits a second at most, and not again before the service gives a sign of life. There is no need to call it
+    /// but when the app starts, and before it ends: what was written in the last milliseconds of a process may not have
+    /// been sent yet.
+    ///
+    /// - Returns: false if that could not be done: there is no service, or it doesn't answer, or the app has no manifest.
+    @discardableResult
+    open func synchronize() -> Bool { store.synchronizeSoon() }
+}
+
+// MARK: - Being told
+
+extension NSUbiquitousKeyValueStore {
+    /// Posted when values changed otherwise than by this process: by another device or another process of the app, and
+    /// when a write was refused and taken back. The object is the store.
+    ///
+    /// It is posted on a serial queue of the store, and never on the main thread: so it is on Apple's systems, where the
+    /// queue is `com.apple.kvs.client.callback`. Observe with `queue: .main`, or hop to the main actor, where the
+    /// interface is changed.
+    public static let didChangeExternallyNotification = NSNotification.Name(
+        "NSUbiquitousKeyValueStoreDidChangeExternallyNotification")
+}
+
+extension NSUbiquitousKeyValueStore {
+    /// Says which store ``default`` is, and on which bus; before its first use, and only then.
+    ///
+    /// - Parameters:
+    ///   - identifier: as a manifest declares it; `nil` leaves it to the environment and the manifests.
+    ///   - bus: `system`, `session` or an address; `nil` leaves it to the environment.
+    /// - Returns: false if ``default`` was in use before: nothing has changed then.
+    @discardableResult
+    public class func use(identifier: String?, bus: String? = nil) -> Bool {
+        DefaultStore.shared.use(identifier: identifier, bus: bus)
+    }
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Foundation
+internal import PropertyList
+internal import Synchronization
+
+/// Posts what a store announces as Apple's notification.
+final class NotificationPoster: Sendable {
+    private let registration = Mutex<UUID?>(nil)
+
+    /// Begins.
+    func post(_ store: SharedStore, about object: NSUbiquitousKeyValueStore) {
+        let observer = store.observe { [weak object] announcement in
+            guard let object else { return }
+            NotificationCenter.default.post(
+                name: NSUbiquitousKeyValueStore.didChangeExternallyNotification, object: object,
+                userInfo: Self.userInfo(announcement))
+        }
+        registration.withLock { $0 = observer }
+    }
+
+    /// Ends.
+    func stop(_ store: SharedStore) {
+        if let observer = registration.withLock({ $0 }) { store.stopObserving(observer) }
+    }
+
+    static func userInfo(_ announcement: Announcement) -> [AnyHashable: Any] {
+        // Apple knows no processes besides; to an app both mean that it has to look at the keys.
+        let reason = announcement.reason == ExternalChange.localChange ? 0 : announcement.reason
+        var info: [AnyHashable: Any] = [
+            NSUbiquitousKeyValueStoreChangeReasonKey: Int(reason),
+            NSUbiquitousKeyValueStoreChangedKeysKey: announcement.changes.map(\.key.string),
+        ]
+        info[NSUbiquitousKeyValueStoreErrorKey] = announcement.error
+        return info
+    }
+}
+
+extension SharedStore {
+    /// Says in the log and to the observers that a write could not be made. Its key stays as it was.
+    func announce(refusing name: String, _ error: any Error) {
+        let error = error as? UbiquitousStoreError ?? UbiquitousStoreError(.other, "\(error)", cause: error)
+        try? FileHandle.standardError.write(contentsOf: Data("UbiquitousStore: \(error)\n".utf8))
+        let key = Text(name)
+        let value = value(name)
+        announce(
+            Announcement(
+                reason: ExternalChange.quotaViolation, changes: [KeyChange(key: key, old: value, new: value)],
+                error: error))
+    }
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Foundation
+internal import PropertyList
+internal import SDBus
+internal import Synchronization
+
+/// One store in this process: the copy that is read, behind a lock that is held for a lookup, and who waits for it.
+///
+/// All faces of the same store have the same one, so what is written through one of them is read through the other.
+/// What takes time happens elsewhere: on the bus's thread, which starts with the first store, and observers are
+/// called on a queue of their own.
+final class SharedStore: Sendable {
+    /// How long the first read may wait for a service that is there and doesn't answer, in seconds.
+    static let readPatience: TimeInterval = 0.5
+    /// How long ``synchronize()`` may wait, in seconds.
+    static let synchronizePatience: TimeInterval = 1
+
+    private let copy = Mutex(LocalCopy())
+    private let visitors: Mutex<Visitors>
+    /// Opened when the first snapshot is here, or when waiting for it is of no use.
+    private let firstSnapshot = Gate()
+    private let link: StoreLink
+    private let queue = DispatchQueue(label: "org.example.UbiquitousStore.observers")
+
+    init(_ place: StorePlace) {
+        link = StoreLink(place.bus, place.identifier)
+        visitors = Mutex(Visitors(identifier: place.identifier))
+        EventLoop.task { [link, weak self] in
+            link.store = self
+            _ = try? await link.object()
+        }
+    }
+
+    deinit {
+        EventLoop.task { [link] in link.close() }
+    }
+
+    /// The store's identifier; empty as long as only the service knows it.
+    var identifier: String { visitors.withLock { $0.identifier } }
+
+    // MARK: Reading
+
+    /// What is here for a key.
+    func value(_ name: String) -> Value? {
+        let key = Text(name)
+        if let value = copy.withLock({ $0.isReadable ? .some($0.visible[key]) : nil }) { return value }
+        awaitFirstSnapshot()
+        return copy.withLock { $0.visible[key] }
+    }
+
+    /// All that is here.
+    var values: [Text: Value] {
+        if let values = copy.withLock({ $0.isReadable ? $0.visible : nil }) { return values }
+        awaitFirstSnapshot()
+        return copy.withLock { $0.visible }
+    }
+
+    private func awaitFirstSnapshot() {
+        // The bus's own thread would wait for itself.
+        if EventLoop.shared.isIsolatingCurrentContext() != true { _ = firstSnapshot.wait(atMost: Self.readPatience) }
+        copy.withLock { $0.readEarly() }
+    }
+
+    // MARK: Writing
+
+    /// Makes changes, here at once, and in the service soon.
+    ///
+    /// - Throws: ``UbiquitousStoreError`` for what no store can hold; nothing has changed then.
+    func write(_ changes: Changes) throws {
+        let write = try Write(checking: changes)
+        perform(copy.withLock { $0.write(write) })
+    }
+
+    /// Makes changes, here at once, and returns when the service has them.
+    ///
+    /// - Throws: ``UbiquitousStoreError`` if they are refused; nothing has changed then. `CancellationError` if the task
+    ///   is cancelled, while they are on their way.
+    func writeAndWait(_ changes: Changes) async throws {
+        let write = try Write(checking: changes)
+        try await withTicket { ticket in
+            var write = write
+            write.tickets = [ticket]
+            return copy.withLock { $0.write(write) }
+        }
+    }
+
+    /// Returns when the service has answered everything that was written.
+    func settle() async throws {
+        try await withTicket { ticket in copy.withLock { $0.settle(ticket) } }
+    }
+
+    private func withTicket(_ begin: (Ticket) -> [LocalCopy.Action]) async throws {
+        let ticket = visitors.withLock { $0.newTicket() }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                visitors.withLock { $0.waiting[ticket] = continuation }
+                perform(begin(ticket))
+                // The handler may have come before there was somebody to tell.
+                if Task.isCancelled { finish([ticket], CancellationError()) }
+            }
+        } onCancel: {
+            finish([ticket], CancellationError())
+        }
+    }
+
+    private func finish(_ tickets: [Ticket], _ error: (any Error)?) {
+        let finished = visitors.withLock { visitors in tickets.compactMap { visitors.waiting.removeValue(forKey: $0) } }
+        for continuation in finished { continuation.resume(with: error.map { .failure($0) } ?? .success(())) }
+    }
+
+    // MARK: The service itself
+
+    /// The store's object, once there is a way to it.
+    ///
+    /// - Throws: ``UbiquitousStoreError``: why there is none.
+    func object() async throws -> StoreObject { try await link.object() }
+
+    /// Has what was written put on disk, and takes in what has arrived.
+    ///
+    /// - Throws: ``UbiquitousStoreError``.
+    @discardableResult
+    func synchronize(waitingForRemote: Bool, timeout: Duration?) async throws -> Bool {
+        _ = try await object()
+        // What was refused has been announced; the rest is no worse for it.
+        do { try await settle() } catch is UbiquitousStoreError {}
+        return try await link.synchronize(waitingForRemote: waitingForRemote, timeout: timeout)
+    }
+
+    /// The same, and waits for it a second at most. After having waited in vain it doesn't wait again before the
+    /// service gives a sign of life.
+    func synchronizeSoon() -> Bool {
+        let isHopeless =
+            EventLoop.shared.isIsolatingCurrentContext() == true || visitors.withLock { $0.isServiceSilent }
+        if isHopeless { return false }
+        let gate = Gate()
+        EventLoop.task { [self] in
+            let isDone = try? await synchronize(waitingForRemote: false, timeout: .seconds(60))
+            gate.open(isDone != nil)
+        }
+        if let outcome = gate.wait(atMost: Self.synchronizePatience) { return outcome }
+        visitors.withLock { $0.isServiceSilent = true }
+        return false
+    }
+
+    // MARK: Observing
+
+    /// Calls `action` with what changes otherwise than by a write of this process, and with what is refused; on a
+    /// serial queue of this store, until ``stopObserving(_:)``.
+    func observe(_ action: @escaping @Sendable (Announcement) -> Void) -> UUID {
+        let observer = UUID()
+        visitors.withLock { $0.observers[observer] = action }
+        return observer
+    }
+
+    /// Ends what ``observe(_:)`` began.
+    func stopObserving(_ observer: UUID) {
+        visitors.withLock { $0.observers[observer] = nil }
+    }
+
+    /// Tells the observers.
+    func announce(_ announcement: Announcement) {
+        queue.async { [self] in
+            for action in visitors.withLock({ Array($0.observers.values) }) { action(announcement) }
+        }
+    }
+}
+
+// MARK: - The link
+
+extension SharedStore {
+    /// Tells the copy what came from the service, and does what it asks for.
+    func tell(_ event: (inout LocalCopy) -> [LocalCopy.Action]) {
+        visitors.withLock { $0.isServiceSilent = false }
+        let (actions, isReadable) = copy.withLock { (event(&$0), $0.isReadable) }
+        perform(actions)
+        if isReadable { firstSnapshot.open() }
+    }
+
+    /// Tells the copy that there is no way to the service.
+    func lose() {
+        copy.withLock { $0.lost() }
+        firstSnapshot.open()
+    }
+
+    /// What is to be sent now.
+    func nextCall() -> Changes? { copy.withLock { $0.nextCall() } }
+
+    /// The generation that the copy is of; 0 before the first snapshot.
+    var generation: UInt64 { copy.withLock { $0.generation ?? 0 } }
+
+    /// The service says which store this is.
+    func noteIdentifier(_ identifier: String) {
+        visitors.withLock { $0.identifier = identifier }
+    }
+
+    private func perform(_ actions: [LocalCopy.Action]) {
+        for action in actions {
+            switch action {
+            case .fetch(let generation): EventLoop.task { [link] in await link.fetch(since: generation) }
+            case .send: EventLoop.task { [link] in await link.send() }
+            case .announce(let announcement): announce(announcement)
+            case .finish(let tickets, let error): finish(tickets, error)
+            }
+        }
+    }
+}
+
+/// Who waits for a store's service, and who is told.
+private struct Visitors {
+    var identifier: String
+    var waiting: [Ticket: CheckedContinuation<Void, any Error>] = [:]
+    var observers: [UUID: @Sendable (Announcement) -> Void] = [:]
+    /// It has answered nothing since somebody waited for it in vain.
+    var isServiceSilent = false
+    private var lastTicket: Ticket = 0
+
+    init(identifier: String) {
+        self.identifier = identifier
+    }
+
+    mutating func newTicket() -> Ticket {
+        lastTicket += 1
+        return lastTicket
+    }
+}
+
+extension Write {
+    /// A write of what a store can hold.
+    ///
+    /// - Throws: ``UbiquitousStoreError`` that says which key or value it can't.
+    init(checking changes: Changes, tickets: [Ticket] = []) throws {
+        var size = 0
+        for (key, value) in changes {
+            do {
+                _ = try Key(key.string)
+                if let value { size += try value.validate() }
+            } catch {
+                throw UbiquitousStoreError(refusing: error)
+            }
+        }
+        self.init(changes, size: size, tickets: tickets)
+    }
+}
+
+extension UbiquitousStoreError {
+    /// A rule of keys or values that is broken.
+    init(refusing error: any Error) {
+        let code: Code =
+            switch error {
+            case KeyError.tooLong: .keyTooLong
+            case is KeyError: .invalidKey
+            case ValueError.tooDeep: .depthExceeded
+            case ValueError.tooLarge: .quotaExceeded
+            default: .invalidValue
+            }
+        self.init(code, "\(error)", cause: error)
+    }
+}

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PropertyList
+
+@testable import UbiquitousStore
+
+/// Numbers that look random, and are the same for the same seed.
+struct SplitMix: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+}
+
+/// A service as simple as can be: a dictionary, a limit, and for each generation what changed.
+struct PlainService {
+    var values: [Text: Value] = [:]
+    var generation: UInt64 = 1000
+    var log: [(generation: UInt64, key: Text)] = []
+    /// Generations up to this one are not known any more.
+    var forgotten: UInt64 = 0
+    static let limit = 40
+
+    /// - Returns: the keys that changed; `nil`: it is too much.
+    mutating func apply(_ changes: Changes) -> [Text]? {
+        var after = values
+        after.merge(changes)
+        let grows = after.reduce(0) { $0 + $1.value.size } > values.reduce(0) { $0 + $1.value.size }
+        if grows && after.reduce(0, { $0 + $1.value.size }) > Self.limit { return nil }
+        let changed = changes.keys.filter { after[$0] != values[$0] }.sorted()
+        values = after
+        if changed.isEmpty { return [] }
+        generation += 1
+        log += changed.map { (generation, $0) }
+        return changed
+    }
+
+    func snapshot(since: UInt64) -> Snapshot {
+        guard since > forgotten, since <= generation else {
+            return Snapshot(generation: generation, isComplete: true, values: values)
+        }
+        let keys = Set(log.filter { $0.generation > since }.map(\.key))
+        return Snapshot(
+            generation: generation, isComplete: false, values: values.filter { keys.contains($0.key) },
+            removed: keys.filter { values[$0] == nil }.sorted())
+    }
+}
+
+/// An app with its copy, a service, and two queues of messages between them; what happens next is chance.
+struct LocalCopySimulation {
+    enum Call {
+        case apply(Changes)
+        case snapshot(UInt64)
+    }
+    enum Message {
+        case acknowledged(UInt64)
+        case refused
+        case snapshot(Snapshot)
+        case signal(ExternalChange)
+    }
+
+    var random: SplitMix
+    var copy = LocalCopy()
+    var service = PlainService()
+    var calls: [Call] = []
+    var messages: [Message] = []
+    /// What the service will tell of, merged as it does.
+    var unsent: ExternalChange?
+    var sendsToDo = 0
+    /// What an app believes that knows its own writes and what it was told.
+    var belief: [Text: Value] = [:]
+    var waiting: Set<Ticket> = []
+    var lastTicket: Ticket = 0
+    var announced: [UInt32: Int] = [:]
+    var failures: [String] = []
+    let losesService: Bool
+
+    init(seed: UInt64, losesService: Bool) {
+        random = SplitMix(state: seed)
+        self.losesService = losesService
+        if chance(2) { _ = service.apply(["a": 1, "b": "here before"]) }
+        if chance(3) {
+            copy.readEarly()
+        } else {
+            belief = service.values
+        }
+    }
+
+    mutating func chance(_ one: Int) -> Bool { Int.random(in: 0..<one, using: &random) == 0 }
+
+    /// - Returns: what went wrong.
+    mutating func run(_ steps: Int) -> [String] {
+        let waitedForFirst = !copy.isReadable
+        if waitedForFirst { link(); quiesce() }
+        for _ in 0..<steps {
+            step()
+            check()
+        }
+        if copy.link == .down { link() }
+        quiesce()
+        check()
+        if copy.visible != service.values { failures.append("\(copy.visible) is not \(service.values)") }
+        if belief != service.values { failures.append("the app believes \(belief), it is \(service.values)") }
+        if !waiting.isEmpty { failures.append("nobody told \(waiting)") }
+        if !copy.isSettled { failures.append("something still waits") }
+        return failures
+    }
+
+    mutating func step() {
+        switch Int.random(in: 0..<12, using: &random) {
+        case 0...2: appWrites()
+        case 3: othersWrite()
+        case 4...6: serviceAnswers()
+        case 7...9: copyHears()
+        case 10: send()
+        default: sometimes()
+        }
+    }
+
+    mutating func sometimes() {
+        switch Int.random(in: 0..<8, using: &random) {
+        case 0 where losesService: lose()
+        case 1 where losesService: service.forgotten = service.generation
+        case 2: tell(3, [])
+        case 3 where copy.link == .up && !copy.sent.isEmpty && losesService: postpone()
+        default: if copy.link == .down { link() }
+        }
+    }
+
+    mutating func quiesce() {
+        for _ in 0..<10_000 {
+            if sendsToDo == 0 && calls.isEmpty && messages.isEmpty && unsent == nil { return }
+            send()
+            serviceAnswers()
+            copyHears()
+        }
+        failures.append("it never comes to rest")
+    }
+
+    // MARK: What happens
+
+    mutating func randomValue() -> Value {
+        switch Int.random(in: 0..<4, using: &random) {
+        case 0: .boolean(Bool.random(using: &random))
+        case 1: .data([UInt8](repeating: 1, count: Int.random(in: 10..<50, using: &random)))
+        default: .integer(Int64.random(in: 0..<5, using: &random))
+        }
+    }
+
+    mutating func randomChanges() -> Changes {
+        var changes: Changes = [:]
+        for _ in 0..<(chance(4) ? 2 : 1) {
+            let key = Text(["a", "b", "c", "d"].randomElement(using: &random) ?? "a")
+            changes[key] = .some(chance(4) ? nil : randomValue())
+        }
+        return changes
+    }
+
+    mutating func appWrites() {
+        let changes = randomChanges()
+        lastTicket += 1
+        waiting.insert(lastTicket)
+        belief.merge(changes)
+        perform(
+            copy.write(Write(changes, size: changes.reduce(0) { $0 + ($1.value?.size ?? 0) }, tickets: [lastTicket])))
+    }
+
+    mutating func othersWrite() {
+        if let keys = service.apply(randomChanges()) {
+            if !keys.isEmpty { tell(chance(2) ? 0 : 16, keys) }
+        } else {
+            tell(2, ["z"])
+        }
+    }
+
+    mutating func tell(_ reason: UInt32, _ keys: [Text]) {
+        guard copy.link != .down else { return }
+        if let former = unsent {
+            if former.reason == reason {
+                unsent?.keys = Set(former.keys + keys).sorted()
+                unsent?.generation = service.generation
+                return
+            }
+            messages.append(.signal(former))
+        }
+        unsent = ExternalChange(reason: reason, keys: keys, generation: service.generation)
+    }
+
+    mutating func serviceAnswers() {
+        if !calls.isEmpty {
+            switch calls.removeFirst() {
+            case .snapshot(let since): messages.append(.snapshot(service.snapshot(since: since)))
+            case .apply(let changes):
+                if service.apply(changes) != nil {
+                    messages.append(.acknowledged(service.generation))
+                } else {
+                    messages.append(.refused)
+                    tell(2, changes.keys.sorted())
+                }
+            }
+        }
+        if let signal = unsent, chance(2) {
+            messages.append(.signal(signal))
+            unsent = nil
+        }
+    }
+
+    mutating func copyHears() {
+        guard !messages.isEmpty else { return }
+        switch messages.removeFirst() {
+        case .acknowledged(let generation): perform(copy.acknowledged(generation))
+        case .refused: perform(copy.refused(UbiquitousStoreError(.quotaExceeded, "too much")))
+        case .snapshot(let snapshot): perform(copy.loaded(snapshot))
+        case .signal(let signal): perform(copy.received(signal))
+        }
+    }
+
+    mutating func send() {
+        guard sendsToDo > 0 else { return }
+        sendsToDo -= 1
+        if let call = copy.nextCall() { calls.append(.apply(call)) }
+    }
+
+    mutating func postpone() {
+        perform(copy.postponed(UbiquitousStoreError(.storageFailed, "no space")))
+        forgetMessages()
+    }
+
+    mutating func lose() {
+        // Some of what was sent is taken yet.
+        if chance(2), !calls.isEmpty { serviceAnswers() }
+        copy.lost()
+        forgetMessages()
+    }
+
+    mutating func forgetMessages() {
+        calls = []
+        messages = []
+        unsent = nil
+    }
+
+    mutating func link() {
+        forgetMessages()
+        perform(copy.linked())
+    }
+
+    // MARK: What the copy wants
+
+    mutating func perform(_ actions: [LocalCopy.Action]) {
+        for action in actions {
+            switch action {
+            case .fetch(let generation): calls.append(.snapshot(generation))
+            case .send: sendsToDo += 1
+            case .finish(let tickets, _):
+                for ticket in tickets where waiting.remove(ticket) == nil {
+                    failures.append("\(ticket) was told twice")
+                }
+            case .announce(let announcement): believe(announcement)
+            }
+        }
+    }
+
+    mutating func believe(_ announcement: Announcement) {
+        announced[announcement.reason, default: 0] += 1
+        for change in announcement.changes {
+            if belief[change.key] != change.old {
+                failures.append("\(change) is announced to an app that knows \(belief[change.key] as Any)")
+            }
+            belief[change.key] = change.new
+        }
+        if announcement.reason == 0 || announcement.reason == 16 {
+            if announcement.changes.isEmpty || announcement.changes.contains(where: { $0.old == $0.new }) {
+                failures.append("nothing is announced: \(announcement)")
+            }
+        }
+    }
+
+    /// The obvious version: what is visible is what the service had, and on it every write that isn't answered.
+    mutating func check() {
+        var obvious = copy.base
+        for write in copy.sent + copy.queue.writes { obvious.merge(write.changes) }
+        if obvious != copy.visible { failures.append("\(copy.visible) should be \(obvious)") }
+    }
+}
