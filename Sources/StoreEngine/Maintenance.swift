@@ -8,7 +8,8 @@ internal import Synchronization
 /// The work on a database that waits for the disk, on a thread of its own.
 ///
 /// A checkpoint moves the write-ahead log into the database file through a connection of its own; in passive
-/// mode it waits for nobody, and nobody for it. A synchronisation needs no connection at all: the log holds
+/// mode it waits for nobody, and nobody for it. Where writes never pause, that alone would let the log grow without
+/// end: see ``longestLog``. A synchronisation needs no connection at all: the log holds
 /// every commit since the last checkpoint, SQLite syncs it before a checkpoint and the database after one, so
 /// syncing the log makes all that was committed safe. See docs/decisions.
 final class Maintenance: Sendable {
@@ -24,6 +25,9 @@ final class Maintenance: Sendable {
     /// A log this long is checkpointed; SQLite starts it anew afterwards.
     private static let checkpointSize = 4 << 20
     private static let pageSize = 2048
+    /// Pages, 16 MiB, after which writes have to wait for a checkpoint. SQLite begins the log anew only when
+    /// everything in it is in the database, and writes that never pause always add something meanwhile.
+    private static let longestLog = (16 << 20) / pageSize
 
     init(databasePath: String) {
         path = databasePath
@@ -45,8 +49,14 @@ final class Maintenance: Sendable {
         // A checkpoint that fails is tried again with the next one; the log only gets longer until then.
         // A database that was set aside meanwhile must not be made anew here.
         guard access(path, F_OK) == 0 else { return }
-        let connection = try? DatabaseQueue(path: path)
-        _ = try? connection?.writeWithoutTransaction { try $0.checkpoint(.passive) }
+        var configuration = Configuration()
+        configuration.busyMode = .timeout(1)
+        let connection = try? DatabaseQueue(path: path, configuration: configuration)
+        try? connection?.writeWithoutTransaction { db in
+            let log = try db.checkpoint(.passive)
+            // What is left for this one to do is little.
+            if log.walFrameCount > Self.longestLog { try db.checkpoint(.restart) }
+        }
         try? connection?.close()
     }
 

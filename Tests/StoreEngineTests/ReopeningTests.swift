@@ -81,6 +81,23 @@ import Testing
         for _ in 0..<3 { try await database.synchronize() }
     }
 
+    @Test func `writes that never pause do not make the log grow without end`() throws {
+        let device = try Device()
+        /// SQLite counts in the log's header how often it has begun anew.
+        func beginnings() throws -> [UInt8] {
+            let log = try #require(FileHandle(forReadingAtPath: device.file + "-wal"))
+            return Array(try #require(try log.read(upToCount: 16))[12...])
+        }
+        try device.write([("k", .integer(0))])
+        let first = try beginnings()
+        // 16 MiB are 160 writes; the checkpoint needs its time.
+        for count in 1..<3000 {
+            try device.write([("k", .data([UInt8](repeating: UInt8(count % 256), count: 100_000)))])
+            if try beginnings() != first { return }
+        }
+        Issue.record("the log was never begun anew")
+    }
+
     /// The child writes, notes what was committed, and is killed at some moment.
     @Test(arguments: 0..<6)
     func `every write that was acknowledged survives a kill`(round: Int) async throws {
