@@ -10,6 +10,10 @@ let package = Package(
         .library(name: "UbiquitousStoreTesting", targets: ["UbiquitousStoreTesting"]),
         // For this package's tests: it is preloaded into the service, so it has to be a file of its own.
         .library(name: "DiskJournal", type: .dynamic, targets: ["DiskJournal"]),
+        .executable(name: "simulate", targets: ["simulate"]),
+    ],
+    traits: [
+        .trait(name: "RuleSwitches", description: "Lets the simulation switch rules of sync off. Never for a service.")
     ],
     dependencies: [
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
@@ -78,6 +82,17 @@ let package = Package(
             name: "SyncBackendsTests", dependencies: ["SyncBackends", "SyncEngine", "StoreEngine", "PropertyList"]),
         .testTarget(name: "StoreBusTests", dependencies: ["StoreBus", "SDBus", "PropertyList"]),
         .testTarget(name: "StoreDaemonTests", dependencies: ["StoreDaemon"]),
+        // Devices, remotes and everything that goes wrong, in one thread from a seed.
+        .target(
+            name: "Simulation",
+            dependencies: ["SyncBackends", "SyncEngine", "StoreEngine", "PropertyList"],
+            path: "Tests/Simulation/World"),
+        .executableTarget(
+            name: "simulate",
+            dependencies: ["Simulation", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            path: "Tests/Simulation/Command"),
+        .testTarget(
+            name: "SimulationTests", dependencies: ["Simulation", "simulate"], path: "Tests/Simulation/Tests"),
         .testTarget(
             name: "UbiquitousStoreTests",
             dependencies: [

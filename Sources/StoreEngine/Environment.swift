@@ -8,6 +8,8 @@ public struct Environment: Sendable {
     public var time: @Sendable () -> UInt64
     /// 64 random bits.
     public var random: @Sendable () -> UInt64
+    /// What waits for the disk; a simulation has its own.
+    package var disk: Disk = .system
 
     /// An environment of its parts.
     public init(time: @escaping @Sendable () -> UInt64, random: @escaping @Sendable () -> UInt64) {
@@ -23,4 +25,24 @@ public struct Environment: Sendable {
             return UInt64(max(0, now.tv_sec)) * 1_000_000 + UInt64(now.tv_nsec) / 1000
         },
         random: { .random(in: .min ... .max) })
+}
+
+/// How work that waits for a disk is done.
+package struct Disk: Sendable {
+    /// Where it is done; `nil`: each database has a thread for it.
+    package var run: (@Sendable (@escaping @Sendable () -> Void) -> Void)?
+    /// Brings what was written to a file to the disk, as `fdatasync` does: 0, or -1 with `errno`.
+    package var synchronize: @Sendable (_ descriptor: Int32, _ path: String) -> Int32
+
+    /// A disk of its parts.
+    package init(
+        run: (@Sendable (@escaping @Sendable () -> Void) -> Void)?,
+        synchronize: @escaping @Sendable (Int32, String) -> Int32
+    ) {
+        self.run = run
+        self.synchronize = synchronize
+    }
+
+    /// This machine's.
+    package static let system = Disk(run: nil, synchronize: { descriptor, _ in fdatasync(descriptor) })
 }

@@ -15,6 +15,7 @@ internal import Synchronization
 final class Maintenance: Sendable {
     private let path: String
     private let thread = WorkThread()
+    private let disk: Disk
     private let state = Mutex(State())
 
     private struct State {
@@ -29,8 +30,13 @@ final class Maintenance: Sendable {
     /// everything in it is in the database, and writes that never pause always add something meanwhile.
     private static let longestLog = (16 << 20) / pageSize
 
-    init(databasePath: String) {
+    init(databasePath: String, disk: Disk) {
         path = databasePath
+        self.disk = disk
+    }
+
+    private func run(_ work: @escaping @Sendable () -> Void) {
+        if let run = disk.run { run(work) } else { thread.run(work) }
     }
 
     /// Counts a commit of so many bytes, and starts a checkpoint when it is enough.
@@ -42,7 +48,7 @@ final class Maintenance: Sendable {
             state.bytesSinceCheckpoint = 0
             return true
         }
-        if isDue { thread.run { self.checkpoint() } }
+        if isDue { run { self.checkpoint() } }
     }
 
     private func checkpoint() {
@@ -67,7 +73,7 @@ final class Maintenance: Sendable {
                 state.waiting.append(continuation)
                 return state.waiting.count == 1
             }
-            if isFirst { thread.run { self.synchronizeWaiting() } }
+            if isFirst { run { self.synchronizeWaiting() } }
         }.get()
     }
 
@@ -89,7 +95,7 @@ final class Maintenance: Sendable {
             if descriptor < 0 && errno == ENOENT { continue }
             guard descriptor >= 0 else { return .failure(failure("opening", file)) }
             defer { close(descriptor) }
-            guard fdatasync(descriptor) == 0 else { return .failure(failure("syncing", file)) }
+            guard disk.synchronize(descriptor, file) == 0 else { return .failure(failure("syncing", file)) }
         }
         return .success(())
     }

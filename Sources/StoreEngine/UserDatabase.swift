@@ -58,7 +58,7 @@ public final class UserDatabase {
         do {
             try Salvage.finish(in: directory)
             queue = try Self.open(directory + "/" + Self.fileName)
-            maintenance = Maintenance(databasePath: directory + "/" + Self.fileName)
+            maintenance = Maintenance(databasePath: directory + "/" + Self.fileName, disk: environment.disk)
             let now = environment.time()
             let start = try queue.writeWithoutTransaction { db in
                 try (

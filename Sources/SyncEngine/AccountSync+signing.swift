@@ -49,8 +49,8 @@ extension AccountSync {
         if database.hasAccount, remote.isNamed(current) { return try rename(to: remote) }
         let changes = try database.enter(account: remote.identifier, bringingValues: bringsValues)
         (lastPull, lastPush) = (0, 0)
-        // Where the new account's values are still to come, the signal comes with them.
-        if database.account.isDownloaded || bringsValues { tell(changes, .accountChange) }
+        // Where the new account's values are still to come, what was shown mostly stays until they do.
+        tell(changes, .accountChange)
     }
 
     /// Goes on under the smallest of the identifiers that devices have given the account.

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+/// The command `simulate`, as it was built beside the tests.
+///
+/// In a process of its own, since a simulation is one thread, and since a dictionary's order has to be the same in
+/// every run. `script/test` runs more seeds, with optimisation.
+struct SimulationTests {
+    @Test func `the core keeps every rule`() throws {
+        let run = try simulate("core", "--seeds", "200", "--again", "20")
+        #expect(run.status == 0, "\(run.output)")
+    }
+
+    @Test func `the whole engine keeps every rule`() throws {
+        let run = try simulate("whole", "--seeds", "8", "--again", "4")
+        #expect(run.status == 0, "\(run.output)")
+    }
+
+    @Test func `a seed does the same whenever it is run`() throws {
+        let first = try simulate("replay", "whole", "3", "--trace")
+        #expect(first.output.utf8.count > 1000)
+        #expect(try simulate("replay", "whole", "3", "--trace").output == first.output)
+    }
+
+    /// Runs the command to its end.
+    private func simulate(_ arguments: String...) throws -> (status: Int32, output: String) {
+        let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        let process = Process()
+        process.executableURL = URL(filePath: tests).deletingLastPathComponent().appending(path: "simulate")
+        process.arguments = arguments
+        let pipe = Pipe()
+        process.standardOutput = pipe
+        process.standardError = pipe
+        try process.run()
+        let output = pipe.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        return (process.terminationStatus, String(decoding: output, as: UTF8.self))
+    }
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import PropertyList
+
+/// What a run is about: how many of everything there are, and what may befall them.
+public struct Conditions: Sendable {
+    var isFolder = false
+    var tellsOfChanges = false
+    var hasSubscribers = true
+    var devices = 2
+    var places = 1
+    var stores = 1
+    var keys = 2
+    var hazards: Set<Hazard> = []
+    /// Each device's clock, in milliseconds beside the right time.
+    var clocks: [Int64] = [0]
+    var steps = 40
+    var limits = Limits.standard
+
+    /// What can befall devices and their users.
+    public enum Hazard: String, CaseIterable, Sendable {
+        case crash, powerCut, reboot, clock, clone, restore, leave, year, twin, newDevice, accounts, signOut, clear
+        case quota, hiddenRecords, localKeys, offline, unplugged, weather, forget
+
+        /// Whether it takes away what only one device holds.
+        var losesDevices: Bool { [.powerCut, .restore, .leave, .clear].contains(self) }
+    }
+
+    private static let likelihood: [(Hazard, Double)] = [
+        (.crash, 0.5), (.powerCut, 0.3), (.reboot, 0.3), (.clock, 0.4), (.clone, 0.3), (.restore, 0.3), (.leave, 0.15),
+        (.year, 0.05), (.newDevice, 0.4), (.accounts, 0.15), (.signOut, 0.2), (.clear, 0.05), (.quota, 0.15),
+        (.hiddenRecords, 0.2), (.localKeys, 0.15), (.offline, 0.5), (.unplugged, 0.2), (.weather, 0.7), (.forget, 0.4),
+    ]
+
+    /// What a seed makes of it.
+    init(_ chance: inout Chance) {
+        isFolder = chance.happens(0.4)
+        tellsOfChanges = chance.happens(0.4)
+        hasSubscribers = chance.happens(0.7)
+        devices = chance.one(of: [2, 2, 3, 3, 4])
+        stores = chance.one(of: [1, 1, 2])
+        keys = chance.one(of: [1, 2, 2, 4, 12])
+        steps = chance.of(5...90)
+        for (hazard, rate) in Self.likelihood where chance.happens(rate) { hazards.insert(hazard) }
+        // A machine that is copied while it runs can lose what no rule can save; it has runs of its own.
+        if chance.happens(0) { hazards.insert(.twin) }
+        if hazards.contains(.accounts) {
+            places = 2
+            hazards.subtract([.powerCut, .restore, .leave, .clear, .twin, .year, .clone])
+        }
+        if hazards.contains(.twin) { hazards.subtract([.restore, .leave, .clear, .powerCut, .year, .signOut]) }
+        if hazards.contains(.clock) { clocks = [0, 0, -400, 400, 10_000_000, -1_800_000_000_000, 2_000_000_000_000] }
+        if hazards.contains(.quota) { limits = Limits(keys: 3, totalBytes: 40) }
+    }
+
+    init() {}
+
+    func allows(_ fault: Fault) -> Bool {
+        if !hazards.contains(.weather) { return false }
+        if fault.losesObjects, hazards.contains(where: \.losesDevices) || hazards.contains(.twin) { return false }
+        return true
+    }
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What devices of the core publish: heads and segments as docs/remote-format.md has them, without their bytes.
+
+internal import PropertyList
+internal import StoreEngine
+
+/// An object of a remote.
+enum CoreBlob {
+    case marker
+    case head(CoreHead)
+    case segment([Key: Entry])
+    case torn
+}
+
+/// One device's publication.
+struct CoreHead {
+    let origin: Origin
+    let sequence: UInt64
+    let parts: [Part]
+    let digest: UInt64
+
+    /// One store's state: what is in the segment, without what is removed, and what is in the tail.
+    struct Part {
+        var digest: UInt64
+        var context: Context
+        var segment: UInt64?
+        var tail: [Key: Entry]
+        var removed: [Key]
+
+        func state(over base: [Key: Entry]) -> StoreState {
+            var entries = base
+            for key in removed { entries[key] = nil }
+            entries.merge(tail) { $1 }
+            return StoreState(entries: entries, context: context)
+        }
+    }
+
+    init(origin: Origin, sequence: UInt64, parts: [Part]) {
+        (self.origin, self.sequence, self.parts) = (origin, sequence, parts)
+        digest = parts.reduce(Digest.of(origin.bits, sequence)) { Digest.of($0, $1.digest) }
+    }
+
+    var name: String { "h/\(origin)" }
+}
+
+/// Numbers that are equal if what they are made of is.
+enum Digest {
+    static func of(_ numbers: UInt64...) -> UInt64 {
+        var hash: UInt64 = 0x243F_6A88_85A3_08D3
+        for number in numbers {
+            hash = (hash ^ number) &* 0x9E37_79B9_7F4A_7C15
+            hash ^= hash >> 32
+        }
+        return hash
+    }
+
+    static func of(_ entries: [Key: Entry]) -> UInt64 {
+        entries.values.reduce(0) { $0 &+ of($1.stamp.origin.bits, $1.n, $1.stamp.wall, UInt64($1.stamp.counter)) }
+    }
+
+    static func of(_ state: StoreState) -> UInt64 {
+        state.context.seen.reduce(of(state.entries)) { $0 &+ of($1.key.bits, $1.value, 1) }
+    }
+}
+
+/// What a device of the core holds on its disk of one store in one account.
+struct CoreReplica: Sendable {
+    var state = StoreState()
+    /// Keys that were written here, and the sequences of these writes.
+    var own: [Key: UInt64] = [:]
+    var sequence: UInt64 = 0
+    var published: UInt64 = 0
+    var isDownloaded = false
+
+    var isPending: Bool { own.values.contains { $0 > published } }
+}

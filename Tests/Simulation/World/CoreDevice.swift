@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// A device that has the rules of sync, and nothing around them: real stamps, contexts, joins and schedules; origins,
+// heads and passes as the engine has them, with entries in memory. What it does in a pass is in CoreProcess.
+
+internal import PropertyList
+internal import StoreEngine
+internal import SyncEngine
+
+/// A device with the core only.
+final class CoreDevice: SimulatedDevice {
+    let number: Int
+    unowned let world: World<CoreDevice>
+    var isGone = false
+    var clock: Int64 = 0
+    var disk = CoreDisk()
+    /// The disk as it was synced last.
+    var synced = CoreDisk()
+    /// What `/run` remembers.
+    var runtime: (origin: Origin, publications: UInt64)?
+    private(set) var process: CoreProcess?
+    private var backup: CoreDisk?
+
+    init(number: Int, world: World<CoreDevice>) {
+        self.number = number
+        self.world = world
+    }
+
+    var isRunning: Bool { process != nil }
+    var place: Int? { disk.place }
+    var isSignedIn: Bool { disk.isSignedIn }
+    var isSettled: Bool { process != nil && disk.isSignedIn && disk.current.isDownloaded && !disk.isPending }
+
+    func drawOrigin() -> Origin { Origin(bits: world.chance.next()) }
+
+    // MARK: The process
+
+    func start() {
+        let isOurs = disk.origin != nil && runtime?.origin == disk.origin
+        if !isOurs || (runtime?.publications ?? 0) > disk.publications {
+            disk.leave(for: drawOrigin())
+            runtime = nil
+        }
+        process = CoreProcess(self)
+        process?.begin()
+    }
+
+    func stop(_ ending: Ending) {
+        process?.client.isAlive = false
+        process = nil
+        switch ending {
+        case .restart, .crash: break
+        case .reboot: runtime = nil
+        case .powerCut:
+            runtime = nil
+            disk = synced
+        }
+        world.trace.note(world.timeline.now, 5, UInt64(number), line: "device \(number) ends: \(ending)")
+    }
+
+    func dieAfter(writes: Int?) {
+        guard let process else { return }
+        process.client.deathAfter = writes
+        process.client.onDeath = { [unowned self, unowned process] in
+            guard self.process === process else { return }
+            stop(.crash)
+            world.startLater(self, 10 * second)
+        }
+    }
+
+    func end() {
+        process?.client.isAlive = false
+        process = nil
+        isGone = true
+    }
+
+    // MARK: The disk
+
+    func backUp() { backup = disk }
+
+    func restore() -> Bool {
+        guard let backup else { return false }
+        disk = backup
+        synced = disk
+        return true
+    }
+
+    func copyDisk(of other: CoreDevice, isTwin: Bool) {
+        disk = other.disk
+        synced = other.disk
+        guard isTwin else { return }
+        // The memory as well: it was copied while it ran.
+        runtime = other.runtime
+        process = other.process.map { CoreProcess(self, copying: $0) }
+        process?.begin()
+    }
+
+    func forgetTombstones(_ chance: inout Chance) -> Bool {
+        for store in disk.current.replicas.keys.sorted() {
+            disk.update(store) { replica in
+                for key in replica.state.entries.keys.sorted() where chance.happens(0.7) {
+                    replica.forget(key, world.now(self))
+                }
+            }
+        }
+        return true
+    }
+
+    // MARK: The account
+
+    func signIn(to place: Place<CoreBlob>) {
+        guard process != nil, !isSignedIn || self.place != place.number else { return }
+        if self.place == nil { world.noteEntry(self, to: place.number) }
+        if self.place != place.number {
+            disk.enter(place.number, as: drawOrigin())
+            runtime = nil
+        }
+        disk.isSignedIn = true
+        synced = disk
+        process?.client.isAlive = false
+        process = CoreProcess(self)
+        process?.begin()
+    }
+
+    func signOut(keepingValues: Bool) {
+        disk.isSignedIn = false
+        if !keepingValues {
+            disk.current = CoreDisk.Account()
+            disk.place = nil
+            disk.leave(for: drawOrigin())
+            runtime = nil
+        }
+        process?.client.isAlive = false
+        process = CoreProcess(self)
+    }
+
+    func syncNow() { process?.request() }
+    func noteHint() { process?.noteHint() }
+
+    // MARK: Writing and looking
+
+    func write(store: Int, key: Int, number: Int64, removes: Bool) {
+        guard process != nil, let origin = disk.origin else { return }
+        let name = Names.keys[key]
+        let old = disk.replica(store)
+        if removes, old.state.entries[name]?.value == nil { return }
+        let stamp = Stamp(
+            after: old.state.entries[name]?.stamp, wall: world.now(self), origin: origin,
+            isProvisional: !old.isDownloaded)
+        let known = old.state.context
+        disk.update(store) { $0.write(name, removes ? nil : Value.integer(number).encoded(), stamp) }
+        if let former = old.state.entries[name], stamp < former.stamp {
+            world.report("I4: a write is less than what it replaces")
+        }
+        world.acknowledge(
+            self, store: store, key: key, number: number, removes: removes,
+            disk.replica(store).state.entries[name].map { ($0.stamp, $0.n) }, knowing: known)
+        process?.noteChange()
+    }
+
+    func writeLocal(number: Int64) {}
+
+    func state(of store: Int) -> StoreState { disk.replica(store).state }
+
+    func values(of store: Int) -> [Int: Int64] {
+        var values: [Int: Int64] = [:]
+        for (key, entry) in disk.replica(store).state.entries {
+            guard let encoded = entry.value, let index = Names.index(of: key),
+                case .integer(let number)? = try? Value.decode(encoded, limits: .standard).0
+            else { continue }
+            values[index] = number
+        }
+        return values
+    }
+
+    func check() -> String? { nil }
+    func overflow(of store: Int) -> [String] { [] }
+
+    static func tear(_ blob: CoreBlob) -> CoreBlob? { .torn }
+    static var looksUntilNoticed: UInt64 { 4 }
+    static var junk: [(String, CoreBlob)] { [("h/0123456789abcdef", .torn), ("s/0", .torn), ("h/desktop.ini", .torn)] }
+}
+
+extension CoreReplica {
+    /// Forgets a tombstone that the remote has, unless it is from the future.
+    mutating func forget(_ key: Key, _ now: UInt64) {
+        guard let entry = state.entries[key], entry.value == nil, entry.stamp.wall < now else { return }
+        if let sequence = own[key], sequence > published { return }
+        state.entries[key] = nil
+        own[key] = nil
+    }
+}
+
+extension World {
+    /// Milliseconds since 1970, by a device's clock.
+    func now(_ device: Device) -> UInt64 { UInt64(max(0, Int64(timeline.now / 1000) + device.clock)) }
+}

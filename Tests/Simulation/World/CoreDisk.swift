@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import PropertyList
+internal import StoreEngine
+internal import SyncEngine
+
+/// What a device of the core has on its disk. It is a value: a copy is a backup, a clone or what was synced.
+struct CoreDisk {
+    var origin: Origin?
+    var publications: UInt64 = 0
+    var formerOrigins: [Origin] = []
+    /// The remote whose account is current, signed in or not.
+    var place: Int?
+    var isSignedIn = false
+    /// By account; -1 is that of somebody who has never signed in.
+    var accounts: [Int: Account] = [-1: Account()]
+
+    struct Account {
+        var replicas: [Int: CoreReplica] = [:]
+        var isDownloaded = false
+        /// The digests of the heads that were there at the last look and are joined.
+        var heads: Set<UInt64> = []
+        var own: (origin: Origin, digest: UInt64)?
+    }
+
+    var current: Account {
+        get { accounts[place ?? -1] ?? Account() }
+        set { accounts[place ?? -1] = newValue }
+    }
+
+    func replica(_ store: Int) -> CoreReplica {
+        current.replicas[store] ?? CoreReplica(isDownloaded: place != nil && current.isDownloaded)
+    }
+
+    /// Changes a replica where it is.
+    mutating func update<T>(_ store: Int, _ body: (inout CoreReplica) -> T) -> T {
+        let empty = CoreReplica(isDownloaded: place != nil && current.isDownloaded)
+        return body(&accounts[place ?? -1, default: Account()].replicas[store, default: empty])
+    }
+
+    var isPending: Bool { current.replicas.values.contains(where: \.isPending) }
+
+    /// Goes on under another origin.
+    mutating func leave(for origin: Origin) {
+        if let former = self.origin { formerOrigins.append(former) }
+        self.origin = origin
+        publications = 0
+    }
+
+    /// Enters an account; what was written before by somebody who had none comes along, under a new origin.
+    mutating func enter(_ place: Int, as origin: Origin) {
+        if self.place == place { return }
+        let offered = self.place == nil ? accounts.removeValue(forKey: -1) : nil
+        leave(for: origin)
+        self.place = place
+        if accounts[place] == nil { accounts[place] = Account() }
+        for (store, replica) in (offered?.replicas ?? [:]).sorted(by: { $0.key < $1.key }) {
+            for (key, entry) in replica.state.entries.sorted(by: { $0.key < $1.key }) where entry.value != nil {
+                offer(key, entry, to: store)
+            }
+        }
+    }
+
+    private mutating func offer(_ key: Key, _ entry: Entry, to store: Int) {
+        guard let origin else { return }
+        update(store) { replica in
+            if replica.state.entries[key] != nil { return }
+            let stamp = Stamp(
+                isProvisional: true, wall: entry.stamp.wall, counter: entry.stamp.counter, origin: origin)
+            replica.write(key, entry.value, stamp)
+        }
+    }
+
+    /// Gives what was written under an origin that somebody else has as well fresh dots.
+    mutating func redot(from left: Origin) {
+        guard let origin else { return }
+        for store in current.replicas.keys.sorted() {
+            update(store) { replica in
+                for (key, entry) in replica.state.entries.sorted(by: { $0.key < $1.key })
+                where entry.stamp.origin == left {
+                    let (old, value) = (entry.stamp, entry.value)
+                    let stamp = Stamp(
+                        isProvisional: old.isProvisional, wall: old.wall, counter: old.counter, origin: origin)
+                    replica.write(key, value, stamp)
+                }
+            }
+        }
+    }
+}
+
+extension CoreReplica {
+    mutating func write(_ key: Key, _ value: [UInt8]?, _ stamp: Stamp) {
+        sequence += 1
+        state.entries[key] = Entry(stamp: stamp, n: sequence, value: value)
+        state.context.insert(Dot(origin: stamp.origin, n: sequence))
+        own[key] = sequence
+    }
+
+    mutating func carryOut(_ plan: JoinPlan) {
+        for (key, entry) in plan.taken {
+            state.entries[key] = entry
+            own[key] = nil
+        }
+        for key in plan.dropped {
+            state.entries[key] = nil
+            own[key] = nil
+        }
+        sequence += UInt64(plan.taken.count + plan.dropped.count)
+        state.context = plan.context
+    }
+}
+
+extension CoreReplica: Joinable {
+    var context: Context { state.context }
+    var keys: [Key] { state.keys }
+    func version(of key: Key) -> EntryVersion? { state.version(of: key) }
+    func entry(for key: Key) -> Entry? { state.entries[key] }
+    func isProvisionalHere(_ key: Key) -> Bool {
+        own[key] != nil && state.entries[key]?.stamp.isProvisional == true
+    }
+}

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What AccountSync and BlobBackend do in a pass, step by step, each as one event: look → read what is missing → join →
+// record the publication → sync the disk → segments → head → mark as published → remove own former heads.
+
+internal import PropertyList
+internal import StoreEngine
+internal import SyncEngine
+
+/// What a process of the core has in memory.
+final class CoreProcess {
+    let client: Client
+    private unowned let device: CoreDevice
+    private var schedule: SyncSchedule?
+    private var isPassing = false
+    private var uploads = false
+    private var arming = 0
+    /// What is known of what this process published.
+    private var written: Set<UInt64> = []
+    private var published: CoreHead?
+    private var publishedBase: [UInt64: [Key: Entry]] = [:]
+    private var lookedUp: Set<Origin> = []
+    private var inherited: Set<UInt64> = []
+    private var isMissing = false
+    /// What there was to see when everything was joined.
+    private var lookedAt: Int?
+
+    private var world: World<CoreDevice> { device.world }
+    private var timeline: Timeline { device.world.timeline }
+    private var place: Place<CoreBlob>? {
+        device.disk.isSignedIn ? device.disk.place.map { device.world.places[$0] } : nil
+    }
+
+    init(_ device: CoreDevice) {
+        self.device = device
+        client = Client(device: device.number)
+    }
+
+    /// A process that was copied with its machine.
+    init(_ device: CoreDevice, copying other: CoreProcess) {
+        self.device = device
+        client = Client(device: device.number)
+        (written, published, publishedBase) = (other.written, other.published, other.publishedBase)
+        (lookedUp, inherited) = (other.lookedUp, other.inherited)
+    }
+
+    // MARK: When
+
+    func begin() {
+        guard place != nil else { return }
+        let traits = BackendTraits(coalescing: .seconds(1), tellsOfChanges: world.conditions.tellsOfChanges)
+        schedule = SyncSchedule(traits, now: timeline.now)
+        schedule?.hasSubscribers = world.conditions.hasSubscribers
+        if device.disk.isPending { schedule?.noteChange(timeline.now) }
+        arm()
+    }
+
+    func noteChange() { change { $0.noteChange(timeline.now) } }
+    func noteHint() { change { $0.noteHint(timeline.now) } }
+    func request() { change { $0.request(timeline.now) } }
+
+    private func change(_ body: (inout SyncSchedule) -> Void) {
+        guard var changed = schedule else { return }
+        body(&changed)
+        schedule = changed
+        arm()
+    }
+
+    private func arm() {
+        arming += 1
+        guard !isPassing, let due = schedule?.nextPass else { return }
+        let (now, armed) = (timeline.now, arming)
+        timeline.after(due > now ? due - now : 0) { [weak self] in
+            guard let self, armed == arming, client.isAlive else { return }
+            pass()
+        }
+    }
+
+    private func pass() {
+        guard let place else { return }
+        isPassing = true
+        uploads = schedule?.begin(timeline.now) ?? false
+        place.getAll(below: "h/", unless: isMissing ? nil : lookedAt, client) { [self] in
+            guard let (heads, revision) = proceed($0) else { return }
+            guard let heads else { return download(false, [:]) }
+            lookedAt = revision
+            look(at: heads.compactMapValues { if case .head(let head) = $0 { head } else { nil } })
+        }
+    }
+
+    /// What a request came to, if the pass goes on.
+    private func proceed<T>(_ result: Result<T, RemoteError>) -> T? {
+        guard client.isAlive else { return nil }
+        switch result {
+        case .success(let value): return value
+        case .failure(let error):
+            schedule?.failed(timeline.now, retryAfter: error.retryAfter, jitter: world.chance.next())
+            endPass()
+            return nil
+        }
+    }
+
+    private func endPass() {
+        isPassing = false
+        arm()
+    }
+
+    // MARK: Download
+
+    private func look(at heads: [String: CoreHead]) {
+        guard let origin = device.disk.origin else { return }
+        switch classify(heads["h/\(origin)"], origin) {
+        case .asPublished: isMissing = false
+        case .missing: isMissing = true
+        case .foreign:
+            isMissing = true
+            device.leaveOrigin()
+        }
+        let needed = Set(heads.values.flatMap { $0.parts.compactMap(\.segment) }).sorted().map { "s/\($0)" }
+        if needed.isEmpty { return join(heads, [:]) }
+        place?.getAll(named: needed, client) { [self] in
+            guard let found = proceed($0)?.0 else { return }
+            var segments: [UInt64: [Key: Entry]] = [:]
+            for (name, blob) in found {
+                if case .segment(let entries) = blob, let digest = UInt64(name.dropFirst(2)) {
+                    segments[digest] = entries
+                }
+            }
+            if let own = published, !own.parts.compactMap(\.segment).allSatisfy({ segments[$0] != nil }) {
+                isMissing = true
+            }
+            join(heads, segments)
+        }
+    }
+
+    private func classify(_ found: CoreHead?, _ origin: Origin) -> OwnPublication {
+        let cursor = device.disk.current.own
+        let expected = published?.origin == origin ? published?.digest : cursor?.origin == origin ? cursor?.digest : nil
+        let isFirstLook = lookedUp.insert(origin).inserted
+        guard let found else { return expected == nil ? .asPublished : .missing }
+        if found.digest == expected {
+            if published == nil { published = found }
+            return .asPublished
+        }
+        if written.contains(found.digest) { return .missing }
+        if isFirstLook, published?.origin != origin { inherited.insert(found.digest) }
+        return inherited.contains(found.digest) ? .missing : .foreign
+    }
+
+    private func join(_ heads: [String: CoreHead], _ segments: [UInt64: [Key: Entry]]) {
+        var (joined, received) = (Set<UInt64>(), false)
+        for (_, head) in heads.sorted(by: { $0.key < $1.key }) {
+            if device.disk.current.heads.contains(head.digest) || head.digest == published?.digest {
+                joined.insert(head.digest)
+                continue
+            }
+            let isLacking = head.parts.contains { part in part.segment.map { segments[$0] == nil } ?? false }
+            if !isLacking || isDominated(head, heads, segments) { joined.insert(head.digest) }
+        }
+        let isComplete = heads.values.allSatisfy { joined.contains($0.digest) }
+        if !isComplete { lookedAt = nil }
+        // The account's values arrive all at once.
+        if isComplete || device.disk.current.isDownloaded {
+            for store in 0..<world.conditions.stores { if join(store, heads, segments) { received = true } }
+            device.disk.current.isDownloaded = true
+            device.disk.current.heads = joined
+            device.disk.current.own = published.map { ($0.origin, $0.digest) } ?? device.disk.current.own
+        }
+        download(received, heads)
+    }
+
+    /// Others, that can be read, have taken in all that a head has.
+    private func isDominated(
+        _ head: CoreHead, _ heads: [String: CoreHead], _ segments: [UInt64: [Key: Entry]]
+    ) -> Bool {
+        head.parts.enumerated().allSatisfy { store, part in
+            var context = Context()
+            for other in heads.values where store < other.parts.count {
+                let isReadable = other.parts[store].segment.map { segments[$0] != nil } ?? true
+                if isReadable { context.formUnion(other.parts[store].context) }
+            }
+            return context.isSuperset(of: part.context)
+        }
+    }
+
+    private func join(_ store: Int, _ heads: [String: CoreHead], _ segments: [UInt64: [Key: Entry]]) -> Bool {
+        let known = device.disk.current.heads
+        var news: StoreState?
+        for (_, head) in heads.sorted(by: { $0.key < $1.key })
+        where !known.contains(head.digest) && head.digest != published?.digest && store < head.parts.count {
+            let part = head.parts[store]
+            guard let base = part.segment.map({ segments[$0] }) ?? [:] else { continue }
+            let state = part.state(over: base)
+            if news?.join(state) == nil { news = state }
+        }
+        let replica = device.disk.replica(store)
+        let isArriving = !replica.isDownloaded
+        if news == nil, !isArriving { return false }
+        let plan = Join.plan(replica, taking: news ?? StoreState(), isFirstDownload: isArriving)
+        device.disk.update(store) {
+            $0.carryOut(plan)
+            $0.isDownloaded = true
+        }
+        return isArriving || !plan.changesNothing(in: replica.context)
+    }
+
+    private func download(_ received: Bool, _ heads: [String: CoreHead]) {
+        guard uploads, device.disk.current.isDownloaded, device.disk.isPending || isMissing else {
+            return passed(received: received, uploaded: false)
+        }
+        upload(received, heads)
+    }
+
+    private func passed(received: Bool, uploaded: Bool) {
+        let disk = device.disk
+        schedule?.passed(
+            timeline.now, received: received || !disk.current.isDownloaded, uploaded: uploaded,
+            isPending: disk.current.isDownloaded && (disk.isPending || (isMissing && disk.publications > 0)))
+        if uploaded, !disk.isPending { world.noteSettled(device) }
+        endPass()
+    }
+
+    // MARK: Upload
+
+    private func upload(_ received: Bool, _ heads: [String: CoreHead]) {
+        guard let origin = device.disk.origin else { return }
+        device.disk.publications += 1
+        device.runtime = (origin, device.disk.publications)
+        let sequence =
+            1 + max(published?.origin == origin ? published?.sequence ?? 0 : 0, heads["h/\(origin)"]?.sequence ?? 0)
+        var (parts, segments) = ([CoreHead.Part](), [UInt64: [Key: Entry]]())
+        for store in 0..<world.conditions.stores { parts.append(part(store, &segments)) }
+        let head = CoreHead(origin: origin, sequence: sequence, parts: parts)
+        let marks = device.disk.current.replicas.mapValues(\.sequence)
+        timeline.after(5 * millisecond) { [self] in
+            guard client.isAlive else { return }
+            device.synced = device.disk
+            put(segments.sorted { $0.key < $1.key }[...]) { [self] in put(head, marks, received) }
+        }
+    }
+
+    /// Cuts a store: what changed is in the tail until there is too much of it.
+    private func part(_ store: Int, _ segments: inout [UInt64: [Key: Entry]]) -> CoreHead.Part {
+        let state = device.disk.replica(store).state
+        let former = published.flatMap { store < $0.parts.count ? $0.parts[store] : nil }
+        var part = CoreHead.Part(digest: Digest.of(state), context: state.context, tail: state.entries, removed: [])
+        if let name = former?.segment, let base = publishedBase[name], !isMissing {
+            let tail = state.entries.filter { base[$0.key] != $0.value }
+            if tail.count <= 2 {
+                (part.segment, part.tail) = (name, tail)
+                part.removed = base.keys.filter { state.entries[$0] == nil }.sorted()
+                return part
+            }
+        }
+        if state.entries.count > 1 {
+            let name = Digest.of(Digest.of(state.entries), UInt64(store))
+            segments[name] = state.entries
+            publishedBase[name] = state.entries
+            (part.segment, part.tail) = (name, [:])
+        }
+        return part
+    }
+
+    private func put(_ segments: ArraySlice<(key: UInt64, value: [Key: Entry])>, then next: @escaping () -> Void) {
+        guard let first = segments.first else { return next() }
+        place?.put("s/\(first.key)", .segment(first.value), client) { [self] in
+            guard proceed($0) != nil else { return }
+            put(segments.dropFirst(), then: next)
+        }
+    }
+
+    private func put(_ head: CoreHead, _ marks: [Int: UInt64], _ received: Bool) {
+        guard head.origin == device.disk.origin else { return passed(received: received, uploaded: false) }
+        written.insert(head.digest)
+        place?.put(head.name, .head(head), client) { [self] in
+            guard proceed($0) != nil else { return }
+            published = head
+            isMissing = false
+            if head.origin == device.disk.origin {
+                for (store, sequence) in marks {
+                    device.disk.update(store) { $0.published = max($0.published, sequence) }
+                }
+            }
+            removeFormerHeads(device.disk.formerOrigins[...], received)
+        }
+    }
+
+    /// Removes the heads of origins under which this device writes no more.
+    private func removeFormerHeads(_ origins: ArraySlice<Origin>, _ received: Bool) {
+        guard let origin = origins.first else { return passed(received: received, uploaded: true) }
+        let name = "h/\(origin)"
+        guard let place, place.names(seenBy: device.number).contains(name) else {
+            return removeFormerHeads(origins.dropFirst(), received)
+        }
+        place.get(name, client) { [self] in
+            guard let blob = proceed($0) else { return }
+            if case .head(let head)? = blob, !device.disk.current.heads.contains(head.digest),
+                !written.contains(head.digest)
+            {
+                return removeFormerHeads(origins.dropFirst(), received)
+            }
+            place.delete(name, client) { [self] in
+                if proceed($0) != nil { removeFormerHeads(origins.dropFirst(), received) }
+            }
+        }
+    }
+}
+
+extension CoreDevice {
+    /// Goes on under a new origin, since somebody else writes under the present one as well.
+    func leaveOrigin() {
+        guard let left = disk.origin else { return }
+        disk.leave(for: drawOrigin())
+        runtime = nil
+        disk.redot(from: left)
+    }
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+/// The files of a device's database, as they are and as a power cut would leave them.
+///
+/// SQLite writes for real, to a file system in memory. Modelled is what the kernel adds: what was written since the log
+/// was synced last can be cut off anywhere, or be garbage. That is all there is to model, since outside of a
+/// checkpoint only the log is written to, and only at its end; SQLite syncs the log before a checkpoint and the
+/// database after it. A process that is killed leaves everything that it wrote.
+final class DatabaseFiles {
+    let directory: String
+    let runtime: String
+    /// So much of the log is on the disk.
+    private var syncedLength = 0
+
+    private var database: String { directory + "/stores.sqlite" }
+    private var log: String { database + "-wal" }
+
+    /// What the files hold.
+    struct Image {
+        var database: [UInt8]
+        var log: [UInt8]
+    }
+
+    init(_ root: String) {
+        directory = root + "/state"
+        runtime = root + "/run"
+        for path in [root, directory, runtime] { mkdir(path, 0o700) }
+    }
+
+    /// The log was synced.
+    func noteSync() { syncedLength = Self.read(log).count }
+
+    /// The database was closed: everything is in one file, which is synced.
+    func noteClose() { syncedLength = 0 }
+
+    var image: Image { Image(database: Self.read(database), log: Self.read(log)) }
+
+    /// What a power cut leaves.
+    func imageAfterPowerCut(_ chance: inout Chance) -> Image {
+        var image = image
+        let kept = min(
+            image.log.count, syncedLength + chance.below(image.log.count - min(image.log.count, syncedLength) + 1))
+        let tail = kept..<image.log.count
+        if chance.happens(0.5) {
+            image.log.removeSubrange(tail)
+        } else {
+            // The length of a file can be on the disk before its content.
+            for index in tail { image.log[index] = chance.happens(0.5) ? 0 : UInt8(truncatingIfNeeded: index &* 31) }
+        }
+        return image
+    }
+
+    /// Makes the files hold something else. Nobody may have them open.
+    func write(_ image: Image) {
+        unlink(database + "-shm")
+        Self.write(image.database, to: database)
+        if image.log.isEmpty { unlink(log) } else { Self.write(image.log, to: log) }
+        syncedLength = image.log.count
+    }
+
+    // MARK: /run
+
+    private var record: String? {
+        var status = stat()
+        guard stat(directory, &status) == 0 else { return nil }
+        return "\(runtime)/origin-\(status.st_dev)-\(status.st_ino)"
+    }
+
+    /// What `/run` says of the database.
+    var runtimeRecord: [UInt8] { record.map(Self.read) ?? [] }
+
+    func writeRuntimeRecord(_ bytes: [UInt8]) {
+        guard let record else { return }
+        if bytes.isEmpty { unlink(record) } else { Self.write(bytes, to: record) }
+    }
+
+    // MARK: Files
+
+    private static func read(_ path: String) -> [UInt8] {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return [] }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { return [] }
+        return [UInt8](unsafeUninitializedCapacity: Int(status.st_size)) { buffer, count in
+            count = max(0, Glibc.read(descriptor, buffer.baseAddress, buffer.count))
+        }
+    }
+
+    private static func write(_ bytes: [UInt8], to path: String) {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { return }
+        _ = Glibc.write(descriptor, bytes, bytes.count)
+        close(descriptor)
+    }
+
+    /// A directory in memory for one run.
+    static func makeRoot() -> String {
+        rootCount += 1
+        let path = "/dev/shm/simulation-\(getpid())-\(rootCount)"
+        mkdir(path, 0o700)
+        return path
+    }
+    private nonisolated(unsafe) static var rootCount = 0
+    // Because simulations are run on one thread.
+
+    static func removeTree(_ path: String) {
+        guard let directory = opendir(path) else { return }
+        while let entry = readdir(directory) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name == "." || name == ".." { continue }
+            let child = path + "/" + name
+            if unlink(child) != 0 { removeTree(child) }
+        }
+        closedir(directory)
+        rmdir(path)
+    }
+}

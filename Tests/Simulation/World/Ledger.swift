@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// All writes that were acknowledged, and what they knew of each other. With it, it is known from outside which value
+// has to be there in the end.
+
+internal import StoreEngine
+
+/// Which key, of which account.
+struct Cell: Hashable, Comparable {
+    let place: Int
+    let store: Int
+    let key: Int
+
+    static func < (a: Self, b: Self) -> Bool { (a.place, a.store, a.key) < (b.place, b.store, b.key) }
+}
+
+/// A write that was acknowledged.
+struct Write {
+    /// No two writes have the same; it is also the value that was written.
+    let number: Int64
+    let device: Int
+    let isRemoval: Bool
+    let stamp: Stamp
+    let dot: Dot
+    /// What its writer had seen.
+    let known: Context
+    /// It may be gone, for a reason that no rule can do anything about.
+    var isExcused = false
+    /// A remote has acknowledged it.
+    var isPublished = false
+
+    var isProvisional: Bool { stamp.isProvisional }
+}
+
+/// The writes of all devices.
+struct Ledger {
+    private(set) var writes: [Cell: [Write]] = [:]
+    private var dots: [Place: [Dot: Int64]] = [:]
+    private var cells: [Int64: Cell] = [:]
+
+    private struct Place: Hashable {
+        let place: Int
+        let store: Int
+    }
+
+    /// - Returns: what rule it breaks that this write is made so.
+    mutating func add(_ write: Write, to cell: Cell, isTwin: Bool) -> String? {
+        writes[cell, default: []].append(write)
+        if !write.isRemoval { cells[write.number] = cell }
+        if isTwin { return nil }
+        let place = Place(place: cell.place, store: cell.store)
+        if let other = dots[place, default: [:]].updateValue(write.number, forKey: write.dot) {
+            return "I9: the writes \(other) and \(write.number) have one dot"
+        }
+        return nil
+    }
+
+    /// A provisional write enters an account under another dot.
+    mutating func move(from cell: Cell, to other: Cell, of device: Int) {
+        let moved = writes[cell, default: []].filter { $0.device == device }
+        writes[cell]?.removeAll { $0.device == device }
+        for write in moved { cells[write.number] = other }
+        writes[other, default: []] += moved
+    }
+
+    mutating func update(_ cell: Cell, _ body: (inout Write) -> Void) {
+        guard var list = writes.removeValue(forKey: cell) else { return }
+        for index in list.indices { body(&list[index]) }
+        writes[cell] = list
+    }
+
+    /// Where a value was written.
+    func cell(of number: Int64) -> Cell? { cells[number] }
+
+    func write(_ number: Int64, in cell: Cell) -> Write? { writes[cell]?.first { $0.number == number } }
+
+    // MARK: What has to be there
+
+    /// Judges what all devices show under a key in the end.
+    /// - Parameter keepsTombstones: nothing that was removed has been forgotten.
+    func verdict(_ cell: Cell, found: Int64?, keepsTombstones: Bool) -> String? {
+        let all = writes[cell] ?? []
+        let counted = all.filter { !$0.isExcused }
+        if let found {
+            guard cells[found] == cell else { return "I12: \(name(cell)) shows what was written elsewhere" }
+            guard let write = all.first(where: { $0.number == found }) else { return nil }
+            if write.isExcused { return nil }
+            if !write.isProvisional, counted.contains(where: { $0.isRemoval && $0.known.contains(write.dot) }) {
+                return "I3: \(name(cell)) shows \(found), which was removed"
+            }
+        }
+        let ordinary = all.filter { !$0.isProvisional }
+        if ordinary.isEmpty { return verdictOnProvisional(cell, all, found) }
+        return verdictOnOrdinary(cell, ordinary, found, keepsTombstones: keepsTombstones)
+    }
+
+    private func verdictOnOrdinary(
+        _ cell: Cell, _ ordinary: [Write], _ found: Int64?, keepsTombstones: Bool
+    ) -> String? {
+        // A write that nothing which did not know of it beats.
+        let unbeaten = ordinary.first { write in
+            !write.isExcused
+                && ordinary.allSatisfy {
+                    $0.number == write.number || write.known.contains($0.dot) || $0.stamp < write.stamp
+                }
+        }
+        guard let unbeaten else { return nil }
+        if unbeaten.isRemoval {
+            return found != nil && keepsTombstones ? "I4: the removal \(unbeaten.number) of \(name(cell)) lost" : nil
+        }
+        guard let found else { return "I2: the write \(unbeaten.number) to \(name(cell)) was lost" }
+        return found == unbeaten.number
+            ? nil : "I4: \(name(cell)) shows \(found) in place of \(unbeaten.number)"
+    }
+
+    private func verdictOnProvisional(_ cell: Cell, _ all: [Write], _ found: Int64?) -> String? {
+        if found != nil { return nil }
+        let last = Dictionary(all.map { ($0.device, $0) }) { $1 }
+        let isLost = last.values.contains { !$0.isRemoval && !$0.isExcused }
+        return isLost ? "I2: the default of \(name(cell)) was lost" : nil
+    }
+
+    private func name(_ cell: Cell) -> String { "k\(cell.key) of store \(cell.store) in account \(cell.place)" }
+}

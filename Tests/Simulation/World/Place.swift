@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// A remote that stores objects under names, and what goes wrong with it.
+//
+// A server has one view, which everybody sees. A folder has a view for each device, and something carries objects
+// from one to the other: each by itself, late, in any order, the newer version of an object over the older one.
+//
+// A request takes effect a while after it was sent, and is answered a while after that. What was sent takes effect
+// even if the sender has died meanwhile.
+
+internal import SyncEngine
+
+/// Who sends requests: one process of a device.
+final class Client {
+    let device: Int
+    /// What it sent is answered to nobody once it has died.
+    var isAlive = true
+    /// It sends nothing any more after so many requests that write, and is taken for dead.
+    var deathAfter: Int?
+    var onDeath: () -> Void = {}
+
+    init(device: Int) { self.device = device }
+}
+
+/// A remote.
+final class Place<Blob> {
+    enum Kind: String { case server, folder }
+
+    typealias Reply<T> = (Result<T, RemoteError>) -> Void
+
+    let number: Int
+    let kind: Kind
+    /// What goes wrong now.
+    var weather = Weather.fair
+    private var isWell = false
+    private var late: [Int: () -> Void] = [:]
+    private var delays = 0
+    /// Devices that can't reach it, or see an empty directory, until a time.
+    var cutUntil: [Int: UInt64] = [:]
+    var unpluggedUntil: [Int: UInt64] = [:]
+    /// Requests so far, and those that wrote a head.
+    private(set) var requests = 0
+    private(set) var headPuts = 0
+    private(set) var lastHeadPut: UInt64 = 0
+    /// Called when somebody else has changed what a device sees.
+    var onArrival: (_ device: Int) -> Void = { _ in }
+    /// Told of each head that was written, by whom.
+    var onHeadPut: (_ device: Int, _ name: String) -> Void = { _, _ in }
+
+    private let timeline: Timeline
+    private let tear: (Blob) -> Blob?
+    private var chance: Chance
+    private var views: [Int: [String: Object]] = [:]
+    /// Counts the changes of each view.
+    private var revisions: [Int: Int] = [:]
+    private var versions = 0
+    private var backup: [String: Object] = [:]
+    private var formerHeads: [(name: String, blob: Blob)] = []
+
+    struct Object {
+        /// `nil`: deleted.
+        var blob: Blob?
+        var former: Blob?
+        var version: Int
+    }
+
+    init(_ number: Int, _ kind: Kind, seed: UInt64, timeline: Timeline, tear: @escaping (Blob) -> Blob?) {
+        self.number = number
+        self.kind = kind
+        self.timeline = timeline
+        self.tear = tear
+        chance = Chance(seed: seed, stream: 100 + UInt64(number))
+    }
+
+    private func viewID(_ device: Int) -> Int { kind == .server ? 0 : device }
+
+    /// A device gets a view; of a folder an empty one, to which what is there is carried.
+    func add(device: Int) {
+        guard kind == .folder, views[device] == nil else { return }
+        views[device] = [:]
+        for other in views.keys.sorted() where other != device {
+            for name in (views[other] ?? [:]).keys.sorted() { carry(name, from: other) }
+        }
+    }
+
+    /// A copy of a device sees what the device sees.
+    func copyView(of device: Int, to copy: Int) {
+        if kind == .folder { views[copy] = views[device] }
+        revisions[copy, default: 0] += 1
+    }
+
+    // MARK: Requests
+
+    func check(_ client: Client, then reply: @escaping Reply<Void>) {
+        request(client, writes: false, then: reply) { .success(()) }
+    }
+
+    func list(_ folder: String, _ client: Client, then reply: @escaping Reply<[String]>) {
+        request(client, writes: false, then: reply) { [self] in
+            let view = views[viewID(client.device)] ?? [:]
+            if isUnplugged(client) || strikes(.emptyListing) { return .success([]) }
+            let prefix = folder + "/"
+            let names = view.filter { $0.value.blob != nil && $0.key.hasPrefix(prefix) }.keys.sorted()
+            // Of two names of one account a device that sees one enters another account: not a matter of sync.
+            let isPartial = strikes(.partialListing) && folder != "a"
+            return .success(
+                names.filter { _ in !(isPartial && chance.happens(0.3)) }.map {
+                    String($0.dropFirst(prefix.utf8.count))
+                })
+        }
+    }
+
+    func get(_ name: String, _ client: Client, then reply: @escaping Reply<Blob?>) {
+        request(client, writes: false, then: reply) { [self] in
+            if isUnplugged(client) { return .success(nil) }
+            guard let object = views[viewID(client.device)]?[name], let blob = object.blob else { return .success(nil) }
+            return .success(read(name, object, blob))
+        }
+    }
+
+    private func read(_ name: String, _ object: Object, _ blob: Blob) -> Blob? {
+        if name.hasPrefix("a/") { return blob }
+        if strikes(.tornRead) { return tear(blob) }
+        if strikes(.stalePart), let former = object.former { return former }
+        return blob
+    }
+
+    /// Everything below a folder, or what is under some names, in one request.
+    /// - Parameter revision: what the caller has seen; nothing comes back if it is what there is.
+    func getAll(
+        below folder: String? = nil, named names: [String] = [], unless revision: Int? = nil, _ client: Client,
+        then reply: @escaping Reply<([String: Blob]?, revision: Int?)>
+    ) {
+        request(client, writes: false, then: reply) { [self] in
+            let id = viewID(client.device)
+            let current = revisions[id, default: 0]
+            if revision == current { return .success((nil, current)) }
+            let view = views[id] ?? [:]
+            if isUnplugged(client) || folder != nil && strikes(.emptyListing) { return .success(([:], nil)) }
+            let isPartial = folder != nil && strikes(.partialListing)
+            let wanted = folder.map { prefix in view.keys.filter { $0.hasPrefix(prefix) }.sorted() } ?? names
+            var found: [String: Blob] = [:]
+            for name in wanted where !(isPartial && chance.happens(0.3)) {
+                if let object = view[name], let blob = object.blob { found[name] = read(name, object, blob) }
+            }
+            let isTrue = weather.rate(.tornRead) + weather.rate(.stalePart) + weather.rate(.partialListing) == 0
+            return .success((found, isTrue ? current : nil))
+        }
+    }
+
+    func put(_ name: String, _ blob: Blob, _ client: Client, then reply: @escaping Reply<Void>) {
+        request(client, writes: true, then: reply) { [self] in
+            if isUnplugged(client) { return .failure(RemoteError(.unavailable, "the drive is not there")) }
+            if strikes(.full) { return .failure(RemoteError(.full, "no space left")) }
+            if kind == .server, strikes(.latePut) {
+                delay(chance.time(second, 2 * hour)) { [self] in store(name, blob, client) }
+                return .failure(RemoteError(.unavailable, "timed out"))
+            }
+            if kind == .server, strikes(.tornPut) {
+                if let torn = tear(blob) { store(name, torn, client) }
+                return .failure(RemoteError(.unavailable, "the connection was lost"))
+            }
+            store(name, blob, client)
+            if kind == .server, strikes(.duplicatePut) {
+                delay(chance.time(second, hour)) { [self] in store(name, blob, client) }
+            }
+            return .success(())
+        }
+    }
+
+    func create(_ name: String, _ blob: Blob, _ client: Client, then reply: @escaping Reply<Void>) {
+        request(client, writes: true, then: reply) { [self] in
+            if isUnplugged(client) { return .failure(RemoteError(.unavailable, "the drive is not there")) }
+            if views[viewID(client.device)]?[name]?.blob == nil { store(name, blob, client) }
+            return .success(())
+        }
+    }
+
+    func delete(_ name: String, _ client: Client, then reply: @escaping Reply<Void>) {
+        request(client, writes: true, then: reply) { [self] in
+            if isUnplugged(client) || strikes(.ignoredDelete) { return .success(()) }
+            let former = views[viewID(client.device)]?[name]?.blob
+            store(name, nil, client)
+            if let former, strikes(.undoneDelete) {
+                delay(chance.time(second, hour)) { [self] in store(name, former, client) }
+            }
+            return .success(())
+        }
+    }
+
+    private func strikes(_ fault: Fault) -> Bool { chance.happens(weather.rate(fault)) }
+
+    private func isUnplugged(_ client: Client) -> Bool { unpluggedUntil[client.device, default: 0] > timeline.now }
+
+    /// Sends, takes effect, answers.
+    private func request<T>(
+        _ client: Client, writes: Bool, then reply: @escaping Reply<T>, _ effect: @escaping () -> Result<T, RemoteError>
+    ) {
+        requests += 1
+        let dead = RemoteError(.unavailable, "the process has ended")
+        guard client.isAlive else { return timeline.after(0) { reply(.failure(dead)) } }
+        if let writesLeft = client.deathAfter, writes {
+            client.deathAfter = writesLeft - 1
+            if writesLeft == 0 {
+                // It dies with the request sent or not, and certainly without the answer.
+                if chance.happens(0.5) { timeline.after(latency()) { _ = effect() } }
+                timeline.after(0) {
+                    client.onDeath()
+                    reply(.failure(dead))
+                }
+                return
+            }
+        }
+        if cutUntil[client.device, default: 0] > timeline.now || strikes(.lostRequest) {
+            return timeline.after(10 * second) { reply(.failure(RemoteError(.unavailable, "no answer"))) }
+        }
+        if strikes(.busy) {
+            let error = RemoteError(.unavailable, "busy", retryAfter: chance.of(1...120))
+            return timeline.after(latency()) { reply(.failure(error)) }
+        }
+        let isReplyLost = strikes(.lostReply)
+        let wait = strikes(.slowReply) ? chance.time(second, 5 * minute) : latency()
+        timeline.after(latency()) { [self] in
+            let result = effect()
+            timeline.after(wait) {
+                if isReplyLost { return reply(.failure(RemoteError(.unavailable, "no answer"))) }
+                reply(client.isAlive ? result : .failure(dead))
+            }
+        }
+    }
+
+    /// Something takes effect later, or when all is well.
+    private func delay(_ duration: UInt64, _ effect: @escaping () -> Void) {
+        delays += 1
+        let number = delays
+        late[number] = effect
+        timeline.after(duration) { [self] in late.removeValue(forKey: number)?() }
+    }
+
+    private func latency() -> UInt64 { UInt64(chance.of(1...40)) * millisecond }
+
+    // MARK: Objects
+
+    private func store(_ name: String, _ blob: Blob?, _ client: Client) {
+        let view = viewID(client.device)
+        versions += 1
+        let former = views[view]?[name]?.blob
+        views[view, default: [:]][name] = Object(blob: blob, former: former, version: versions)
+        revisions[view, default: 0] += 1
+        if name.hasPrefix("h/"), let blob {
+            headPuts += 1
+            lastHeadPut = timeline.now
+            formerHeads.append((name, blob))
+            if formerHeads.count > 64 { formerHeads.removeFirst() }
+            onHeadPut(client.device, name)
+        }
+        if kind == .folder { carry(name, from: view) } else { onArrival(-1) }
+    }
+
+    /// Something carries an object to all other views, to each after a while.
+    private func carry(_ name: String, from view: Int) {
+        for other in views.keys.sorted() where other != view {
+            let longest = isWell ? 10 * second : 30 * minute
+            timeline.after(chance.time(second, longest)) { [self] in arrive(name, from: view, to: other) }
+        }
+    }
+
+    private func arrive(_ name: String, from view: Int, to other: Int) {
+        guard let object = views[view]?[name] else { return }
+        let paused = max(cutUntil[view, default: 0], cutUntil[other, default: 0])
+        if paused > timeline.now {
+            return timeline.after(paused - timeline.now + second) { [self] in arrive(name, from: view, to: other) }
+        }
+        replicate(name, object, to: other)
+    }
+
+    private func replicate(_ name: String, _ object: Object, to other: Int) {
+        if let there = views[other]?[name], there.version >= object.version { return }
+        views[other]?[name] = object
+        revisions[other, default: 0] += 1
+        onArrival(other)
+    }
+
+    // MARK: What befalls it
+
+    /// Everything that is on its way arrives, and nothing goes wrong any more.
+    func heal() {
+        isWell = true
+        for number in late.keys.sorted() { late.removeValue(forKey: number)?() }
+        weather = .fair
+        cutUntil = [:]
+        unpluggedUntil = [:]
+        for view in views.keys.sorted() {
+            for name in (views[view] ?? [:]).keys.sorted() {
+                guard let object = views[view]?[name] else { continue }
+                for other in views.keys.sorted() where other != view { replicate(name, object, to: other) }
+            }
+        }
+    }
+
+    /// Everything is gone, as if somebody had emptied it.
+    func empty() {
+        for view in views.keys { views[view] = [:] }
+        reviseAll()
+    }
+
+    private func reviseAll() { for view in views.keys { revisions[view, default: 0] += 1 } }
+
+    func loseObject(_ prefix: String) {
+        reviseAll()
+        for view in views.keys.sorted() {
+            let names = (views[view] ?? [:]).keys.filter { $0.hasPrefix(prefix) }.sorted()
+            if let name = names.randomElement(using: &chance) { views[view]?[name] = nil }
+        }
+    }
+
+    func rollBackObject() {
+        reviseAll()
+        for view in views.keys.sorted() {
+            let names = (views[view] ?? [:]).filter { $0.key.hasPrefix("h/") && $0.value.former != nil }.keys.sorted()
+            guard let name = names.randomElement(using: &chance), let former = views[view]?[name]?.former else {
+                continue
+            }
+            versions += 1
+            views[view]?[name] = Object(blob: former, former: nil, version: versions)
+        }
+    }
+
+    /// Somebody makes a backup of it, or restores it.
+    func backUp() { if kind == .server { backup = views[0] ?? [:] } }
+    func restoreBackup() {
+        if kind == .server, !backup.isEmpty { views[0] = backup }
+        reviseAll()
+    }
+
+    /// Some tool leaves an older version of a head beside it.
+    func leaveCopy(of index: Int? = nil) {
+        guard !formerHeads.isEmpty else { return }
+        reviseAll()
+        let former = formerHeads[index ?? chance.below(formerHeads.count)]
+        for view in views.keys.sorted() {
+            versions += 1
+            let name = String(former.name.prefix(18)) + ".sync-conflict-\(versions)"
+            views[view]?[name] = Object(blob: former.blob, former: nil, version: versions)
+        }
+    }
+
+    /// How many heads it remembers.
+    var rememberedHeads: Int { formerHeads.count }
+
+    /// Somebody leaves files there.
+    func leaveJunk(_ names: [(String, Blob)]) {
+        reviseAll()
+        for view in views.keys {
+            for (name, blob) in names { views[view]?[name] = Object(blob: blob, former: nil, version: 0) }
+        }
+    }
+
+    /// The names that a device sees.
+    func names(seenBy device: Int) -> [String] {
+        (views[viewID(device)] ?? [:]).filter { $0.value.blob != nil }.keys.sorted()
+    }
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Something that is done to the world. Devices are counted modulo how many there are.
+enum Action: Equatable {
+    case write(device: Int, store: Int, key: Int)
+    case remove(device: Int, store: Int, key: Int)
+    /// A device-local key, and a record that breaks the rules, as another program may publish it.
+    case writeLocal(device: Int)
+    case syncNow(device: Int)
+    case stop(device: Int, Ending, downtime: UInt64)
+    case dieWhileWriting(device: Int, writes: Int)
+    case setClock(device: Int, beside: Int64)
+    case backUp(device: Int)
+    case restore(device: Int)
+    case copy(device: Int, isTwin: Bool)
+    case newDevice(withDefaults: Bool)
+    case leave(device: Int)
+    case year(away: Int)
+    /// Tombstones are forgotten long before their time.
+    case forget(device: Int)
+    case signOut(device: Int, keepsValues: Bool)
+    case signIn(device: Int, place: Int)
+    case cut(device: Int, place: Int, duration: UInt64)
+    case unplug(device: Int, place: Int, duration: UInt64)
+    case strike(place: Int, Fault)
+    case backUpPlace(place: Int)
+    case wait
+}
+
+/// How a process ends.
+enum Ending: String, CaseIterable {
+    /// It is stopped, and everything is closed.
+    case restart
+    /// It is killed; what it wrote is there.
+    case crash
+    /// The machine is started anew: `/run` is empty.
+    case reboot
+    /// The power is cut: what was not synced may be gone, and `/run` is empty.
+    case powerCut
+}
+
+/// What is done when.
+struct Plan {
+    struct Step: Equatable {
+        /// How long after the step before.
+        var gap: UInt64
+        var action: Action
+    }
+
+    let conditions: Conditions
+    var steps: [Step]
+
+    init(conditions: Conditions, steps: [Step]) {
+        self.conditions = conditions
+        self.steps = steps
+    }
+
+    /// The plan of a seed.
+    init(seed: UInt64) {
+        var chance = Chance(seed: seed, stream: 1)
+        let conditions = Conditions(&chance)
+        self.conditions = conditions
+        steps = (0..<conditions.steps).map { _ in
+            Step(gap: Self.gap(&chance), action: Self.action(conditions, &chance))
+        }
+    }
+
+    private static func gap(_ chance: inout Chance) -> UInt64 {
+        chance.happens(0.5) ? UInt64(chance.below(2000)) * millisecond : chance.time(second, 20 * minute)
+    }
+
+    private static func action(_ conditions: Conditions, _ chance: inout Chance) -> Action {
+        let device = chance.below(8)
+        let (store, key) = (chance.below(conditions.stores), chance.below(conditions.keys))
+        let choice = chance.below(100)
+        if choice < 40 { return .write(device: device, store: store, key: key) }
+        if choice < 58 { return .remove(device: device, store: store, key: key) }
+        if choice < 68 { return .syncNow(device: device) }
+        let hazard = chance.one(of: Conditions.Hazard.allCases)
+        guard conditions.hazards.contains(hazard) else { return .wait }
+        return happening(hazard, device, conditions, &chance)
+    }
+
+    private static func happening(
+        _ hazard: Conditions.Hazard, _ device: Int, _ conditions: Conditions, _ chance: inout Chance
+    ) -> Action {
+        let place = chance.below(conditions.places)
+        let downtime = chance.time(second, hour)
+        switch hazard {
+        case .crash:
+            if chance.happens(0.6) { return .dieWhileWriting(device: device, writes: chance.below(4)) }
+            return .stop(device: device, chance.happens(0.3) ? .restart : .crash, downtime: downtime)
+        case .powerCut: return .stop(device: device, .powerCut, downtime: downtime)
+        case .reboot: return .stop(device: device, .reboot, downtime: downtime)
+        case .clock: return .setClock(device: device, beside: chance.one(of: conditions.clocks))
+        case .clone: return .copy(device: device, isTwin: false)
+        case .twin: return .copy(device: device, isTwin: true)
+        case .restore: return chance.happens(0.5) ? .backUp(device: device) : .restore(device: device)
+        case .leave: return .leave(device: device)
+        case .year: return .year(away: device)
+        case .newDevice: return .newDevice(withDefaults: chance.happens(0.5))
+        case .accounts: return .signIn(device: device, place: place)
+        case .signOut:
+            return chance.happens(0.5)
+                ? .signOut(device: device, keepsValues: true) : .signIn(device: device, place: place)
+        case .clear: return .signOut(device: device, keepsValues: false)
+        case .localKeys, .hiddenRecords: return .writeLocal(device: device)
+        case .offline: return .cut(device: device, place: place, duration: chance.time(minute, 3 * hour))
+        case .unplugged: return .unplug(device: device, place: place, duration: chance.time(minute, hour))
+        case .weather:
+            let fault = chance.one(of: Fault.allCases)
+            if fault == .rolledBackPlace, chance.happens(0.5) { return .backUpPlace(place: place) }
+            return conditions.allows(fault) ? .strike(place: place, fault) : .wait
+        case .forget: return .forget(device: device)
+        case .quota: return .wait
+        }
+    }
+}

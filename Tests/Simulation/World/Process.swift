@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import PropertyList
+internal import StoreEngine
+internal import SyncBackends
+internal import SyncEngine
+
+/// A device's service, from its start to its end.
+final class Process: @unchecked Sendable {
+    // Because everything that has to do with it happens on one thread.
+    let database: UserDatabase
+    let sync: AccountSync
+    let client: Client
+    private let stores: [Store]
+    private let subscribers: [Subscriber]
+    private unowned let device: WholeDevice
+    private let world: World<WholeDevice>
+    private var lastPush: UInt64 = 0
+    private var arming = 0
+
+    init(_ device: WholeDevice) throws {
+        self.device = device
+        world = device.world
+        client = Client(device: device.number)
+        database = try UserDatabase(
+            in: device.files.directory, runtimeDirectory: device.files.runtime, limits: world.conditions.limits,
+            environment: Self.environment(device, client))
+        let localKeys = Self.localKeys(device)
+        let database = database
+        stores = try (0..<world.conditions.stores).map { try database.store(Names.stores[$0], localKeys: localKeys) }
+        subscribers = stores.map { Subscriber($0, device.world, device.number) }
+        let remoteDevice = RemoteDevice(identifier: "device\(device.number)", name: "Device \(device.number)")
+        let timeline = world.timeline
+        sync = AccountSync(database, device: remoteDevice) { timeline.now }
+        sync.hasSubscribers = world.conditions.hasSubscribers
+        sync.localKeys = { _ in localKeys }
+        sync.onNotice = { [unowned self] in hear($0) }
+        sync.onRename = { [unowned self] in self.device.noteRename(self.database.account.identifier) }
+        sync.onStateChange = { [unowned self] in stateChanged() }
+        sync.onScheduleChange = { [unowned self] in arm() }
+        let executor = world.executor
+        sync.onLeave = { backend in executor.start { await backend.close() } }
+    }
+
+    private static func environment(_ device: WholeDevice, _ client: Client) -> Environment {
+        nonisolated(unsafe) let (world, files, client) = (device.world, device.files, client)
+        // Safe because all of it happens on one thread.
+        var environment = Environment(
+            time: { [unowned device] in
+                UInt64(max(0, Int64(world.timeline.now) + device.clock * 1000))
+            },
+            random: { world.chance.next() })
+        let executor = world.executor
+        environment.disk = Disk(
+            run: { executor.run($0) },
+            synchronize: { _, path in
+                guard client.isAlive else { return -1 }
+                if path.hasSuffix("-wal") { files.noteSync() }
+                return 0
+            })
+        return environment
+    }
+
+    /// Every other device's app says that some keys are local.
+    private static func localKeys(_ device: WholeDevice) -> LocalKeys {
+        device.world.conditions.hazards.contains(.localKeys) && device.number % 2 == 0 ? LocalKeys(["local*"]) : .none
+    }
+
+    /// Goes on with the account that it is signed in to.
+    func begin() {
+        guard let account = device.account, account.isSignedIn else { return }
+        do {
+            if database.account.identifier != account.identifier {
+                _ = try database.enter(account: account.identifier, bringingValues: false)
+            }
+            sync.resume(with: backend(of: world.places[account.place]))
+        } catch {
+            world.report("going on with the account: \(error)")
+        }
+    }
+
+    func end() {
+        sync.onNotice = nil
+        sync.onRename = nil
+        sync.onStateChange = nil
+        sync.onScheduleChange = nil
+        sync.close()
+        database.close()
+    }
+
+    func backend(of place: Place<[UInt8]>) -> BlobBackend<SimulatedStorage> {
+        BlobBackend(
+            storage: SimulatedStorage(place, client, tellsOfChanges: world.conditions.tellsOfChanges),
+            environment: database.environment)
+    }
+
+    func store(_ index: Int) -> Store { stores[index] }
+
+    func enter(_ remote: RemoteAccount, _ backend: BlobBackend<SimulatedStorage>, _ place: Int) {
+        do { try sync.signIn(to: backend, as: remote, bringingValues: false) } catch {
+            return world.report("signing in: \(error)")
+        }
+        noteAccount()
+        device.noteEntry(.init(place: place, identifier: database.account.identifier, isSignedIn: true))
+        verify()
+    }
+
+    // MARK: Passes
+
+    private func arm() {
+        arming += 1
+        guard let due = sync.nextPass else { return }
+        let (now, armed) = (world.timeline.now, arming)
+        world.timeline.after(due > now ? due - now : 0) { [weak self] in
+            guard let self, armed == arming, client.isAlive else { return }
+            world.executor.start { await self.sync.runDuePasses() }
+        }
+    }
+
+    private func stateChanged() {
+        world.trace.note(
+            world.timeline.now, 6, UInt64(device.number),
+            line: "device \(device.number) is \(sync.state.rawValue)\(sync.lastError.map { ": \($0)" } ?? "")")
+        verify()
+        if sync.state == .idle, sync.lastPush != lastPush, !sync.hasPendingChanges {
+            lastPush = sync.lastPush
+            world.noteSettled(device)
+        }
+        // Somebody looks at what is the matter, after a while.
+        if sync.state == .paused {
+            world.timeline.after(10 * minute) { [weak device] in device?.signInAgain() }
+        }
+    }
+
+    // MARK: Telling
+
+    private func hear(_ notice: StoreNotice) {
+        guard let index = stores.firstIndex(where: { $0 === notice.store }) else { return }
+        world.trace.note(
+            world.timeline.now, 7, UInt64(device.number), notice.store.generation,
+            line:
+                "device \(device.number) is told of \(notice.keys) in store \(index), reason \(notice.reason.rawValue)")
+        subscribers[index].hear(notice)
+    }
+
+    /// What subscribers were told is what there is.
+    func verify() { for subscriber in subscribers { subscriber.verify() } }
+
+    func noteAccount() { for subscriber in subscribers { subscriber.noteAccount() } }
+
+    func noteOwnWrite(_ store: Int) {
+        subscribers[store].refresh()
+        sync.noteLocalChange()
+    }
+}

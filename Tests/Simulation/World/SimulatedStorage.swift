@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import StoreEngine
+internal import SyncBackends
+internal import SyncEngine
+
+/// A place of the simulation as the blob backend sees a storage.
+final class SimulatedStorage: BlobStorage, @unchecked Sendable {
+    // Because everything that has to do with it happens on one thread.
+    private let place: Place<[UInt8]>
+    private let client: Client
+    let traits: BackendTraits
+
+    init(_ place: Place<[UInt8]>, _ client: Client, tellsOfChanges: Bool) {
+        self.place = place
+        self.client = client
+        traits = BackendTraits(coalescing: .seconds(1), tellsOfChanges: tellsOfChanges)
+    }
+
+    private func wait<T>(_ ask: (@escaping Place<[UInt8]>.Reply<T>) -> Void) async throws(RemoteError) -> T {
+        let result: Result<T, RemoteError> = await withUnsafeContinuation { continuation in
+            ask { result in
+                nonisolated(unsafe) let result = result
+                // Safe because both ends are on the same thread.
+                continuation.resume(returning: result)
+            }
+        }
+        return try result.get()
+    }
+
+    func check(makingPlace makesPlace: Bool) async throws(RemoteError) -> [String] {
+        try await wait { place.check(client, then: $0) }
+        return []
+    }
+
+    func list(_ folder: String) async throws(RemoteError) -> [BlobListing] {
+        try await wait { place.list(folder, client, then: $0) }.map { BlobListing(name: $0) }
+    }
+
+    func get(_ name: String, limit: Int, unless version: String?) async throws(RemoteError) -> BlobContent {
+        guard let bytes = try await wait({ place.get(name, client, then: $0) }) else { return .absent }
+        return bytes.count > limit ? .unreadable("is too large") : .content(bytes, version: nil)
+    }
+
+    func put(_ name: String, _ bytes: [UInt8]) async throws(RemoteError) {
+        try await wait { place.put(name, bytes, client, then: $0) }
+    }
+
+    func create(_ name: String, _ bytes: [UInt8]) async throws(RemoteError) {
+        try await wait { place.create(name, bytes, client, then: $0) }
+    }
+
+    func delete(_ name: String) async throws(RemoteError) {
+        try await wait { place.delete(name, client, then: $0) }
+    }
+
+    func hints() -> AsyncStream<Void> { AsyncStream { $0.finish() } }
+
+    func close() {}
+}

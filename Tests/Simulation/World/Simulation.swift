@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A form of the simulation.
+public enum Form: String, CaseIterable, Sendable {
+    /// The engine as it is, with SQLite on a file system in memory, and the blob backend.
+    case whole
+    /// The rules of the merge, the origins and the heads, with entries in memory: a thousand seeds a second.
+    case core
+}
+
+/// What a run came to.
+public struct Outcome: Equatable, Sendable {
+    /// The rule that was broken, if one was.
+    public let violation: String?
+    /// Equal for equal runs.
+    public let trace: UInt64
+}
+
+/// Runs seeds.
+public struct Simulation: Sendable {
+    private let form: Form
+
+    /// Runs of a form.
+    public init(_ form: Form) {
+        self.form = form
+    }
+
+    /// Runs a seed.
+    /// - Parameters:
+    ///   - kept: the steps of its plan that are done; `nil`: all.
+    ///   - log: takes a line for everything that happens.
+    public func run(seed: UInt64, kept: [Int]? = nil, log: ((String) -> Void)? = nil) -> Outcome {
+        var plan = Plan(seed: seed)
+        if let kept { plan.keep(kept) }
+        let trace = Trace(log)
+        let violation =
+            switch form {
+            case .whole: World<WholeDevice>(seed: seed, plan: plan, trace: trace).run()
+            case .core: World<CoreDevice>(seed: seed, plan: plan, trace: trace).run()
+            }
+        return Outcome(violation: violation, trace: trace.hash)
+    }
+
+    /// How many steps a seed's plan has.
+    public func length(of seed: UInt64) -> Int { Plan(seed: seed).steps.count }
+
+    /// Drops steps of a seed that breaks a rule, as long as it breaks one.
+    /// - Returns: the steps that are left.
+    public func shrink(seed: UInt64) -> [Int] {
+        var kept = Array(0..<length(of: seed))
+        let rule = run(seed: seed).violation.map(Self.rule(of:))
+        var size = max(1, kept.count / 2)
+        while true {
+            var start = 0
+            var hasShrunk = false
+            while start < kept.count {
+                let candidate = Array(kept[..<start] + kept[min(kept.count, start + size)...])
+                if let violation = run(seed: seed, kept: candidate).violation, Self.rule(of: violation) == rule {
+                    kept = candidate
+                    hasShrunk = true
+                } else {
+                    start += size
+                }
+            }
+            if size == 1, !hasShrunk { return kept }
+            size = max(1, size / 2)
+        }
+    }
+
+    /// What a sentence about a broken rule says before its details.
+    private static func rule(of violation: String) -> String {
+        let start = violation.firstRange(of: /I[0-9]+:/)?.lowerBound ?? violation.startIndex
+        return String(violation[start...].prefix(16))
+    }
+}
+
+extension Plan {
+    /// Leaves steps out; those that are kept happen when they would have.
+    mutating func keep(_ kept: [Int]) {
+        let isKept = Set(kept)
+        for index in steps.indices where !isKept.contains(index) { steps[index].action = .wait }
+    }
+}

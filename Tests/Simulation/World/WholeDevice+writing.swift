@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import PropertyList
+internal import StoreEngine
+internal import SyncEngine
+
+extension WholeDevice {
+    func write(store index: Int, key: Int, number: Int64, removes: Bool) {
+        guard let process else { return }
+        let (store, name) = (process.store(index), Names.keys[key])
+        let (known, usage, generation) = (store.context, store.usage, store.generation)
+        process.verify()
+        do throws(EngineError) {
+            let changed = try store.stage(
+                setting: removes ? [] : [(name, .integer(number))], removing: removes ? [name] : [])
+            if changed.isEmpty { return }
+            try process.database.commit()
+        } catch {
+            if case .quota = error { return }
+            return world.report("device \(self.number) can't write: \(error)")
+        }
+        if store.value(for: name) != (removes ? nil : .integer(number)) { world.report("I7: a write is not there") }
+        if store.generation <= generation { world.report("I14: a write without a generation") }
+        checkQuota(store, before: usage)
+        world.acknowledge(
+            self, store: index, key: key, number: number, removes: removes, store.stamp(of: name), knowing: known)
+        process.noteOwnWrite(index)
+    }
+
+    private func checkQuota(_ store: Store, before: Usage) {
+        let (usage, limits) = (store.usage, world.conditions.limits)
+        if usage.keys > limits.keys && usage.keys > before.keys { world.report("I13: too many keys were accepted") }
+        if usage.bytes > limits.totalBytes && usage.bytes > before.bytes {
+            world.report("I13: too many bytes were accepted")
+        }
+    }
+
+    /// A key that is local on every other device, and a record that no device may show.
+    func writeLocal(number: Int64) {
+        guard let process else { return }
+        let store = process.store(0)
+        do throws(EngineError) {
+            if world.conditions.hazards.contains(.localKeys) {
+                try store.stage(setting: [(Key(unchecked: "local"), .integer(number))], removing: [])
+                try process.database.commit()
+                process.noteOwnWrite(0)
+            }
+            let hazards = world.conditions.hazards
+            if hazards.contains(.hiddenRecords), !hazards.contains(.quota), store.isDownloaded {
+                try joinHiddenRecord(number, to: store)
+                process.sync.noteLocalChange()
+            }
+        } catch {
+            if case .quota = error { return }
+            world.report("device \(self.number) can't write: \(error)")
+        }
+    }
+
+    /// What a program that knows no rules has made, to be published by this device: no device shows it, and none
+    /// loses it.
+    private func joinHiddenRecord(_ number: Int64, to store: Store) throws(EngineError) {
+        guard let process else { return }
+        let stamp = Stamp(
+            isProvisional: false, wall: 1, counter: 0, origin: Origin(bits: 0xBAD0_0000_0000_0000 + UInt64(number)))
+        let entry = Entry(stamp: stamp, n: 1, value: number % 2 == 0 ? [0xFF] : Value.integer(number).encoded())
+        let key = Key(unchecked: number % 2 == 0 ? "hidden" : "")
+        let state = StoreState(entries: [key: entry], context: Context([stamp.origin: 1]))
+        let plan = Join.plan(store, taking: state)
+        let change = store.stage(plan, cause: .carried)
+        try process.database.commit()
+        if !change.keys.isEmpty { world.report("a record that breaks the rules was shown: \(change.keys)") }
+    }
+}

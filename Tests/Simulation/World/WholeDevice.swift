@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// A device that runs the engine as it is: its database, its sync and its backend. The simulation has the clock, the
+// random numbers, the disk's syncs and the remote.
+
+internal import PropertyList
+internal import StoreEngine
+internal import SyncBackends
+internal import SyncEngine
+
+/// A device with the whole engine.
+final class WholeDevice: SimulatedDevice, @unchecked Sendable {
+    // Because everything that has to do with it happens on one thread.
+    let number: Int
+    unowned let world: World<WholeDevice>
+    let files: DatabaseFiles
+    var isGone = false
+    var clock: Int64 = 0
+    private(set) var process: Process?
+    /// What the service keeps beside the database: whose account it is, and whether it is signed in.
+    private(set) var account: AccountFile?
+    private var backup: (image: DatabaseFiles.Image, account: AccountFile?)?
+    /// The account that its user wants it to be signed in to.
+    private var wanted: Int?
+    private var isSigningIn = false
+    /// The remotes in which its user knows to have an account: none is made there anew.
+    private var known: Set<Int> = []
+
+    struct AccountFile {
+        var place: Int
+        var identifier: String
+        var isSignedIn: Bool
+    }
+
+    init(number: Int, world: World<WholeDevice>) {
+        self.number = number
+        self.world = world
+        files = DatabaseFiles("\(world.root)/\(number)")
+    }
+
+    var isRunning: Bool { process != nil }
+    var place: Int? { account?.place }
+    var isSignedIn: Bool { account?.isSignedIn ?? false }
+
+    var isSettled: Bool {
+        guard let process, isSignedIn, process.database.account.isDownloaded else { return false }
+        return process.sync.state == .idle && !process.sync.hasPendingChanges
+    }
+
+    // MARK: The process
+
+    func start() {
+        do {
+            let process = try Process(self)
+            self.process = process
+            process.begin()
+        } catch {
+            world.report("device \(number) can't be started: \(error)")
+        }
+    }
+
+    func stop(_ ending: Ending) {
+        guard let process else { return }
+        self.process = nil
+        isSigningIn = false
+        process.client.isAlive = false
+        switch ending {
+        case .restart:
+            process.end()
+            files.noteClose()
+        case .crash, .reboot, .powerCut:
+            let image = ending == .powerCut ? files.imageAfterPowerCut(&world.chance) : files.image
+            // Closing moves the log into the database, which a process that is killed does not do.
+            process.end()
+            files.write(image)
+            if ending != .crash { files.writeRuntimeRecord([]) }
+        }
+        world.trace.note(world.timeline.now, 5, UInt64(number), line: "device \(number) ends: \(ending)")
+    }
+
+    func dieAfter(writes: Int?) {
+        guard let process else { return }
+        process.client.deathAfter = writes
+        process.client.onDeath = { [unowned self, unowned process] in
+            guard self.process === process else { return }
+            stop(.crash)
+            world.startLater(self, 10 * second)
+        }
+    }
+
+    func end() {
+        process?.client.isAlive = false
+        process?.end()
+        process = nil
+        isGone = true
+    }
+
+    // MARK: The disk
+
+    func backUp() { backup = (files.image, account) }
+
+    func restore() -> Bool {
+        guard let backup else { return false }
+        files.write(backup.image)
+        account = backup.account
+        return true
+    }
+
+    func copyDisk(of other: WholeDevice, isTwin: Bool) {
+        files.write(other.files.image)
+        if isTwin { files.writeRuntimeRecord(other.files.runtimeRecord) }
+        account = other.account
+        wanted = other.wanted
+        known = other.known
+    }
+
+    // MARK: The account
+
+    func signIn(to place: Place<[UInt8]>) {
+        wanted = place.number
+        if isSignedIn, account?.place == wanted, process?.sync.state != .paused { return }
+        trySigningIn()
+    }
+
+    /// Tries until it works, as a patient user does.
+    private func trySigningIn() {
+        guard let process, let wanted, !isSigningIn, !isGone else { return }
+        isSigningIn = true
+        world.trace.note(world.timeline.now, 8, UInt64(number), line: "device \(number) signs in to account \(wanted)")
+        let place = world.places[wanted]
+        let backend = process.backend(of: place)
+        world.executor.start { [self] in
+            do throws(RemoteError) {
+                let remote = try await backend.open(creatingAccount: !known.contains(wanted))
+                guard self.process === process else { return }
+                isSigningIn = false
+                if wanted == self.wanted { process.enter(remote, backend, place.number) } else { trySigningIn() }
+            } catch {
+                guard self.process === process else { return }
+                isSigningIn = false
+                world.timeline.after(minute) { [weak self] in self?.trySigningIn() }
+            }
+        }
+    }
+
+    /// What was paused because the remote was empty, or another one, is taken up again.
+    func signInAgain() {
+        guard isSignedIn, let place = account?.place, wanted == nil || wanted == place else { return }
+        wanted = place
+        trySigningIn()
+    }
+
+    func noteEntry(_ file: AccountFile) {
+        if account == nil { world.noteEntry(self, to: file.place) }
+        account = file
+        known.insert(file.place)
+    }
+
+    func noteRename(_ identifier: String) { account?.identifier = identifier }
+
+    func signOut(keepingValues: Bool) {
+        guard let process else { return }
+        wanted = nil
+        do { try process.sync.signOut(keepingValues: keepingValues) } catch { world.report("signing out: \(error)") }
+        if keepingValues { account?.isSignedIn = false } else { account = nil }
+        process.noteAccount()
+        process.verify()
+    }
+
+    func syncNow() {
+        guard let process, isSignedIn else { return }
+        world.executor.start { try? await process.sync.syncNow() }
+    }
+
+    func noteHint() { process?.sync.noteHint() }
+
+    // MARK: Looking
+
+    func state(of store: Int) -> StoreState { process?.store(store).snapshot().state ?? StoreState() }
+
+    func values(of store: Int) -> [Int: Int64] {
+        var values: [Int: Int64] = [:]
+        process?.store(store).forEachValue { key, value in
+            guard let index = Names.index(of: key), case .integer(let number) = value else { return }
+            values[index] = number
+        }
+        return values
+    }
+
+    func overflow(of store: Int) -> [String] {
+        guard let store = process?.store(store) else { return [] }
+        return store.isOverQuota ? store.overflow.map(\.string) : []
+    }
+
+    func check() -> String? {
+        guard let process else { return nil }
+        process.verify()
+        // What somebody left there is complained of, and does no harm.
+        if let error = process.sync.lastError, error.code != .damaged { return "an error is left: \(error)" }
+        return nil
+    }
+
+    // MARK: Blobs
+
+    static func tear(_ blob: [UInt8]) -> [UInt8]? { blob.count < 2 ? nil : Array(blob.prefix(blob.count / 2)) }
+
+    static var looksUntilNoticed: UInt64 { 21 }
+
+    static var junk: [(String, [UInt8])] {
+        [
+            ("h/desktop.ini", [1, 2, 3]), ("h/0123456789abcdef", Array("no head".utf8)), ("h/.tmp", []),
+            ("s/readme\n.txt", []), ("a/0000", [0]), ("s/00000000000000000000000000000000", [7]),
+        ]
+    }
+
+    func forgetTombstones(_ chance: inout Chance) -> Bool { false }
+}
+
+/// The names of stores and keys.
+enum Names {
+    static let stores = (0..<4).map { "store\($0)" }
+    static let keys = (0..<64).map { Key(unchecked: "k\($0)") }
+
+    static func index(of key: Key) -> Int? {
+        key.string.hasPrefix("k") ? Int(key.string.dropFirst()) : nil
+    }
+}

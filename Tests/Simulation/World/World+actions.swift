@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import StoreEngine
+
+extension World {
+    /// Does one thing of a plan.
+    func perform(_ action: Action) {
+        trace.note(timeline.now, 3, line: "\(action)")
+        switch action {
+        case .write(let index, let store, let key): write(index, store, key, removes: false)
+        case .remove(let index, let store, let key): write(index, store, key, removes: true)
+        case .writeLocal(let index):
+            running(index)?.writeLocal(number: nextNumber())
+            write(index, 0, 0, removes: false)
+        case .syncNow(let index): running(index)?.syncNow()
+        case .stop(let index, let ending, let downtime): stop(index, ending, downtime: downtime)
+        case .dieWhileWriting(let index, let writes): running(index)?.dieAfter(writes: writes)
+        case .setClock(let index, let clock): device(index)?.clock = clock
+        case .backUp(let index): device(index)?.backUp()
+        case .restore(let index): restore(index)
+        case .copy(let index, let isTwin): copy(index, isTwin: isTwin)
+        case .newDevice(let withDefaults): addNewDevice(withDefaults: withDefaults)
+        case .leave(let index): leave(index)
+        case .year(let index): passYear(away: index)
+        case .forget(let index):
+            if let device = running(index), device.forgetTombstones(&chance) { hasForgotten = true }
+        case .signOut(let index, let keepsValues): signOut(index, keepsValues: keepsValues)
+        case .signIn(let index, let place): if let device = running(index) { signIn(device, to: place) }
+        case .cut(let index, let place, let duration): cut(index, place, duration)
+        case .unplug(let index, let place, let duration):
+            if let device = device(index) { places[place].unpluggedUntil[device.number] = timeline.now + duration }
+        case .strike(let place, let fault): strike(places[place], fault)
+        case .backUpPlace(let place): places[place].backUp()
+        case .wait: break
+        }
+    }
+
+    /// The device of a plan's index, unless it is gone.
+    private func device(_ index: Int) -> Device? {
+        let device = devices[index % devices.count]
+        return device.isGone ? nil : device
+    }
+
+    private func running(_ index: Int) -> Device? {
+        device(index).flatMap { $0.isRunning ? $0 : nil }
+    }
+
+    private func write(_ index: Int, _ store: Int, _ key: Int, removes: Bool) {
+        running(index)?.write(store: store, key: key, number: nextNumber(), removes: removes)
+    }
+
+    private func stop(_ index: Int, _ ending: Ending, downtime: UInt64) {
+        guard let device = running(index) else { return }
+        stop(device, ending)
+        startLater(device, downtime)
+    }
+
+    private func stop(_ device: Device, _ ending: Ending) {
+        let (before, place) = (contexts(device), device.place)
+        device.stop(ending)
+        executor.drain()
+        if ending == .powerCut {
+            device.start()
+            excuse(device, before: before, place: place, after: contexts(device))
+            device.stop(.crash)
+        }
+    }
+
+    /// Its process is started again after a while.
+    func startLater(_ device: Device, _ downtime: UInt64) {
+        let start = max(timeline.now + downtime, homecoming)
+        timeline.after(start - timeline.now) { [unowned self, unowned device] in
+            if timeline.now < homecoming { return startLater(device, 0) }
+            if !device.isGone, !device.isRunning { device.start() }
+        }
+    }
+
+    private func restore(_ index: Int) {
+        guard let device = running(index) else { return }
+        let (before, place) = (contexts(device), device.place)
+        device.stop(.crash)
+        executor.drain()
+        let isRestored = device.restore()
+        device.start()
+        if isRestored { excuse(device, before: before, place: place, after: contexts(device)) }
+    }
+
+    private func copy(_ index: Int, isTwin: Bool) {
+        guard let original = running(index), devices.count < Self.mostDevices else { return }
+        let device = addDevice()
+        device.clock = original.clock
+        device.copyDisk(of: original, isTwin: isTwin)
+        for place in places { place.copyView(of: original.number, to: device.number) }
+        if !device.isRunning { device.start() }
+    }
+
+    @discardableResult
+    private func addNewDevice(withDefaults: Bool) -> Device? {
+        guard devices.count < Self.mostDevices else { return nil }
+        let device = addDevice()
+        device.start()
+        if withDefaults { writeDefaults(device) }
+        signIn(device, to: 0)
+        return device
+    }
+
+    /// A device is thrown into the sea.
+    private func leave(_ index: Int) {
+        guard let device = device(index), devices.filter({ !$0.isGone }).count > 2 else { return }
+        if !device.isRunning { device.start() }
+        let (before, place) = (contexts(device), device.place)
+        device.stop(.crash)
+        device.isGone = true
+        let nothing = before.map { _ in Context() }
+        excuse(device, before: before, place: place, after: nothing, losesPlace: conditions.isFolder)
+    }
+
+    /// Everybody goes on a journey; one comes home later.
+    private func passYear(away index: Int) {
+        let travellers = devices.filter { !$0.isGone && $0.isRunning }
+        for device in travellers { device.stop(.restart) }
+        executor.drain()
+        homecoming = timeline.now + 400 * day
+        timeline.run(for: 400 * day)
+        hasForgotten = true
+        for device in travellers where !device.isRunning {
+            if device.number == index % devices.count { startLater(device, 2 * hour) } else { device.start() }
+        }
+        timeline.run(for: hour)
+    }
+
+    private func signOut(_ index: Int, keepsValues: Bool) {
+        guard let device = running(index), device.isSignedIn else { return }
+        let (before, place) = (contexts(device), device.place)
+        device.signOut(keepingValues: keepsValues)
+        if !keepsValues { excuse(device, before: before, place: place, after: before.map { _ in Context() }) }
+    }
+
+    func signIn(_ device: Device, to place: Int) {
+        device.signIn(to: places[place])
+    }
+
+    private func cut(_ index: Int, _ place: Int, _ duration: UInt64) {
+        guard let device = device(index) else { return }
+        places[place].cutUntil[device.number] = timeline.now + duration
+    }
+
+    private func strike(_ place: Place<Device.Blob>, _ fault: Fault) {
+        switch fault {
+        case .lostObject: place.loseObject(chance.happens(0.7) ? "h/" : "s/")
+        case .rolledBackObject: place.rollBackObject()
+        case .rolledBackPlace: place.restoreBackup()
+        case .conflictCopy: place.leaveCopy()
+        case .junk: place.leaveJunk(Device.junk)
+        default: break
+        }
+    }
+}

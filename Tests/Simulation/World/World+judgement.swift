@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What has to be so in the end. All is well now: everybody is there and signed in, requests are answered, and what was
+// carried has arrived. Then all becomes quiet, and everybody shows the same, which is what the ledger says.
+
+internal import PropertyList
+internal import StoreEngine
+
+extension World {
+    /// Lets all be well, account by account, and looks.
+    func healAndJudge() {
+        for place in places { place.heal() }
+        for device in devices where !device.isGone {
+            device.dieAfter(writes: nil)
+            if !device.isRunning { device.start() }
+        }
+        for place in places {
+            trace.note(timeline.now, 4, line: "all is well, and everybody is signed in to account \(place.number)")
+            for device in devices where !device.isGone { signIn(device, to: place.number) }
+            timeline.run(for: minute)
+            for device in devices where !device.isGone { device.syncNow() }
+            guard violation == nil, becomesQuiet(place) else { return }
+            judge(place)
+            if violation != nil { return }
+            afterwards(place)
+            if violation != nil { return }
+        }
+    }
+
+    private var hasWeather: Bool { conditions.hazards.contains(.weather) }
+    private var present: [Device] { devices.filter { !$0.isGone } }
+
+    /// Waits until nobody writes to the remote any more.
+    private func becomesQuiet(_ place: Place<Device.Blob>) -> Bool {
+        // That a segment is gone is noticed with every twentieth look.
+        let rest = (hasWeather ? Device.looksUntilNoticed : 4) * (conditions.tellsOfChanges ? 16 : 5) * minute
+        let start = timeline.now
+        for _ in 0..<60 {
+            timeline.run(for: 12 * minute)
+            if violation != nil { return false }
+            let isQuiet = max(place.lastHeadPut, start) + rest < timeline.now
+            if isQuiet, present.allSatisfy(\.isSettled) { return true }
+        }
+        let restless = present.filter { !$0.isSettled }.map { "device \($0.number)" }
+        report(
+            "I10: never quiet; \(restless.isEmpty ? "heads are written again and again" : "\(restless) not settled")")
+        return false
+    }
+
+    private func judge(_ place: Place<Device.Blob>) {
+        for device in present { if let broken = device.check() { report("device \(device.number): \(broken)") } }
+        for store in 0..<conditions.stores { judge(place, store) }
+        guard violation == nil, let first = present.first else { return }
+        for store in 0..<conditions.stores {
+            let values = first.values(of: store)
+            for key in 0..<conditions.keys {
+                let cell = Cell(place: place.number, store: store, key: key)
+                if conditions.hazards.contains(.twin) { continue }
+                let broken = ledger.verdict(cell, found: values[key], keepsTombstones: !hasForgotten)
+                if let broken { report(broken) }
+            }
+        }
+    }
+
+    /// All have the same.
+    private func judge(_ place: Place<Device.Blob>, _ store: Int) {
+        guard let first = present.first else { return }
+        let (state, values, overflow) = (first.state(of: store), first.values(of: store), first.overflow(of: store))
+        for device in present.dropFirst() {
+            let other = device.state(of: store)
+            if device.values(of: store) != values {
+                report(
+                    "I5: devices \(first.number) and \(device.number) show different values in store \(store): \(values) and \(device.values(of: store))"
+                )
+            } else if other.entries != state.entries, !hasForgotten {
+                report("I5: devices \(first.number) and \(device.number) hold different entries of store \(store)")
+            }
+            if device.overflow(of: store) != overflow { report("I13: the keys that do not fit differ") }
+        }
+        judgeContext(state, place, store)
+    }
+
+    /// What a context has seen is there, or something that came after it.
+    private func judgeContext(_ state: StoreState, _ place: Place<Device.Blob>, _ store: Int) {
+        if conditions.hazards.contains(.twin) || hasForgotten { return }
+        for key in 0..<conditions.keys {
+            let writes = ledger.writes[Cell(place: place.number, store: store, key: key)] ?? []
+            guard let last = writes.filter({ state.context.contains($0.dot) }).max(by: { $0.stamp < $1.stamp }) else {
+                continue
+            }
+            if last.isRemoval || last.isProvisional || last.isExcused { continue }
+            let isSuperseded = writes.contains { $0.number != last.number && $0.known.contains(last.dot) }
+            let name = "k\(key)"
+            if !isSuperseded, !state.entries.contains(where: { $0.key.string == name }) {
+                report("I8: the write \(last.number) was taken in, and is gone")
+            }
+        }
+    }
+
+    // MARK: And then
+
+    /// What must not do anything does nothing, and what must do something does it.
+    private func afterwards(_ place: Place<Device.Blob>) {
+        replay(place)
+        if violation == nil { welcomeNewDevice(place) }
+        if violation == nil { writeOnce(place) }
+    }
+
+    /// Old heads turn up again.
+    private func replay(_ place: Place<Device.Blob>) {
+        let states = (0..<conditions.stores).map { store in present.map { $0.state(of: store) } }
+        let (requests, puts) = (place.requests, place.headPuts)
+        for index in [0, place.rememberedHeads / 2] where index < place.rememberedHeads { place.leaveCopy(of: index) }
+        timeline.run(for: hour)
+        for (store, before) in states.enumerated() where before != present.map({ $0.state(of: store) }) {
+            report("I17: an old head that turned up again changed store \(store)")
+        }
+        if place.headPuts != puts, !hasWeather { report("I10: somebody published though nobody wrote") }
+        let most = present.count * 16 * (12 + 4 * place.names(seenBy: present[0].number).count)
+        if place.requests - requests > most { report("I16: \(place.requests - requests) requests in an idle hour") }
+    }
+
+    /// A new device finds everything that is there.
+    private func welcomeNewDevice(_ place: Place<Device.Blob>) {
+        guard let first = present.first else { return }
+        let puts = place.headPuts
+        let device = addDevice()
+        place.heal()
+        device.start()
+        signIn(device, to: place.number)
+        timeline.run(for: 20 * minute)
+        if !device.isSettled { return report("I11: a new device can't read what is there") }
+        for store in 0..<conditions.stores where device.values(of: store) != first.values(of: store) {
+            report("I11: a new device finds something else in store \(store)")
+        }
+        if place.headPuts != puts { report("I10: a new device that wrote nothing published") }
+    }
+
+    /// One write is published once, and reaches everybody in time.
+    private func writeOnce(_ place: Place<Device.Blob>) {
+        let puts = place.headPuts
+        let number = nextNumber()
+        // A removal is never refused; and where nothing is to be removed there is always room.
+        let writer = present[chance.below(present.count)]
+        writer.write(store: 0, key: 0, number: number, removes: writer.values(of: 0)[0] != nil)
+        executor.drain()
+        if ledger.writes[Cell(place: place.number, store: 0, key: 0)]?.last?.number != number { return }
+        // Coalescing, the longest time between two looks, and where something carries files, its time.
+        timeline.run(for: (conditions.tellsOfChanges ? 16 : 6) * minute + (conditions.isFolder ? minute : 0))
+        let wanted = writer.values(of: 0)[0]
+        if present.contains(where: { $0.values(of: 0)[0] != wanted }) { report("I15: a write did not arrive in time") }
+        // That a segment or a head is gone may be noticed only now.
+        let most = hasWeather || conditions.hazards.contains(.clone) ? present.count + 1 : 1
+        let count = place.headPuts - puts
+        if count < 1 || count > most { report("I10: one write was published \(count) times") }
+    }
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import StoreEngine
+
+/// Devices, remotes, and what everybody did: all of one run.
+final class World<Device: SimulatedDevice> {
+    let seed: UInt64
+    let conditions: Conditions
+    let timeline = Timeline(now: Timeline.start)
+    let trace: Trace
+    let executor: SeededExecutor
+    private(set) var places: [Place<Device.Blob>] = []
+    var devices: [Device] = []
+    var ledger = Ledger()
+    /// The first rule that was seen broken.
+    private(set) var violation: String?
+    /// Something was away for longer than tombstones are kept.
+    var hasForgotten = false
+    /// Nobody is at home before.
+    var homecoming: UInt64 = 0
+    var chance: Chance
+
+    /// Where devices have their files.
+    private(set) lazy var root: String = {
+        isOnDisk = true
+        return DatabaseFiles.makeRoot()
+    }()
+    private var isOnDisk = false
+
+    private let plan: Plan
+    private var lastNumber: Int64 = 0
+
+    static var mostDevices: Int { 7 }
+
+    init(seed: UInt64, plan: Plan, isOrderly: Bool = false, trace: Trace) {
+        self.seed = seed
+        self.plan = plan
+        self.trace = trace
+        conditions = plan.conditions
+        chance = Chance(seed: seed, stream: 2)
+        executor = SeededExecutor(seed: seed, isOrderly: isOrderly)
+        for number in 0..<conditions.places { addPlace(number) }
+        timeline.afterEvent = { [unowned self] in executor.drain() }
+    }
+
+    private func addPlace(_ number: Int) {
+        let kind: Place<Device.Blob>.Kind = conditions.isFolder ? .folder : .server
+        let place = Place(number, kind, seed: seed, timeline: timeline, tear: Device.tear)
+        let conditions = conditions
+        if conditions.hazards.contains(.weather) {
+            place.weather = Weather(&chance, allowing: { conditions.allows($0) })
+        }
+        place.onArrival = { [unowned self] device in
+            guard conditions.tellsOfChanges else { return }
+            timeline.after(100 * millisecond) { [unowned self] in
+                for other in devices where device == -1 || other.number == device { other.noteHint() }
+            }
+        }
+        place.onHeadPut = { [unowned self] device, name in
+            trace.note(timeline.now, 1, UInt64(device), line: "device \(device) has written \(name)")
+        }
+        places.append(place)
+    }
+
+    /// A device that nobody has used yet.
+    @discardableResult
+    func addDevice() -> Device {
+        let device = Device(number: devices.count, world: self)
+        device.clock = chance.one(of: conditions.clocks)
+        devices.append(device)
+        for place in places { place.add(device: device.number) }
+        return device
+    }
+
+    /// A number for a write, that no other one has.
+    func nextNumber() -> Int64 {
+        lastNumber += 1
+        return lastNumber
+    }
+
+    /// A rule was seen broken.
+    func report(_ violation: String) {
+        if self.violation != nil { return }
+        self.violation = violation
+        trace.note(timeline.now, 0, line: "BROKEN: \(violation)")
+    }
+
+    // MARK: What devices tell
+
+    /// A write was accepted.
+    func acknowledge(
+        _ device: Device, store: Int, key: Int, number: Int64, removes: Bool, _ entry: (stamp: Stamp, n: UInt64)?,
+        knowing known: Context
+    ) {
+        guard let entry else { return report("I7: the write \(number) was acknowledged and is not there") }
+        let cell = Cell(place: device.place ?? Self.unsigned(device), store: store, key: key)
+        let dot = Dot(origin: entry.stamp.origin, n: entry.n)
+        let write = Write(
+            number: number, device: device.number, isRemoval: removes, stamp: entry.stamp, dot: dot, known: known)
+        trace.note(
+            timeline.now, 2, UInt64(number), dot.n, dot.origin.bits,
+            line: "device \(device.number) \(removes ? "removes" : "sets") k\(key) of store \(store): \(number)")
+        if let broken = ledger.add(write, to: cell, isTwin: conditions.hazards.contains(.twin)) { report(broken) }
+    }
+
+    /// The remote has all that a device holds.
+    func noteSettled(_ device: Device) {
+        guard let place = device.place else { return }
+        for store in 0..<conditions.stores {
+            let context = device.state(of: store).context
+            for key in 0..<conditions.keys {
+                ledger.update(Cell(place: place, store: store, key: key)) {
+                    if context.contains($0.dot) { $0.isPublished = true }
+                }
+            }
+        }
+    }
+
+    /// A device enters an account; what its user wrote before becomes the account's.
+    func noteEntry(_ device: Device, to place: Int) {
+        forEachKey { store, key in
+            ledger.move(
+                from: Cell(place: Self.unsigned(device), store: store, key: key),
+                to: Cell(place: place, store: store, key: key), of: device.number)
+        }
+    }
+
+    /// A device has lost something; what nobody else has may be gone.
+    /// - Parameter before: what its stores had seen.
+    func excuse(_ device: Device, before: [Context], place: Int?, after: [Context], losesPlace: Bool = false) {
+        let others = devices.filter { $0 !== device && !$0.isGone && $0.place == place }
+        let known = (0..<conditions.stores).map { store in others.map { $0.state(of: store).context } }
+        forEachKey { store, key in
+            ledger.update(Cell(place: Self.unsigned(device), store: store, key: key)) { $0.isExcused = true }
+            guard let place else { return }
+            ledger.update(Cell(place: place, store: store, key: key)) { write in
+                if write.isProvisional, write.device == device.number { write.isExcused = true }
+                let isLost = before[store].contains(write.dot) && !after[store].contains(write.dot)
+                let isSafe = write.isPublished && !losesPlace
+                if isLost, !isSafe, !known[store].contains(where: { $0.contains(write.dot) }) { write.isExcused = true }
+            }
+        }
+    }
+
+    func contexts(_ device: Device) -> [Context] {
+        (0..<conditions.stores).map { device.state(of: $0).context }
+    }
+
+    func forEachKey(_ body: (_ store: Int, _ key: Int) -> Void) {
+        for store in 0..<conditions.stores { for key in 0..<conditions.keys { body(store, key) } }
+    }
+
+    /// Where the writes of somebody count who has never signed in.
+    private static func unsigned(_ device: Device) -> Int { -1 - device.number }
+
+    // MARK: The run
+
+    /// Makes everything of the plan happen, then lets all be well, and looks.
+    /// - Returns: the rule that was broken.
+    func run() -> String? {
+        defer { end() }
+        begin()
+        for step in plan.steps {
+            timeline.run(for: step.gap)
+            if violation != nil { return violation }
+            perform(step.action)
+            executor.drain()
+        }
+        timeline.run(for: second)
+        if violation == nil { healAndJudge() }
+        return violation
+    }
+
+    private func begin() {
+        for index in 0..<conditions.devices {
+            let device = addDevice()
+            device.start()
+            if chance.happens(0.3) { writeDefaults(device) }
+            // One makes the account; the others come at the same time, or later.
+            let delay = index == 0 ? 0 : chance.happens(0.3) ? 0 : chance.time(second, hour)
+            timeline.after(delay) { [unowned self] in
+                if device.place == nil, device.isRunning { device.signIn(to: places[0]) }
+            }
+        }
+        timeline.run(for: second)
+    }
+
+    func writeDefaults(_ device: Device) {
+        forEachKey { store, key in
+            if chance.happens(0.5) { device.write(store: store, key: key, number: nextNumber(), removes: false) }
+        }
+    }
+
+    func end() {
+        timeline.clear()
+        for device in devices { device.end() }
+        executor.drain()
+        timeline.run(for: day)
+        executor.drain()
+        devices = []
+        places = []
+        if isOnDisk { DatabaseFiles.removeTree(root) }
+    }
+}
