@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Foundation
 internal import GRDB
 public import PropertyList
 
@@ -37,7 +38,10 @@ extension UserDatabase {
         let isLocal = store.localKeys.contains(key)
         return try read { db in
             var values = try formerValues(of: key, in: store.overlay, db)
-            if !isLocal { values += try formerValues(of: key, in: store.shared, db) }
+            if !isLocal {
+                values += try formerValues(of: key, in: store.shared, db)
+                values += try valuesLeft(of: key, in: store, db)
+            }
             return Array(values.sorted { $0.time > $1.time }.prefix(Retention.valuesPerKey))
         }
     }
@@ -59,6 +63,25 @@ extension UserDatabase {
                     value: value, time: successor.time, origin: version.stamp.origin, why: .init(successor)))
         }
         return values
+    }
+
+    /// The values that the key has in accounts that this device has left: they are still theirs.
+    private func valuesLeft(of key: Key, in store: Store, _ db: Database) throws -> [FormerValue] {
+        let rows = try Row.fetchAll(
+            db,
+            sql: """
+                SELECT value, origin, account.left, max(change.sequence) FROM account
+                    JOIN replica ON replica.account = account.id JOIN change ON change.replica = replica.id
+                WHERE account.id > 0 AND account.id <> ? AND account.left >= ? AND store = ? AND key = ?
+                GROUP BY replica.id
+                """,
+            arguments: [account.id, Int64(bitPattern: horizon), store.id, Data(key.string.utf8)])
+        return try rows.compactMap { row in
+            let encoded = try row.decode(Data?.self, forColumn: "value").map(Array.init)
+            guard let encoded, let (value, _) = try? Value.decode(encoded, limits: limits) else { return nil }
+            let origin = Origin(bits: UInt64(bitPattern: try row.decode(forColumn: "origin")))
+            return FormerValue(value: value, time: try row.counter("left"), origin: origin, why: .account)
+        }
     }
 
     /// What was replaced before this moment is not kept.
@@ -85,11 +108,7 @@ extension UserDatabase {
         let writer = try openWriter
         var trimming = Trimming(of: replica, horizon: horizon, now: environment.time())
         try write { db in
-            // The greatest n of our origins may go with its row, and so may the last sequence and generation.
-            for (origin, n) in replica.context.seen { try db.saveContext(of: replica.id, origin: origin, n: n) }
-            try db.execute(
-                sql: "UPDATE replica SET sequence = ? WHERE id = ?",
-                arguments: [Int64(bitPattern: replica.sequence), replica.id])
+            try db.saveProgress(of: replica)
             try ChangeReader.forEachOutline(of: replica.id, db) { trimming.add($0) }
             for sequences in trimming.expendable { try writer.remove(sequences, of: replica.id) }
             let knownFrom = trimming.goneKeys.reduce(store.knownFrom) {

@@ -28,6 +28,9 @@ extension Salvage {
             saved.generation = max(saved.generation, (try? row.counter("generation")) ?? 0)
             guard let id: Int64 = try? row.decode(forColumn: "id") else { continue }
             names[id] = try? row.decode(String.self, forColumn: "identifier")
+            if (try? row.decode(Bool.self, forColumn: "synchronized")) == false, let name = names[id] {
+                saved.unsynchronized.append(name)
+            }
         }
         for row in rows(of: "replica", db) {
             guard let account: Int64 = try? row.decode(forColumn: "account"),
@@ -41,7 +44,9 @@ extension Salvage {
                 let target = account == Account.none && saved.account != nil ? Self.accountID : account
                 saved.changes += last.filter(isValue).map { SavedChange(store: name, account: target, row: $0) }
             } else if account == current, saved.account != nil, let published = try? row.counter("published") {
-                saved.changes += last.filter { isValue($0) && $0.isOwn && $0.sequence > published }
+                // What takes no part in the sync does not come back from the remote.
+                let staysHere = saved.unsynchronized.contains(name)
+                saved.changes += last.filter { isValue($0) && (staysHere || $0.isOwn && $0.sequence > published) }
                     .map { SavedChange(store: name, account: Self.accountID, row: $0) }
             }
         }

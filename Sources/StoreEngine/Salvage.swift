@@ -120,6 +120,8 @@ struct Salvage {
         var changes: [SavedChange] = []
         /// The account that was current.
         var account: String?
+        /// The stores that take no part in the sync.
+        var unsynchronized: [String] = []
         /// The greatest generation that was seen.
         var generation: UInt64 = 0
     }
@@ -153,6 +155,11 @@ struct Salvage {
                 sql: "INSERT INTO account (id, identifier) VALUES (?, ?)", arguments: [Self.accountID, account])
             try db.setProperty("account", Self.accountID)
             try db.setProperty("awaiting-remote", 1)
+        }
+        for store in saved.unsynchronized {
+            try db.execute(
+                sql: "INSERT INTO store (identifier, generation, known_from, synchronized) VALUES (?, ?, ?, 0)",
+                arguments: [store, Int64(base), Int64(base)])
         }
         if !saved.changes.isEmpty { try db.saveOrigin(origin) }
         for change in saved.changes {

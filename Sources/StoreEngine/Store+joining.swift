@@ -12,6 +12,9 @@ public struct VisibleChange: Equatable, Sendable {
 }
 
 extension Store {
+    /// Whether it takes part in the account's sync and was not forgotten.
+    public var isReplicated: Bool { isSynchronized && !isForgotten }
+
     /// The dots that the shared state has taken in.
     public var context: Context { shared.context }
 

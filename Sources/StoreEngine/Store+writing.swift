@@ -135,22 +135,6 @@ extension Store {
             key: key, content: content, of: replica, in: self)
     }
 
-    /// Gives the entries that were written under an origin fresh dots under the present one.
-    func stageFreshDots(for left: Origin) {
-        let entries = shared.records.filter { $0.value.stamp.origin == left && !$0.value.isDropped }
-        if entries.isEmpty { return }
-        database.willStage(self)
-        let time = database.environment.time()
-        for (key, record) in entries {
-            let stamp = Stamp(
-                isProvisional: record.stamp.isProvisional, wall: record.stamp.wall, counter: record.stamp.counter,
-                origin: database.origin)
-            append(
-                key, to: shared, stamp: stamp, n: nil, content: record.content,
-                generation: record.generation, cause: .written, time: time)
-        }
-    }
-
     // MARK: Limits
 
     /// Refuses writes after which the shared or the device's own part would break a limit that it does not

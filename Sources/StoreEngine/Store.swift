@@ -23,6 +23,8 @@ public final class Store {
     var isStored: Bool
     /// The user removed it from this device, and nobody has opened it since.
     public internal(set) var isForgotten: Bool
+    /// The store takes part in the account's sync; otherwise it stays as it is on this device.
+    public internal(set) var isSynchronized: Bool
     /// Counts visible changes: one step for each writing call and for each remote change that is applied.
     public internal(set) var generation: UInt64
     /// From here on every visible change is known.
@@ -46,11 +48,12 @@ public final class Store {
         isStored = row != nil
         id = try row?.decode(forColumn: "id") ?? database.allocateStoreID()
         isForgotten = try row?.decode(forColumn: "forgotten") ?? false
+        isSynchronized = try row?.decode(forColumn: "synchronized") ?? true
         generation = try row?.counter("generation") ?? database.generationBase
         knownFrom = try row?.counter("known_from") ?? database.generationBase
         shared = try database.replica(of: id, account: database.account.id, db)
         overlay = try database.replica(of: id, account: Account.device, db)
-        if isForgotten { shared.isDownloaded = false }
+        if isForgotten || (!isSynchronized && !shared.isStored) { shared.isDownloaded = false }
         backdrop = try database.backdropReplica(of: id, unless: shared.isDownloaded, db)
         generation = max(generation, shared.generation, overlay.generation)
     }

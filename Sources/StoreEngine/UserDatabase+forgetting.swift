@@ -28,24 +28,49 @@ extension UserDatabase {
 
     /// Takes a store that was forgotten into use again: every account is downloaded anew, for what it has of it.
     public func remember(store: Store) throws(EngineError) {
-        account = try write { db in
+        try beginAnew(store.identifier) { db in
             try db.execute(sql: "UPDATE store SET forgotten = 0 WHERE id = ?", arguments: [store.id])
-            try db.execute(sql: "UPDATE account SET cursor = NULL")
-            return try db.account(account.id) ?? account
         }
-        downloadEpoch += 1
+    }
+
+    /// Lets a store take part in the account's sync, or stay as it is on this device.
+    public func synchronize(store identifier: String, _ isSynchronized: Bool) throws(EngineError) {
+        try commit()
+        let store = try store(identifier)
+        if store.isSynchronized == isSynchronized { return }
+        let base = Int64(bitPattern: store.generation)
+        let change: (Database) throws -> Void = { db in
+            try db.execute(
+                sql: """
+                    INSERT INTO store (id, identifier, generation, known_from, synchronized) VALUES (?, ?, ?, ?, ?)
+                    ON CONFLICT DO UPDATE SET synchronized = excluded.synchronized
+                    """,
+                arguments: [store.id, identifier, base, base, isSynchronized])
+        }
+        if isSynchronized { return try beginAnew(identifier, change) }
+        try write(change)
         try reload(store)
     }
 
-    /// Goes on under a new origin, since somebody else writes under the present one as well.
+    /// Takes a store into use, of which this device lacks what accounts have: they are downloaded anew for it.
     ///
-    /// What was written under the present one takes fresh dots: the other's writes may have the same ones, and
-    /// whoever has seen those would take these for gone.
-    public func leaveOrigin() throws(EngineError) {
-        let (left, next) = (origin, drawOrigin())
-        try write { db in try db.saveOrigin(next) }
-        adopt(next)
-        for identifier in try storeIdentifiers() { try store(identifier).stageFreshDots(for: left) }
-        try commit()
+    /// What is written to it before that is done is provisional, if nothing of the account was there yet.
+    private func beginAnew(_ identifier: String, _ change: (Database) throws -> Void) throws(EngineError) {
+        let current = account
+        account = try write { db in
+            try change(db)
+            try db.execute(
+                sql: """
+                    INSERT OR IGNORE INTO replica (store, account, downloaded)
+                        SELECT store.id, account.id, 0 FROM store, account WHERE store.identifier = ? AND account.id > 0
+                    """,
+                arguments: [identifier])
+            try db.execute(sql: "UPDATE account SET cursor = x'' WHERE cursor IS NOT NULL")
+            try skipReplicaIDs(db)
+            return try db.account(current.id) ?? current
+        }
+        account.lastPull = max(account.lastPull, current.lastPull)
+        downloadEpoch += 1
+        if let store = loadedStore(identifier) { try reload(store) }
     }
 }

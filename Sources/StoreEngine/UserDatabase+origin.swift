@@ -78,7 +78,53 @@ extension UserDatabase {
     }
 }
 
+// MARK: - A twin
+
+extension UserDatabase {
+    /// Goes on under a new origin, since somebody else writes under the present one as well.
+    ///
+    /// One dot may name two writes now, so that what is said of these dots is worth nothing. What was written here
+    /// takes dots under the new origin, which name nothing else; and no context here claims the old ones any more,
+    /// so that the other's writes are new to this device and not taken for gone. Values stay as they are; all of
+    /// them are uploaded anew.
+    public func leaveOrigin() throws(EngineError) {
+        try commit()
+        let (left, next) = (origin, drawOrigin())
+        try write { db in
+            try db.saveOrigin(next)
+            try db.replaceOrigin(left, by: next)
+        }
+        adopt(next)
+        for store in loadedStores { try reload(store) }
+    }
+}
+
 extension Database {
+    /// Gives what was written under an origin, and what came back of it from a remote, dots under another one. A row's
+    /// sequence is its n, as it is for every write of this device.
+    fileprivate func replaceOrigin(_ left: Origin, by next: Origin) throws {
+        let arguments: StatementArguments = [
+            "left": Int64(bitPattern: left.bits), "next": Int64(bitPattern: next.bits),
+        ]
+        let isOwn = "cause IN (\(Cause.written.rawValue), \(Cause.carried.rawValue))"
+        let isEntry = """
+            cause <> \(Cause.dropped.rawValue) AND sequence =
+                (SELECT max(sequence) FROM change AS last WHERE last.replica = change.replica AND last.key = change.key)
+            """
+        try execute(
+            sql: """
+                UPDATE replica SET published = 0 WHERE id IN (SELECT replica FROM change WHERE origin = ?)
+                """,
+            arguments: [Int64(bitPattern: left.bits)])
+        try execute(
+            sql: """
+                UPDATE change SET origin = :next, n = NULL, cause = iif(\(isOwn), cause, \(Cause.written.rawValue))
+                    WHERE origin = :left AND (\(isOwn) OR (\(isEntry)))
+                """,
+            arguments: arguments)
+        try execute(sql: "DELETE FROM context WHERE origin = ?", arguments: [Int64(bitPattern: left.bits)])
+    }
+
     /// Adds an origin's row where it has none.
     func saveOrigin(_ origin: Origin) throws {
         try execute(

@@ -37,6 +37,8 @@ public final class UserDatabase {
     public internal(set) var account: Account
     /// The account before, whose values are shown until those of the current one have arrived.
     var backdrop: Account?
+    /// When the remote was tidied up last, in microseconds since 1970; 0: never.
+    public internal(set) var lastTidying: UInt64
     /// Counts what makes a download that is under way worthless: it has to begin anew.
     public internal(set) var downloadEpoch = 0
     /// What was lost with a damaged database has not come back from the remote yet.
@@ -73,6 +75,7 @@ public final class UserDatabase {
             account = start.properties.account
             backdrop = start.properties.backdrop
             isAwaitingRemote = start.properties.isAwaitingRemote
+            lastTidying = start.properties.lastTidying
             nextStoreID = start.stores + 1
             nextReplicaID = start.replicas + 1
         } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {
@@ -146,6 +149,21 @@ public final class UserDatabase {
                     SELECT identifier FROM store WHERE EXISTS
                         (SELECT 1 FROM replica JOIN change ON change.replica = replica.id WHERE store = store.id)
                     ORDER BY identifier
+                    """)
+        }
+    }
+
+    /// The identifiers of the stores that hold a value that was not removed, shown or not, sorted.
+    public func storesWithValues() throws(EngineError) -> [String] {
+        try read { db in
+            try String.fetchAll(
+                db,
+                sql: """
+                    SELECT DISTINCT identifier FROM (
+                        SELECT identifier, max(change.sequence), value IS NOT NULL AS is_value, cause
+                        FROM store JOIN replica ON replica.store = store.id JOIN change ON change.replica = replica.id
+                        GROUP BY replica.id, key)
+                    WHERE is_value AND cause <> \(Cause.dropped.rawValue) ORDER BY identifier
                     """)
         }
     }

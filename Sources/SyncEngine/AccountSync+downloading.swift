@@ -8,7 +8,8 @@ extension AccountSync {
     /// - Returns: whether there was anything.
     func download(from backend: any RemoteBackend) async throws -> Bool {
         let epoch = database.downloadEpoch
-        let pull = try await backend.pull(after: database.account.cursor, as: database.origin)
+        let cursor = database.account.beginsAnew ? nil : database.account.cursor
+        let pull = try await backend.pull(after: cursor, as: database.origin)
         guard isCurrent(backend) else { return false }
         guard pull.account.isNamed(database.account.identifier) else {
             throw RemoteError(
@@ -41,14 +42,17 @@ extension AccountSync {
     }
 
     func keep(_ result: PullResult) throws {
-        let isFirst = !database.account.isDownloaded
-        guard result.isComplete || !isFirst else {
+        let beginsAnew = database.account.beginsAnew
+        guard result.isComplete || !beginsAnew else {
             problem = problem ?? RemoteError(.unavailable, "parts of the account have not arrived in the remote yet")
             return
         }
-        if isFirst { try arriveEverywhere() }
-        if result.cursor != database.account.cursor { try database.completeDownload(cursor: result.cursor) }
-        if result.isComplete { lastPull = database.environment.time() }
+        if beginsAnew { try arriveEverywhere() }
+        if result.cursor != database.account.cursor {
+            try database.completeDownload(cursor: result.cursor, isComplete: result.isComplete)
+        } else if result.isComplete {
+            database.noteDownload()
+        }
     }
 
     /// Every store of the account has arrived: those of which the remote has nothing as well.
@@ -68,7 +72,7 @@ extension AccountSync {
     /// Joins what is new of a store, and tells of it.
     func join(_ change: RemoteChange, to identifier: String) throws -> JoinResult {
         let store = try database.store(identifier, localKeys: localKeys(identifier))
-        if store.isForgotten { return .unchanged }
+        guard store.isReplicated else { return .unchanged }
         let isArriving = !store.isDownloaded
         // What is written after the arrival is ordinary, and must know all that the account has.
         if isArriving && !change.isComplete { return .refused }
@@ -86,6 +90,7 @@ extension AccountSync {
         let (hadBackdrop, wasOverQuota) = (store.hasBackdrop, store.isOverQuota)
         let change = store.stage(plan, cause: isArriving ? .downloaded : .joined)
         try database.commit()
+        if HiddenStore.isHidden(store.identifier) { return noteDevices(in: store) }
         if isArriving || !change.keys.isEmpty {
             let reason: StoreNotice.Reason =
                 isArriving ? (hadBackdrop ? .accountChange : .initialSyncChange) : .serverChange

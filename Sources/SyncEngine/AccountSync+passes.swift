@@ -21,7 +21,7 @@ extension AccountSync {
 
     private static let maximumWaiters = 256
 
-    var pauseReason: RemoteError { lastError ?? RemoteError(.unavailable, "the account is paused") }
+    var pauseReason: RemoteError { lastError ?? RemoteError(.unavailable, "sync is paused on this device") }
 
     /// Makes the passes that are due.
     public func runDuePasses() async {
@@ -31,10 +31,14 @@ extension AccountSync {
             (answeredByPass, waiters) = (waiters, [])
             let result = await pass(backend)
             // Meanwhile the account may have left this backend, and even be in a pass with another one.
-            guard isCurrent(backend) else { return }
+            guard isWith(backend) else { return }
             isPassing = false
             answer(answeredByPass, result)
             answeredByPass = []
+            if let damage {
+                self.damage = nil
+                return onDamage?(damage) ?? ()
+            }
             // Whoever asked while the pass was under way wants one that began later.
             if !waiters.isEmpty { schedule?.request(monotonicTime()) }
             if state == .paused {
@@ -49,18 +53,20 @@ extension AccountSync {
         do {
             let uploads = schedule?.begin(monotonicTime()) ?? false
             let received = try await download(from: backend)
-            let uploaded = uploads ? try await upload(to: backend) : false
-            guard isCurrent(backend) else { return .failure(RemoteError(.unavailable, "the account was signed out")) }
+            let uploaded = uploads || isPublicationDue ? try await upload(to: backend) : false
+            try await tidy(backend)
+            guard isCurrent(backend) else { return .failure(pauseReason) }
             let isDownloaded = database.account.isDownloaded
             schedule?.traits = backend.traits
             schedule?.passed(
                 monotonicTime(), received: received || !isDownloaded, uploaded: uploaded,
-                isPending: isDownloaded && (hasPendingChanges || needsRepublication))
+                isPending: isDownloaded && hasSomethingToPublish)
             setState(restingState, error: problem)
             return isDownloaded ? .success(()) : .failure(problem ?? RemoteError(.unavailable, "not all has arrived"))
         } catch {
+            if case EngineError.corrupt(let reason) = error, isWith(backend) { damage = reason }
             let error = error as? RemoteError ?? RemoteError(.damaged, "this device's database: \(error)")
-            guard isCurrent(backend) else { return .failure(error) }
+            guard isCurrent(backend), damage == nil else { return .failure(error) }
             schedule?.failed(
                 monotonicTime(), retryAfter: error.retryAfter, jitter: database.environment.random())
             setState(State(after: error), error: error)

@@ -11,25 +11,37 @@ extension AccountSync {
     ///   - backend: opened, so that it is known to work.
     ///   - remote: what opening it found.
     ///   - bringsValues: the present values are written to the account, if it is new.
+    ///   - deviceName: another name for this device.
     /// - Throws: nothing has changed then.
     public func signIn(
-        to backend: any RemoteBackend, as remote: RemoteAccount, bringingValues bringsValues: Bool
+        to backend: any RemoteBackend, as remote: RemoteAccount, bringingValues bringsValues: Bool,
+        deviceName: String? = nil
     ) throws(EngineError) {
         try enter(remote, bringsValues: bringsValues && remote.isNew)
         leaveBackend("the account was signed in anew")
+        isPaused = false
+        if let deviceName { takeName(deviceName) }
         start(backend)
     }
 
     /// Goes on with the account that this device was signed in to before it was restarted.
-    public func resume(with backend: any RemoteBackend) {
+    public func resume(with backend: any RemoteBackend, isPaused: Bool = false) {
+        self.isPaused = isPaused
         start(backend)
+    }
+
+    /// Goes on with an account that was gone from its remote and is there again, by this device's doing: what this
+    /// device has goes up.
+    public func signIn(to backend: any RemoteBackend, asRestored remote: RemoteAccount) throws(EngineError) {
+        try database.forgetPublication()
+        try signIn(to: backend, as: remote, bringingValues: false)
     }
 
     /// Signs out. The values stay as the account's, and writes to them are pending until it is signed in again.
     /// - Parameter keepsValues: `false` removes the account's values from this device, history included.
     public func signOut(keepingValues keepsValues: Bool) throws(EngineError) {
         leaveBackend("the account was signed out")
-        (lastPull, lastPush) = (0, 0)
+        isPaused = false
         setState(.signedOut, error: nil)
         if !keepsValues { tell(try database.clearAccount(), .accountChange) }
     }
@@ -48,16 +60,16 @@ extension AccountSync {
         let current = database.account.identifier
         if database.hasAccount, remote.isNamed(current) { return try rename(to: remote) }
         let changes = try database.enter(account: remote.identifier, bringingValues: bringsValues)
-        (lastPull, lastPush) = (0, 0)
         // Where the new account's values are still to come, what was shown mostly stays until they do.
         tell(changes, .accountChange)
     }
 
     /// Goes on under the smallest of the identifiers that devices have given the account.
     func rename(to remote: RemoteAccount) throws(EngineError) {
-        guard remote.identifier != database.account.identifier else { return }
-        try database.rename(accountTo: remote.identifier)
-        onRename?()
+        let before = database.account.identifier
+        if remote.identifier == before, remote.aliases.isEmpty { return }
+        tell(try database.rename(accountTo: remote.identifier, aliases: remote.aliases), .serverChange)
+        if remote.identifier != before { onRename?() }
     }
 
     func start(_ backend: any RemoteBackend) {
@@ -66,6 +78,7 @@ extension AccountSync {
         schedule = SyncSchedule(backend.traits, now: monotonicTime())
         schedule?.hasSubscribers = hasSubscribers
         if hasPendingChanges { schedule?.noteChange(monotonicTime()) }
+        tidies = false
         setState(restingState, error: nil)
         onScheduleChange?()
     }

@@ -6,10 +6,9 @@ extension AccountSync {
     /// Uploads what is pending.
     /// - Returns: whether there was anything.
     func upload(to backend: any RemoteBackend) async throws -> Bool {
-        guard isCurrent(backend), database.account.isDownloaded, hasPendingChanges || needsRepublication else {
-            return false
-        }
+        guard isCurrent(backend), database.account.isDownloaded, hasSomethingToPublish else { return false }
         setState(.syncing, error: lastError)
+        try announceDevice()
         try database.willPublish()
         let push = try await backend.push(publication())
         guard isCurrent(backend) else { return false }
@@ -27,8 +26,22 @@ extension AccountSync {
         let published = snapshots.map { ($0.identifier, $0.sequence) }
         try database.markPublished(Dictionary(uniqueKeysWithValues: published), under: origin)
         ownPublication = .asPublished
-        lastPush = database.environment.time()
         return true
+    }
+
+    /// Has the remote tidied up, once a day or when a device was forgotten. It is tried again the next day if it fails.
+    func tidy(_ backend: any RemoteBackend) async throws(EngineError) {
+        // What a device that was forgotten left may go once it is known that this device has published all of it.
+        guard isCurrent(backend), database.account.isDownloaded,
+            (tidies && !hasPendingChanges) || isDayAway(from: database.lastTidying)
+        else { return }
+        try database.noteTidying()
+        tidies = false
+        let request = Tidying(
+            account: database.account.identifier, origin: database.origin, forgottenOrigins: try forgottenOrigins(),
+            time: database.environment.time())
+        // Nothing depends on it, and what keeps it from being done is said by the passes.
+        try? await backend.tidy(request)
     }
 
     func publication() throws(EngineError) -> Publication {
@@ -37,6 +50,22 @@ extension AccountSync {
             formerOrigins: try database.formerOrigins(), device: device, stores: try database.accountStores(),
             time: database.environment.time())
     }
+
+    var hasSomethingToPublish: Bool { hasPendingChanges || needsRepublication || isPublicationDue }
+
+    /// A day has passed since the last upload, or there was none: what this device has received since would be lost
+    /// with the others, and they would not know that it is still there.
+    var isPublicationDue: Bool {
+        database.account.isDownloaded && isDayAway(from: database.account.lastPush)
+    }
+
+    /// Whether a time is a day from now, in the past or, by a clock that was wrong, in the future.
+    func isDayAway(from time: UInt64) -> Bool {
+        let now = database.environment.time()
+        return max(now, time) - min(now, time) >= Self.day
+    }
+
+    private static let day: UInt64 = 86_400_000_000
 
     /// What this device published is not there any more, or what it wrote goes under a new name.
     var needsRepublication: Bool {

@@ -18,14 +18,20 @@ public final class AccountSync {
     /// What went wrong last; `nil` after a pass that went well.
     public internal(set) var lastError: RemoteError?
     /// When the last complete look at the remote ended, in microseconds since 1970; 0: never.
-    public internal(set) var lastPull: UInt64 = 0
+    public var lastPull: UInt64 { isSignedIn ? database.account.lastPull : 0 }
     /// When the last upload ended, in microseconds since 1970; 0: never.
-    public internal(set) var lastPush: UInt64 = 0
-    /// The device's name, as other devices are told it.
+    public var lastPush: UInt64 { isSignedIn ? database.account.lastPush : 0 }
+    /// This device, as the others are told of it.
     public var device: RemoteDevice
+    /// The person has it rest.
+    public internal(set) var isPaused = false
 
-    /// Called when ``state`` or ``lastError`` becomes another one.
+    /// Called when ``state``, ``lastError``, the account or whether its values have arrived becomes another one.
     public var onStateChange: (() -> Void)?
+    /// Called when this device got another name.
+    public var onDeviceChange: (() -> Void)?
+    /// Called after a pass that found the database damaged, with the reason.
+    public var onDamage: ((String) -> Void)?
     /// Called when the remote, or an account, has changed what a store shows.
     public var onNotice: ((StoreNotice) -> Void)?
     /// Called when the account goes on under another identifier.
@@ -46,6 +52,12 @@ public final class AccountSync {
     /// Something that was passed over, while the rest went well.
     var problem: RemoteError?
     var ownPublication: OwnPublication = .missing
+    /// The device's name is this one, whatever the account says.
+    var announcesName = false
+    /// A device was forgotten: what it left at the remote may go.
+    var tidies = false
+    var damage: String?
+    private var told: Told?
 
     typealias Waiter = CheckedContinuation<Result<Void, RemoteError>, Never>
     /// Those that wait for a pass that is still to begin, and those whom the one under way will answer.
@@ -66,6 +78,9 @@ public final class AccountSync {
         self.database = database
         self.device = device
         self.monotonicTime = monotonicTime
+        told = Told(
+            state: state, error: nil, account: database.account.identifier,
+            isDownloaded: database.account.isDownloaded)
     }
 
     // MARK: What happens around it
@@ -104,26 +119,68 @@ public final class AccountSync {
     /// When the next pass is due, on the monotonic clock; `nil`: not before something happens.
     public var nextPass: UInt64? { isPassing || state == .paused ? nil : schedule?.nextPass }
 
-    /// When a failed pass is tried again, on the monotonic clock; `nil` if the last one did not fail.
-    public var nextAttempt: UInt64? { schedule?.nextAttempt }
+    /// Has the account rest, or go on. It rests without an error, and what is pending waits.
+    public func setPaused(_ isPaused: Bool) {
+        guard isPaused != self.isPaused else { return }
+        self.isPaused = isPaused
+        guard isSignedIn, !isReset else { return }
+        setState(restingState, error: nil)
+        if isPaused {
+            answer(answeredByPass + waiters, .failure(pauseReason))
+            (answeredByPass, waiters) = ([], [])
+        } else {
+            schedule?.request(monotonicTime())
+        }
+        onScheduleChange?()
+    }
 
-    /// Whether the remote has everything.
-    public var hasPendingChanges: Bool { (try? database.pendingChanges()).map { $0 > 0 } ?? false }
+    /// The remote is not what it was: it rests until somebody says which side is right.
+    public var isReset: Bool { state == .paused && lastError?.code == .reset }
+
+    /// When a failed pass is tried again, on the monotonic clock; `nil` if the last one did not fail.
+    public var nextAttempt: UInt64? { state == .paused ? nil : schedule?.nextAttempt }
+
+    /// Whether there is something that the remote does not have and may have.
+    public var hasPendingChanges: Bool { (try? database.hasUploads()) ?? false }
+
+    /// Whether what is pending is going to be uploaded as far as is known.
+    public var isUploading: Bool {
+        switch state {
+        case .idle, .syncing: true
+        case .initialSync: lastError == nil
+        case .offline, .paused, .error, .authFailed, .signedOut: false
+        }
+    }
 
     // MARK: State
 
     /// Whether the account is still with the backend that a pass began with.
-    func isCurrent(_ backend: any RemoteBackend) -> Bool {
+    func isWith(_ backend: any RemoteBackend) -> Bool {
         self.backend.map { $0 as AnyObject === backend as AnyObject } ?? false
     }
 
-    var restingState: State { database.account.isDownloaded ? .idle : .initialSync }
+    /// Whether a pass that began with a backend may go on.
+    func isCurrent(_ backend: any RemoteBackend) -> Bool { isWith(backend) && !isPaused }
+
+    var restingState: State { isPaused ? .paused : database.account.isDownloaded ? .idle : .initialSync }
 
     func setState(_ state: State, error: RemoteError?) {
-        guard state != self.state || error != lastError else { return }
         self.state = state
         lastError = error
+        let now = Told(
+            state: state, error: error, account: database.account.identifier,
+            isDownloaded: database.account.isDownloaded)
+        if told == now { return }
+        told = now
         onStateChange?()
+    }
+
+    /// What ``onStateChange`` was called for last.
+    private struct Told: Equatable {
+        let state: State
+        let error: RemoteError?
+        let account: String
+        let isDownloaded: Bool
     }
 
     func answer(_ waiters: [Waiter], _ result: Result<Void, RemoteError>) {

@@ -24,6 +24,11 @@ public protocol RemoteBackend: Sendable {
     /// - Throws: `RemoteError.noAccount` if there is none and none is to be made.
     func open(creatingAccount createsAccount: Bool) async throws(RemoteError) -> RemoteAccount
 
+    /// Makes an account that is gone from the place be there again, whatever else is there: an account that was made
+    /// there meanwhile is from now on the same one, under the smaller of the identifiers.
+    /// - Parameter account: its identifier.
+    func restore(_ account: String) async throws(RemoteError) -> RemoteAccount
+
     /// Looks what is new since a cursor; `nil` is everything.
     /// - Parameter origin: under which this device publishes, so that a stranger's writing there is noticed.
     func pull(after cursor: [UInt8]?, as origin: Origin) async throws(RemoteError) -> any RemotePull

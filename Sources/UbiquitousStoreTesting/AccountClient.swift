@@ -60,6 +60,66 @@ public final class AccountClient {
         }
     }
 
+    /// `Resolve`.
+    public func resolve(_ side: String) async throws {
+        try await call("Resolve") {
+            try $0.append(side)
+        } decode: { _ in
+        }
+    }
+
+    /// `SetPaused`.
+    public func setPaused(_ isPaused: Bool) async throws {
+        try await call("SetPaused") {
+            try $0.append(isPaused)
+        } decode: { _ in
+        }
+    }
+
+    /// `SetStoreSynchronized`.
+    public func setSynchronized(_ identifier: String, _ isOn: Bool) async throws {
+        try await call("SetStoreSynchronized") {
+            try $0.append(identifier)
+            try $0.append(isOn)
+        } decode: { _ in
+        }
+    }
+
+    /// `ListDevices`.
+    public func devices() async throws -> [[String: Value]] {
+        try await call("ListDevices") { _ in
+        } decode: { answer in
+            var devices: [[String: Value]] = []
+            _ = try answer.enterContainer("a", "a{sv}")
+            while try !answer.isAtEnd(whole: false) {
+                devices.append(Dictionary(uniqueKeysWithValues: try answer.readValues().map { ($0.key, $0.value) }))
+            }
+            return devices
+        }
+    }
+
+    /// `RenameDevice`.
+    public func rename(device identifier: String, to name: String) async throws {
+        try await call("RenameDevice") {
+            try $0.append(identifier)
+            try $0.append(name)
+        } decode: { _ in
+        }
+    }
+
+    /// `ForgetDevice`.
+    public func forget(device identifier: String) async throws {
+        try await call("ForgetDevice") {
+            try $0.append(identifier)
+        } decode: { _ in
+        }
+    }
+
+    /// A property of the account that is a string.
+    public func text(_ name: String) async throws -> String {
+        if case .string(let text) = try await property(name) { text.string } else { "" }
+    }
+
     /// `Subscribe`; from now on ``received`` has what is told.
     public func subscribe() async throws {
         let rule = "type='signal',interface='\(BusNames.accountInterface)',path='\(path)'"

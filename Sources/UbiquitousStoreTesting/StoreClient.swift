@@ -61,6 +61,21 @@ public final class StoreClient {
     /// Everything that the store holds.
     public func everything() async throws -> [Text: Value] { try await snapshot().values }
 
+    /// `GetHistory`: a dictionary for each earlier value, newest first.
+    public func history(_ key: String) async throws -> [[String: Value]] {
+        try await call("GetHistory") {
+            try $0.append(key)
+            try $0.append(0 as UInt64)
+        } decode: { answer in
+            var history: [[String: Value]] = []
+            _ = try answer.enterContainer("a", "a{sv}")
+            while try !answer.isAtEnd(whole: false) {
+                history.append(Dictionary(uniqueKeysWithValues: try answer.readValues().map { ($0.key, $0.value) }))
+            }
+            return history
+        }
+    }
+
     /// A property of the store.
     public func property(_ name: String) async throws -> Value {
         try await client.property(path, BusNames.storeInterface, name)

@@ -99,7 +99,6 @@ struct MemberTests {
             for identifier in ["org.example.Undeclared", "", "a/b"] {
                 #expect(await errorName { try await remove(identifier) } == "NoSuchStore")
             }
-            #expect(await errorName { try await remove(notes, 0x1) } == "NotSupported")
             #expect(await errorName { try await remove(notes, 0x4) } == "InvalidArgs")
             try await remove(notes)
             #expect(try await list(store.client).isEmpty)
@@ -109,6 +108,32 @@ struct MemberTests {
             #expect(try await store.set("key", .integer(2)) > generation)
             try await machine.device.restart()
             #expect(try await store.everything() == ["key": .integer(2)])
+        }
+    }
+
+    @Test func `RemoveStore with 0x1 takes the values, the history and the device's own with it`() async throws {
+        try await withMachine({ $0.manifests = [ManifestText(notes, localKeys: ["window"])] }) { machine in
+            let store = try machine.store()
+            try await store.apply(["key": .integer(1), "other": .integer(1), "window": .integer(1)])
+            let generation = try await store.set("key", .integer(2))
+            try await store.subscribe(0x1)
+            func remove() async throws {
+                try await machine.client().manager("RemoveStore") {
+                    try $0.append(notes)
+                    try $0.append(0x1 as UInt64)
+                }
+            }
+            try await remove()
+            let signal = try await store.signal("the removal") { $0.reason == 16 }
+            #expect(signal.keys == ["key", "other", "window"] && signal.generation == generation + 1)
+            #expect(try await store.everything().isEmpty)
+            #expect(try await store.snapshot(since: generation).removed == ["key", "other", "window"])
+            #expect(try await store.history("key").isEmpty)
+            #expect(try await list(store.client).isEmpty)
+            #expect(await errorName { try await remove() } == "NoSuchStore")
+            try await machine.device.restart()
+            #expect(try await store.everything().isEmpty)
+            #expect(try await store.history("key").isEmpty)
         }
     }
 
@@ -259,15 +284,7 @@ struct MemberTests {
     @Test func `ListDevices lists this device`() async throws {
         try await withMachine { machine in
             let account = try machine.client().account
-            let devices = try await account.call("ListDevices") { _ in
-            } decode: { answer in
-                var devices: [[String: Value]] = []
-                _ = try answer.enterContainer("a", "a{sv}")
-                while try !answer.isAtEnd(whole: false) {
-                    devices.append(Dictionary(uniqueKeysWithValues: try answer.readValues().map { ($0.key, $0.value) }))
-                }
-                return devices
-            }
+            let devices = try await account.devices()
             #expect(devices.count == 1)
             #expect(devices.first?["this"] == .boolean(true) && devices.first?["name"] == .string("device"))
             #expect(devices.first?["identifier"] == (try await account.property("DeviceIdentifier")))
@@ -297,26 +314,21 @@ struct MemberTests {
         }
     }
 
-    // MARK: Later
-
-    @Test func `what a later version does is there and answers NotSupported`() async throws {
+    @Test func `what steers an account that isn't there says so`() async throws {
         try await withMachine { machine in
             let account = try machine.client().account
-            func name(_ member: String, _ build: @BusActor (Message) throws -> Void) async -> String {
-                await errorName { try await account.call(member, build) { _ in } }
+            let device = try await account.text("DeviceIdentifier")
+            #expect(await errorName { try await account.resolve("local") } == "NotSignedIn")
+            #expect(await errorName { try await account.resolve("mine") } == "InvalidArgs")
+            #expect(await errorName { try await account.setPaused(true) } == "NotSignedIn")
+            #expect(await errorName { try await account.rename(device: device, to: "name") } == "NotSignedIn")
+            #expect(await errorName { try await account.rename(device: device, to: "") } == "InvalidArgs")
+            #expect(await errorName { try await account.forget(device: "another") } == "NotSignedIn")
+            for identifier in ["org.example.Undeclared", "", "a/b", "@devices"] {
+                #expect(await errorName { try await account.setSynchronized(identifier, false) } == "NoSuchStore")
             }
-            #expect(await name("Resolve") { try $0.append("local") } == "NotSupported")
-            #expect(await name("SetPaused") { try $0.append(true) } == "NotSupported")
-            let synchronized = await name("SetStoreSynchronized") {
-                try $0.append(notes)
-                try $0.append(false)
-            }
-            let renamed = await name("RenameDevice") {
-                try $0.append("device")
-                try $0.append("name")
-            }
-            #expect(synchronized == "NotSupported" && renamed == "NotSupported")
-            #expect(await name("ForgetDevice") { try $0.append("device") } == "NotSupported")
+            try await account.setSynchronized(notes, false)
+            try await account.setSynchronized(notes, true)
         }
     }
 

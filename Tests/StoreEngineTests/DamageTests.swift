@@ -93,7 +93,7 @@ import Testing
         "UPDATE property SET value = -1 WHERE name = 'generation'",
         "UPDATE property SET value = 99 WHERE name = 'account'",
         "UPDATE origin SET publications = -1",
-        "INSERT INTO store VALUES (9223372036854775807, 'last', 1, 1, 0)",
+        "INSERT INTO store VALUES (9223372036854775807, 'last', 1, 1, 0, 1)",
     ])
     func `rows that nobody could have written are corrupt`(damage: String) throws {
         try fill()

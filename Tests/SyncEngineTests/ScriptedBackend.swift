@@ -57,6 +57,11 @@ actor ScriptedBackend: RemoteBackend {
 
     func open(creatingAccount createsAccount: Bool) async throws(RemoteError) -> RemoteAccount { script.account }
 
+    func restore(_ account: String) async throws(RemoteError) -> RemoteAccount {
+        script.account = RemoteAccount(identifier: account)
+        return script.account
+    }
+
     func pull(after cursor: [UInt8]?, as origin: Origin) async throws(RemoteError) -> any RemotePull {
         if let failure = script.failure { throw failure }
         return Pull(backend: self, script: script)

@@ -5,6 +5,7 @@
 internal import PropertyList
 internal import SDBus
 internal import StoreBus
+internal import StoreEngine
 internal import SyncEngine
 
 extension UserAccount {
@@ -30,10 +31,14 @@ extension UserAccount {
 
     private static func deviceName(_ options: [String: Option]) throws(BusError) -> String? {
         guard let name = options.string("device-name") else { return nil }
+        try check(deviceName: name)
+        return name
+    }
+
+    private static func check(deviceName name: String) throws(BusError) {
         guard (1...255).contains(name.utf8.count) else {
             throw .invalidArguments("A device's name has 1 to 255 bytes")
         }
-        return name
     }
 
     fileprivate func signOut(_ call: MethodCall) throws {
@@ -43,7 +48,7 @@ extension UserAccount {
 
     fileprivate func syncNow(_ call: MethodCall) throws {
         _ = try call.message.readFlags()
-        guard sync.isSignedIn else { throw BusError.store(.notSignedIn, "No account is signed in") }
+        guard sync.isSignedIn else { throw Self.notSignedIn }
         call.answer(on: daemon) { try await self.sync.syncNow() }
     }
 
@@ -65,23 +70,76 @@ extension UserAccount {
         }
     }
 
+    // MARK: Resting
+
+    fileprivate func resolve(_ call: MethodCall) throws {
+        guard let side = Side(rawValue: try call.message.readString()) else {
+            throw BusError.invalidArguments("The side is \"local\" or \"remote\"")
+        }
+        call.answer(on: daemon) { try await self.resolve(inFavourOf: side) }
+    }
+
+    fileprivate func setPaused(_ call: MethodCall) throws {
+        try setPaused(try call.message.readBool())
+        try call.reply()
+    }
+
+    fileprivate func setStoreSynchronized(_ call: MethodCall) throws {
+        let (identifier, isOn) = (try call.message.readString(), try call.message.readBool())
+        let user = try daemon.users.user(uid)
+        guard Manifest.isName(identifier),
+            try user.declares(identifier) || user.storeIdentifiers().contains(identifier)
+        else { throw BusError.store(.noSuchStore, "There is no store \"\(identifier)\"") }
+        try user.recovering { try user.database.synchronize(store: identifier, isOn) }
+        if isOn {
+            sync.noteHint()
+            sync.noteLocalChange()
+        }
+        try call.reply()
+    }
+
     // MARK: Devices
 
     fileprivate func listDevices(_ call: MethodCall) throws {
+        let devices = try sync.devices().sorted { ($0.name, $0.identifier) < ($1.name, $1.identifier) }
         try call.reply { reply in
             try reply.container("a", "a{sv}") {
-                try reply.appendDictionary {
-                    try reply.append(entry: "identifier", .string(Text(deviceIdentifier)))
-                    try reply.append(entry: "name", .string(Text(sync.device.name)))
-                    try reply.container("e", "sv") {
-                        try reply.append("last-seen-usec")
-                        try reply.container("v", "t") { try reply.append(sync.lastPush) }
-                    }
-                    try reply.append(entry: "this", .boolean(true))
-                }
+                for device in devices { try append(device, to: reply) }
             }
         }
     }
+
+    private func append(_ device: AccountDevice, to reply: Message) throws {
+        try reply.appendDictionary {
+            try reply.append(entry: "identifier", .string(Text(device.identifier)))
+            try reply.append(entry: "name", .string(Text(device.name)))
+            try reply.container("e", "sv") {
+                try reply.append("last-seen-usec")
+                try reply.container("v", "t") { try reply.append(device.lastSeen) }
+            }
+            try reply.append(entry: "this", .boolean(device.identifier == deviceIdentifier))
+        }
+    }
+
+    fileprivate func renameDevice(_ call: MethodCall) throws {
+        let (identifier, name) = (try call.message.readString(), try call.message.readString())
+        try Self.check(deviceName: name)
+        guard sync.isSignedIn else { throw Self.notSignedIn }
+        guard try sync.rename(device: identifier, to: name) else { throw Self.noSuchDevice }
+        try call.reply()
+    }
+
+    fileprivate func forgetDevice(_ call: MethodCall) throws {
+        let identifier = try call.message.readString()
+        guard sync.isSignedIn else { throw Self.notSignedIn }
+        guard identifier != deviceIdentifier else {
+            throw BusError.invalidArguments("This is the device that would forget itself; sign it out instead")
+        }
+        guard try sync.forget(device: identifier) else { throw Self.noSuchDevice }
+        try call.reply()
+    }
+
+    private static let noSuchDevice = BusError.invalidArguments("The account has no such device; see ListDevices")
 
     // MARK: Subscribing
 
@@ -112,12 +170,16 @@ extension UserAccount {
                 ) { try $0.signIn($1) },
                 .steering("SignOut", in: ["options": "a{sv}"], on: daemon) { try $0.signOut($1) },
                 .method("SyncNow", in: ["flags": "t"], on: daemon) { try $0.syncNow($1) },
-                .later("Resolve", in: ["side": "s"], on: daemon),
-                .later("SetPaused", in: ["paused": "b"], on: daemon),
-                .later("SetStoreSynchronized", in: ["identifier": "s", "on": "b"], on: daemon),
+                .steering("Resolve", in: ["side": "s"], on: daemon) { try $0.resolve($1) },
+                .steering("SetPaused", in: ["paused": "b"], on: daemon) { try $0.setPaused($1) },
+                .steering("SetStoreSynchronized", in: ["identifier": "s", "on": "b"], on: daemon) {
+                    try $0.setStoreSynchronized($1)
+                },
                 .steering("ListDevices", out: ["devices": "aa{sv}"], on: daemon) { try $0.listDevices($1) },
-                .later("RenameDevice", in: ["identifier": "s", "name": "s"], on: daemon),
-                .later("ForgetDevice", in: ["identifier": "s"], on: daemon),
+                .steering("RenameDevice", in: ["identifier": "s", "name": "s"], on: daemon) {
+                    try $0.renameDevice($1)
+                },
+                .steering("ForgetDevice", in: ["identifier": "s"], on: daemon) { try $0.forgetDevice($1) },
                 .steering(
                     "CheckBackend", in: ["backend_url": "s", "options": "a{sv}"], out: ["steps": "aa{sv}"],
                     sensitive: true, on: daemon
@@ -178,16 +240,6 @@ extension Interface<UserAccount>.Member {
         .method(name, in: arguments, out: results, sensitive: sensitive, on: daemon) { account, call in
             try daemon.checkSteers(call.peer)
             try handler(account, call)
-        }
-    }
-
-    /// A method that is not there yet.
-    @BusActor
-    fileprivate static func later(
-        _ name: String, in arguments: KeyValuePairs<String, String>, on daemon: Daemon
-    ) -> Self {
-        .steering(name, in: arguments, on: daemon) { _, _ in
-            throw BusError.notSupported("\(name) is not in this version yet")
         }
     }
 }

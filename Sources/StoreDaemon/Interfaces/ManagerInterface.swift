@@ -71,10 +71,9 @@ extension Daemon {
         guard !everybody || client.isRoot else {
             throw BusError.accessDenied("Only root may list the stores of every user")
         }
-        try checkSteers(call.peer)
         let uids = everybody ? users.known : [client.uid]
         let stores = try uids.flatMap { uid in
-            try users.user(uid).storeIdentifiers().map { (uid, $0) }
+            try listedStores(of: users.user(uid), for: client).map { (uid, $0) }
         }
         try call.reply { reply in
             try reply.container("a", "(uso)") {
@@ -89,22 +88,30 @@ extension Daemon {
         }
     }
 
+    /// The stores that hold values and are there for a caller: an app in a sandbox has its own.
+    private func listedStores(of user: User, for client: Client) throws -> [String] {
+        let stores = try user.storesWithValues()
+        switch client.identity.engine {
+        case .host: return stores
+        case .flatpak:
+            let own = manifests.manifests.identifiers(ofApplication: client.identity.applicationIdentifier)
+            return stores.filter(own.contains)
+        case .unknown: throw BusError.accessDenied("The service can't tell what sandbox the caller is in")
+        }
+    }
+
     fileprivate func removeStore(_ call: MethodCall) throws {
         let identifier = try call.message.readString()
         let flags = try call.message.readFlags(0x1)
         try checkSteers(call.peer)
-        guard flags == 0 else { throw BusError.notSupported("RemoveStore with 0x1 is not in this version yet") }
         let user = try users.user(clients.client(call.peer).uid)
-        guard Manifest.isName(identifier),
-            let keys = try user.recovering({ try user.database.forget(store: identifier) })
-        else {
+        let keys = try user.recovering {
+            flags == 0 ? try user.forget(identifier) : try user.removeEverywhere(identifier)
+        }
+        guard let keys else {
             throw BusError.store(.noSuchStore, "Nothing is stored under the identifier \"\(identifier)\"")
         }
-        // Whoever has it open has opened it again.
-        if let store = user.storeInUse(identifier) {
-            try user.remember(store.store)
-            if !keys.isEmpty { store.notify(.localChange, keys: keys) }
-        }
+        if !keys.isEmpty { user.storeInUse(identifier)?.notify(.localChange, keys: keys) }
         try call.reply()
     }
 

@@ -137,12 +137,15 @@ extension UserStore {
             try await self.user.database.synchronize()
             if waits {
                 guard account.isSignedIn else { throw BusError.store(.notSignedIn, "No account is signed in") }
+                guard self.store.isSynchronized else {
+                    throw BusError.store(.conflict, "The store takes no part in the sync; see SetStoreSynchronized")
+                }
                 try await account.syncNow()
                 return true
             }
             if self.store.pendingChanges == 0 { return true }
             account.hasten()
-            return account.isSignedIn && account.lastError == nil
+            return account.isUploading && self.store.isSynchronized
         } reply: {
             try $0.append($1)
         }
@@ -246,7 +249,7 @@ extension UserStore {
                 .property("Limits", "a{st}", changes: .never) { _, message, _ in try message.append(.standard) },
                 .property("PendingChanges", "u", changes: .silently) { store, message, _ in
                     daemon.writes.commit()
-                    try message.append(UInt32(clamping: store.store.pendingChanges))
+                    try message.append(UInt32(clamping: store.store.isSynchronized ? store.store.pendingChanges : 0))
                 },
                 .property("InitialSyncDone", "b", changes: .silently) { store, message, _ in
                     try message.append(store.store.isDownloaded && store.user.account.sync.isSignedIn)

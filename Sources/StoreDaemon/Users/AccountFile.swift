@@ -15,6 +15,8 @@ struct AccountFile: Codable, Equatable {
     var credentials: BackendCredentials
     /// What this device is called there.
     var deviceName: String
+    /// The person has the account rest.
+    var isPaused: Bool?
 
     private static func path(in directory: String) -> String { directory + "/account.plist" }
 

@@ -3,6 +3,7 @@
 internal import Logging
 internal import PropertyList
 internal import SDBus
+internal import StoreBus
 internal import StoreEngine
 internal import SyncEngine
 
@@ -83,9 +84,43 @@ final class User {
         stores[store.identifier] = nil
     }
 
-    /// The identifiers of the stores that hold something, sorted.
+    /// The identifiers of the apps' stores that hold something, be it only a trace of what was there; sorted.
     func storeIdentifiers() throws -> [String] {
-        try recovering { try database.storeIdentifiers() }
+        try recovering { try database.storeIdentifiers() }.filter(Manifest.isName)
+    }
+
+    /// The identifiers of the apps' stores that hold a value, sorted.
+    func storesWithValues() throws -> [String] {
+        try recovering { try database.storesWithValues() }.filter(Manifest.isName)
+    }
+
+    // MARK: Removing
+
+    /// Has this device forget a store.
+    /// - Returns: the keys that were visible; `nil` if the store held nothing.
+    func forget(_ identifier: String) throws -> [Key]? {
+        guard Manifest.isName(identifier), let keys = try database.forget(store: identifier) else { return nil }
+        // Whoever has it open has opened it again.
+        if let store = storeInUse(identifier) { try remember(store.store) }
+        return keys
+    }
+
+    /// Removes a store's values on every device of the account.
+    /// - Returns: the keys that were visible; `nil` if the store held nothing.
+    func removeEverywhere(_ identifier: String) throws -> [Key]? {
+        guard Manifest.isName(identifier), try storesWithValues().contains(identifier) else { return nil }
+        let store = try database.store(identifier, localKeys: localKeys(of: identifier))
+        if database.hasAccount {
+            guard store.isSynchronized else {
+                throw BusError.store(.conflict, "The store takes no part in the sync; see SetStoreSynchronized")
+            }
+            guard store.isDownloaded else {
+                throw BusError.store(.conflict, "The account's values have not all arrived yet; try again after that")
+            }
+        }
+        let keys = try database.removeEverything(in: identifier)
+        account.sync.noteLocalChange()
+        return keys
     }
 
     /// Takes on what the manifests say about keys that stay on the device.

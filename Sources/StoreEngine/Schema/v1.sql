@@ -22,8 +22,14 @@ CREATE TABLE origin (
 CREATE TABLE account (
     id         INTEGER PRIMARY KEY,
     identifier TEXT NOT NULL UNIQUE,
-    -- Where the last complete download ended, as its backend understands it. NULL: none was complete.
-    cursor     BLOB
+    -- Where the last complete download ended, as its backend understands it. NULL: none was complete. Empty: one
+    -- was, and the next one has to begin from nothing.
+    cursor     BLOB,
+    -- When a complete look at the remote and an upload ended last, in microseconds since 1970. 0: never.
+    pulled     INTEGER NOT NULL DEFAULT 0,
+    pushed     INTEGER NOT NULL DEFAULT 0,
+    -- When this device went on to another account, in microseconds since 1970. 0: never.
+    left       INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 INSERT INTO account (id, identifier) VALUES (0, ''), (-1, 'device');
 
@@ -36,7 +42,9 @@ CREATE TABLE store (
     -- From this generation on every visible change is known; a reader that has an older one gets everything.
     known_from INTEGER NOT NULL,
     -- The user removed it from this device: it is not downloaded again until its app opens it.
-    forgotten  INTEGER NOT NULL DEFAULT 0
+    forgotten  INTEGER NOT NULL DEFAULT 0,
+    -- The store takes part in the account's sync. 0: it stays as it is on this device.
+    synchronized INTEGER NOT NULL DEFAULT 1
 ) STRICT;
 
 -- What one store holds in one account: the unit that is joined with the same store of other devices.

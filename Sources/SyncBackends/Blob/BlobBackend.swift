@@ -62,6 +62,24 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
         return Self.account(markers)
     }
 
+    /// Puts an account's marker into the place where it isn't there.
+    public func restore(_ account: String) async throws(RemoteError) -> RemoteAccount {
+        try checkOpen()
+        guard let identifier = Bits128(account) else {
+            throw RemoteError(.unsupported, "The account has an identifier that no folder can have.")
+        }
+        try await storage.check(makingPlace: true)
+        if try await !readMarkers().contains(identifier) {
+            let marker = AccountMarker(identifier: identifier, time: environment.time())
+            do { try await storage.create(BlobName.marker(identifier), marker.encoded()) } catch {
+                // Another device may have done the same.
+                guard try await readMarkers().contains(identifier) else { throw error }
+            }
+        }
+        accountIdentifiers = try await readMarkers().union([identifier])
+        return Self.account(accountIdentifiers)
+    }
+
     /// The account as it is there now, for a pass.
     func presentAccount() async throws(RemoteError) -> RemoteAccount {
         try checkOpen()

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Logging
+internal import SDBus
+internal import StoreBus
+internal import StoreEngine
+internal import SyncEngine
+
+extension UserAccount {
+    /// Signs in, or takes new credentials for the account that is signed in.
+    /// - Returns: the account's identifier.
+    func signIn(
+        _ url: String, _ credentials: BackendCredentials, deviceName: String?, creatingAccount: Bool,
+        bringingValues: Bool
+    ) async throws -> String {
+        try credentials.check()
+        let (backend, remote) = try await reach(url, credentials) {
+            try await $0.open(creatingAccount: creatingAccount)
+        }
+        guard remote.isNew || !bringingValues else {
+            throw BusError.store(.conflict, "There is an account in the place already, and it is not empty")
+        }
+        let file = AccountFile(
+            url: url, account: remote.identifier, credentials: credentials, deviceName: deviceName ?? sync.device.name)
+        try commit(file) {
+            try sync.signIn(to: backend, as: remote, bringingValues: bringingValues, deviceName: deviceName)
+        }
+        self.url = url
+        listen()
+        daemon.logger.notice("The user \(uid) signed in to \(url).")
+        return accountIdentifier
+    }
+
+    /// Says which side is right, after the remote was emptied or became another account's.
+    ///
+    /// If the device is, its account is put back where it was, beside the one that is there, and both are one account
+    /// from then on; every device that pauses for the same reason finds it again. If the remote is, this device goes
+    /// over to what is there, as in signing in. If the account is there again by itself, either goes on with it.
+    func resolve(inFavourOf side: Side) async throws {
+        guard let file = try AccountFile.read(in: directory) else { throw Self.notSignedIn }
+        guard sync.isReset else {
+            throw BusError.store(.conflict, "There is nothing to resolve: the remote is as this device knows it")
+        }
+        let (backend, remote) = try await reach(file.url, file.credentials) { backend in
+            switch side {
+            case .local: try await backend.restore(file.account)
+            case .remote: try await backend.open(creatingAccount: true)
+            }
+        }
+        var next = file
+        (next.account, next.isPaused) = (remote.identifier, nil)
+        try commit(next) {
+            switch side {
+            case .local: try sync.signIn(to: backend, asRestored: remote)
+            case .remote: try sync.signIn(to: backend, as: remote, bringingValues: false)
+            }
+        }
+        listen()
+        daemon.logger.notice("The user \(uid) resolved in favour of what is \(side.rawValue).")
+    }
+
+    /// Which side is right, by the words that the bus uses.
+    enum Side: String, Sendable { case local, remote }
+
+    /// Has the account rest, or go on; it is remembered.
+    func setPaused(_ isPaused: Bool) throws {
+        guard var file = try AccountFile.read(in: directory) else { throw Self.notSignedIn }
+        if (file.isPaused ?? false) != isPaused {
+            file.isPaused = isPaused
+            try file.write(in: directory)
+        }
+        sync.setPaused(isPaused)
+    }
+
+    static let notSignedIn = BusError.store(.notSignedIn, "No account is signed in")
+
+    /// Makes a backend and does the first thing with it; one that is not to be gone on with is closed.
+    private func reach(
+        _ url: String, _ credentials: BackendCredentials,
+        _ body: @escaping @Sendable (any RemoteBackend) async throws -> RemoteAccount
+    ) async throws -> (any RemoteBackend, RemoteAccount) {
+        let backend = try daemon.configuration.makeBackend(request(url, credentials))
+        do {
+            return (backend, try await alone { try await Self.limited { try await body(backend) } })
+        } catch {
+            Self.close(backend)
+            throw error
+        }
+    }
+
+    /// Writes the file, and does what belongs to it; if that fails the file is what it was.
+    ///
+    /// In this order: what a crash leaves in between, ``start()`` completes.
+    func commit(_ file: AccountFile, _ body: () throws -> Void) throws {
+        let former = try? AccountFile.read(in: directory)
+        try file.write(in: directory)
+        do { try body() } catch {
+            if let former { try former.write(in: directory) } else { try AccountFile.remove(in: directory) }
+            throw error
+        }
+    }
+
+    /// The account goes on under another identifier, or the device under another name.
+    func renewFile() {
+        do {
+            guard var file = try AccountFile.read(in: directory) else { return }
+            (file.account, file.deviceName) = (database.account.identifier, sync.device.name)
+            try file.write(in: directory)
+        } catch {
+            daemon.logger.error("The account of the user \(uid) can't be written: \(error)")
+        }
+    }
+
+    /// Signs out, whatever is under way.
+    func signOut(keepingValues: Bool) throws {
+        guard sync.isSignedIn || AccountFile.exists(in: directory) else {
+            throw Self.notSignedIn
+        }
+        try AccountFile.remove(in: directory)
+        attempts += 1
+        listener?.cancel()
+        url = ""
+        try sync.signOut(keepingValues: keepingValues)
+        daemon.logger.notice("The user \(uid) signed out.")
+        daemon.armIdleTimer()
+    }
+
+    /// Tries a backend step by step.
+    func check(_ url: String, _ credentials: BackendCredentials) async throws -> [BackendCheck] {
+        try credentials.check()
+        let request = request(url, credentials)
+        let check = daemon.configuration.checkBackend
+        return try await alone { try await Self.limited { try await check(request) } }
+    }
+
+    /// One backend is tried at a time, and what signing out has overtaken is not gone on with.
+    func alone<T>(_ body: () async throws -> T) async throws -> T {
+        if isBusy { throw BusError.store(.busy, "The account is being signed in or checked; try again after it") }
+        isBusy = true
+        let attempt = attempts
+        defer { isBusy = false }
+        let result = try await body()
+        if attempt != attempts { throw BusError.store(.notSignedIn, "The account was signed out meanwhile") }
+        return result
+    }
+
+    /// Waits for a backend, but not for ever: a dead network mount never answers.
+    static func limited<T: Sendable>(
+        _ work: @escaping @Sendable () async throws -> T
+    ) async throws -> T {
+        let race = Race<T>()
+        let timer = EventLoop.shared.after(.seconds(60)) {
+            race.end(.failure(RemoteError(.unavailable, "the place did not answer within a minute")))
+        }
+        defer { timer.cancel() }
+        return try await withCheckedThrowingContinuation { continuation in
+            race.continuation = continuation
+            EventLoop.task {
+                do { race.end(.success(try await work())) } catch { race.end(.failure(error)) }
+            }
+        }
+    }
+
+    func request(_ url: String, _ credentials: BackendCredentials) -> BackendRequest {
+        BackendRequest(
+            url: url, uid: uid, mode: daemon.configuration.mode, folderRoots: daemon.configuration.folderRoots,
+            credentials: credentials)
+    }
+}
+
+/// Of several ends, the first one counts.
+@BusActor
+private final class Race<T: Sendable> {
+    var continuation: CheckedContinuation<T, any Error>?
+
+    func end(_ result: Result<T, any Error>) {
+        continuation?.resume(with: result)
+        continuation = nil
+    }
+}

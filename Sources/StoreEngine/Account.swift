@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Foundation
+internal import GRDB
+
+/// An account whose values this device has, or had.
+public struct Account: Equatable, Sendable {
+    let id: Int64
+    /// The random identifier that is in the remote; empty for the values of somebody who never signed in.
+    public let identifier: String
+    /// Where the last complete download ended, as its backend understands it; `nil`: none was complete. Empty: one
+    /// was, and the next one begins from nothing.
+    public let cursor: [UInt8]?
+
+    /// When a complete look at the remote ended last, in microseconds since 1970; 0: never.
+    public internal(set) var lastPull: UInt64
+    /// When an upload ended last, in microseconds since 1970; 0: never.
+    public internal(set) var lastPush: UInt64
+
+    /// The first download is complete.
+    public var isDownloaded: Bool { cursor != nil }
+    /// The next download has to begin from nothing: for what the account has of a store that is taken into use.
+    public var beginsAnew: Bool { cursor?.isEmpty != false }
+
+    static let none: Int64 = 0
+    static let device: Int64 = -1
+
+    init(row: Row) throws {
+        id = try row.decode(forColumn: "id")
+        identifier = try row.decode(forColumn: "identifier")
+        cursor = try row.decode(Data?.self, forColumn: "cursor").map(Array.init)
+        lastPull = try row.counter("pulled")
+        lastPush = try row.counter("pushed")
+    }
+}
+
+/// The facts about a database that its table `property` holds.
+struct DatabaseProperties {
+    let generationBase: UInt64
+    let account: Account
+    let backdrop: Account?
+    let isAwaitingRemote: Bool
+    let lastTidying: UInt64
+
+    init(_ db: Database, now: UInt64) throws {
+        // A clock in the year 146000 is wrong.
+        if try db.property("generation") == nil { try db.setProperty("generation", Int64(min(now, 1 << 61))) }
+        guard let generation = UInt64(counting: try db.property("generation") ?? 0) else {
+            throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "an impossible generation")
+        }
+        generationBase = generation
+        guard let account = try db.account(try db.property("account") ?? Account.none) else {
+            throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "the current account has no row")
+        }
+        self.account = account
+        backdrop = try db.property("backdrop").flatMap { try db.account($0) }
+        isAwaitingRemote = try db.property("awaiting-remote") == 1
+        lastTidying = UInt64(bitPattern: try db.property("tidied") ?? 0)
+    }
+}
+
+extension Database {
+    func property(_ name: String) throws -> Int64? {
+        try Row.fetchOne(self, sql: "SELECT value FROM property WHERE name = ?", arguments: [name])?
+            .decode(atIndex: 0)
+    }
+
+    func setProperty(_ name: String, _ value: Int64?) throws {
+        try execute(
+            sql: "INSERT OR REPLACE INTO property (name, value) VALUES (?, ?)", arguments: [name, value])
+    }
+
+    func account(_ id: Int64) throws -> Account? {
+        try Row.fetchOne(self, sql: "SELECT * FROM account WHERE id = ?", arguments: [id])
+            .map(Account.init(row:))
+    }
+
+    func account(named identifier: String) throws -> Account? {
+        try Row.fetchOne(self, sql: "SELECT * FROM account WHERE identifier = ?", arguments: [identifier])
+            .map(Account.init(row:))
+    }
+}

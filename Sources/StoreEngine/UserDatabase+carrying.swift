@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import GRDB
+
+extension Database {
+    /// Writes the values of one account to another, as provisional writes under an origin: those of keys that the
+    /// other one knows nothing of. Tombstones stay behind.
+    /// - Parameters:
+    ///   - stores: which of the rows of `store` are meant.
+    ///   - changes: which of the last changes of their keys.
+    func carry(
+        from source: Account, to target: Account, under origin: Origin, time: UInt64, stores: String = "true",
+        changes: String = "true"
+    ) throws {
+        let accounts: StatementArguments = ["source": source.id, "target": target.id]
+        try execute(
+            sql: """
+                INSERT OR IGNORE INTO replica (store, account, downloaded)
+                    SELECT store, :target, (SELECT cursor IS NOT NULL FROM account WHERE id = :target)
+                    FROM replica WHERE account = :source AND store IN (SELECT id FROM store WHERE \(stores))
+                """,
+            arguments: accounts)
+        try execute(
+            sql: """
+                INSERT INTO change
+                    (replica, sequence, generation, key, value, provisional, wall, counter, origin, cause, time)
+                SELECT target, last + row_number() OVER (PARTITION BY target ORDER BY sequence),
+                    generation, key, value, 1, wall, counter, :origin, :cause, :time
+                FROM (
+                    SELECT target.id AS target, source.published, change.*, max(change.sequence),
+                        max(target.sequence, coalesce(
+                            (SELECT max(sequence) FROM change WHERE change.replica = target.id), 0)) AS last
+                    FROM replica AS source JOIN replica AS target USING (store)
+                        JOIN change ON change.replica = source.id
+                    WHERE source.account = :source AND target.account = :target
+                        AND store IN (SELECT id FROM store WHERE \(stores))
+                    GROUP BY target.id, key) AS carried
+                WHERE value IS NOT NULL AND \(changes) AND NOT EXISTS
+                    (SELECT 1 FROM change AS known WHERE known.replica = carried.target AND known.key = carried.key)
+                """,
+            arguments: accounts + [
+                "origin": Int64(bitPattern: origin.bits), "cause": Cause.carried.rawValue,
+                "time": Int64(bitPattern: time),
+            ])
+    }
+
+    /// Gives every store a generation from which alone changes are known: its view may have become another one.
+    func raiseGenerations() throws {
+        try execute(
+            sql: """
+                UPDATE store SET generation = 1 + max(generation, coalesce(
+                    (SELECT max(change.generation) FROM replica JOIN change ON change.replica = replica.id
+                     WHERE replica.store = store.id), 0));
+                UPDATE store SET known_from = generation
+                """)
+    }
+
+    /// Deletes replicas with all their rows.
+    func deleteReplicas(_ condition: String, _ arguments: StatementArguments) throws {
+        for table in ["change", "context"] {
+            try execute(
+                sql: "DELETE FROM \(table) WHERE replica IN (SELECT id FROM replica WHERE \(condition))",
+                arguments: arguments)
+        }
+        try execute(sql: "DELETE FROM replica WHERE \(condition)", arguments: arguments)
+    }
+}

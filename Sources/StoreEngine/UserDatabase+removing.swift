@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import GRDB
+public import PropertyList
+
+extension UserDatabase {
+    /// Removes everything that a store holds in the current account, for all devices: what is hidden here as well,
+    /// what never left this device, and the store's history on this device.
+    ///
+    /// Each entry becomes a tombstone, which goes up like any other write: what another device has written without
+    /// knowing of this stays.
+    /// - Returns: the keys that were visible; `nil` if the store held nothing.
+    public func removeEverything(in identifier: String) throws(EngineError) -> [Key]? {
+        try commit()
+        let store = try store(identifier)
+        let visible = store.values.keys.sorted()
+        guard store.stageRemovals() else { return nil }
+        try commit()
+        try clearHistory(of: store)
+        return visible
+    }
+
+    private func clearHistory(of store: Store) throws(EngineError) {
+        let replicas = [store.shared, store.overlay].filter(\.isStored)
+        try write { db in
+            for replica in replicas {
+                try db.saveProgress(of: replica)
+                try db.execute(
+                    sql: """
+                        DELETE FROM change WHERE replica = :replica AND sequence NOT IN
+                            (SELECT max(sequence) FROM change WHERE replica = :replica GROUP BY key)
+                        """,
+                    arguments: ["replica": replica.id])
+            }
+            try db.saveGeneration(store.generation, knownFrom: store.knownFrom, of: store.id)
+        }
+        for replica in replicas { replica.history = (0, 0) }
+    }
+}
+
+extension Store {
+    /// Stages a tombstone for each entry that is none.
+    /// - Returns: whether there was one.
+    fileprivate func stageRemovals() -> Bool {
+        let entries = [shared, overlay].map { replica in
+            (replica, replica.records.filter { $0.value.holdsBytes }.map(\.key))
+        }
+        if entries.allSatisfy(\.1.isEmpty) { return false }
+        database.willStage(self)
+        generation += 1
+        let time = database.environment.time()
+        for (replica, keys) in entries {
+            for key in keys {
+                let stamp = Stamp(
+                    after: replica.records[key]?.stamp, wall: time / 1000, origin: database.origin,
+                    isProvisional: !replica.isDownloaded)
+                append(
+                    key, to: replica, stamp: stamp, n: nil, content: .tombstone,
+                    generation: generation, cause: .written, time: time)
+            }
+        }
+        return true
+    }
+}
+
+extension Record {
+    /// Whether it is an entry with a value, shown or not.
+    fileprivate var holdsBytes: Bool {
+        switch content {
+        case .value, .hidden: true
+        case .tombstone, .dropped: false
+        }
+    }
+}
+
+extension Database {
+    /// Writes what a replica's changes may be the only evidence of, before some of them go: the greatest n of
+    /// origins, and the last sequence.
+    func saveProgress(of replica: Replica) throws {
+        for (origin, n) in replica.context.seen { try saveContext(of: replica.id, origin: origin, n: n) }
+        try execute(
+            sql: "UPDATE replica SET sequence = ? WHERE id = ?",
+            arguments: [Int64(bitPattern: replica.sequence), replica.id])
+    }
+}

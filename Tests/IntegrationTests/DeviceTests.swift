@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import PropertyList
+import SDBus
+import StoreBus
+import Testing
+import UbiquitousStoreTesting
+
+/// The devices of an account, as people see them.
+@BusActor
+@Suite(.timeLimit(.minutes(10)))
+struct DeviceTests {
+    private func names(_ account: AccountClient) async throws -> [String] {
+        try await account.devices().map { device in
+            guard case .string(let name) = device["name"] else { return "" }
+            return device["this"] == .boolean(true) ? "\(name.string) (this)" : name.string
+        }
+    }
+
+    private func lists(_ account: AccountClient, _ expected: [String]) async throws {
+        try await eventually("the devices are \(expected)") {
+            try await account.syncNow()
+            return try await names(account) == expected
+        }
+    }
+
+    @Test func `each device lists all of them, with the names they gave themselves and when they were seen`()
+        async throws
+    {
+        try await withTwoDevices { devices in
+            let (laptop, phone) = (try devices.account(devices.laptop), try devices.account(devices.phone))
+            try await laptop.join(devices.url, ["device-name": "My laptop"])
+            try await phone.join(devices.url)
+            try await lists(laptop, ["My laptop (this)", "phone"])
+            try await lists(phone, ["My laptop", "phone (this)"])
+            for device in try await phone.devices() {
+                guard case .integer(let time) = device["last-seen-usec"] else {
+                    Issue.record("no time: \(device)")
+                    continue
+                }
+                #expect(abs(Double(time) / 1e6 - Date().timeIntervalSince1970) < 600)
+            }
+            // They are nobody's store, and nothing that a person waits for.
+            #expect(try await laptop.property("PendingChanges") == .integer(0))
+            let stores = try await laptop.client.manager("ListStores") {
+                try $0.append(0 as UInt64)
+            } decode: {
+                try $0.enterContainer("a", "(uso)") && $0.isAtEnd(whole: false)
+            }
+            #expect(stores)
+            try await laptop.signOut()
+            #expect(try await names(laptop) == ["My laptop (this)"])
+        }
+    }
+
+    @Test func `a device that another one renames is called so everywhere, and keeps the name`() async throws {
+        try await withTwoDevices { devices in
+            try await devices.join()
+            let (laptop, phone) = (try devices.account(devices.laptop), try devices.account(devices.phone))
+            try await lists(laptop, ["laptop (this)", "phone"])
+            let identifier = try await phone.text("DeviceIdentifier")
+            try await laptop.rename(device: identifier, to: "Ada's phone")
+            #expect(try await names(laptop) == ["Ada's phone", "laptop (this)"])
+            try await laptop.syncNow()
+            try await lists(phone, ["Ada's phone (this)", "laptop"])
+            #expect(try await phone.text("DeviceName") == "Ada's phone")
+            try await devices.phone.restart()
+            #expect(try await phone.text("DeviceName") == "Ada's phone")
+            try await phone.rename(device: identifier, to: "Mine")
+            #expect(try await phone.text("DeviceName") == "Mine")
+            try await phone.syncNow()
+            try await lists(laptop, ["Mine", "laptop (this)"])
+            #expect(await errorName { try await laptop.rename(device: "nobody", to: "x") } == "InvalidArgs")
+            let long = String(repeating: "a", count: 256)
+            #expect(await errorName { try await laptop.rename(device: identifier, to: long) } == "InvalidArgs")
+        }
+    }
+
+    @Test func `a device that was forgotten is off the list until it uploads again, and its values stay`()
+        async throws
+    {
+        try await withTwoDevices { devices in
+            try await devices.join()
+            let (laptop, phone) = (try devices.store(devices.laptop), try devices.store(devices.phone))
+            try await phone.set("key", .integer(1))
+            _ = try await devices.converge()
+            try await lists(laptop.client.account, ["laptop (this)", "phone"])
+            let heads = try FileManager.default.contentsOfDirectory(atPath: devices.folder + "/h").count
+            let identifier = try await phone.client.account.text("DeviceIdentifier")
+            let own = try await laptop.client.account.text("DeviceIdentifier")
+            #expect(await errorName { try await laptop.client.account.forget(device: own) } == "InvalidArgs")
+            #expect(await errorName { try await laptop.client.account.forget(device: "nobody") } == "InvalidArgs")
+
+            try await devices.phone.stop()
+            try await laptop.client.account.forget(device: identifier)
+            #expect(try await names(laptop.client.account) == ["laptop (this)"])
+            try await laptop.client.account.syncNow()
+            try await eventually("its head is gone") {
+                try await laptop.client.account.syncNow()
+                return try FileManager.default.contentsOfDirectory(atPath: devices.folder + "/h").count < heads
+            }
+            #expect(try await laptop.everything() == ["key": .integer(1)])
+            #expect(await errorName { try await laptop.client.account.forget(device: identifier) } == "InvalidArgs")
+
+            try await devices.phone.start()
+            try await phone.set("back", .integer(1))
+            #expect(try await devices.converge() == ["key": .integer(1), "back": .integer(1)])
+            try await lists(laptop.client.account, ["laptop (this)", "phone"])
+        }
+    }
+
+    @Test func `two devices that made the account at once go on with one`() async throws {
+        try await withTwoDevices { devices in
+            let (laptop, phone) = (try devices.store(devices.laptop), try devices.store(devices.phone))
+            // The folder has not been carried from one to the other yet.
+            let other = try devices.makeFolder("other")
+            try await laptop.client.account.join(devices.url)
+            try await phone.client.account.join("folder://\(other)")
+            try await laptop.set("laptop", .integer(1))
+            try await phone.set("phone", .integer(1))
+            let identifiers = [
+                try await laptop.client.account.text("AccountIdentifier"),
+                try await phone.client.account.text("AccountIdentifier"),
+            ]
+            #expect(identifiers[0] != identifiers[1])
+            let expected: [Text: Value] = ["laptop": .integer(1), "phone": .integer(1)]
+            try await eventually("both are one account") {
+                try await laptop.client.account.syncNow()
+                try await phone.client.account.syncNow()
+                try carry(between: devices.folder, other)
+                let (left, right) = (try await laptop.everything(), try await phone.everything())
+                return left == expected && right == expected
+            }
+            for store in [laptop, phone] {
+                #expect(try await store.client.account.text("AccountIdentifier") == identifiers.min())
+                #expect(try await store.client.account.lastError() == "")
+            }
+            for device in [devices.laptop, devices.phone] { try await device.restart() }
+            for store in [laptop, phone] {
+                try await store.client.account.syncNow()
+                #expect(try await store.client.account.text("AccountIdentifier") == identifiers.min())
+            }
+        }
+    }
+
+    /// Copies what is newer in one of two folders to the other, as something that syncs them does.
+    private func carry(between folder: String, _ other: String) throws {
+        for (from, to) in [(folder, other), (other, folder)] {
+            for kind in ["a", "s", "h"] {
+                mkdir("\(to)/\(kind)", 0o700)
+                let names = (try? FileManager.default.contentsOfDirectory(atPath: "\(from)/\(kind)")) ?? []
+                for name in names where !name.hasPrefix(".") {
+                    let (source, target) = ("\(from)/\(kind)/\(name)", "\(to)/\(kind)/\(name)")
+                    guard time(of: source) > time(of: target) else { continue }
+                    try FileManager.default.contents(atPath: source)?.write(to: URL(filePath: target))
+                }
+            }
+        }
+    }
+
+    private func time(of path: String) -> Date {
+        let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+        return attributes?[.modificationDate] as? Date ?? .distantPast
+    }
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import PropertyList
+import SDBus
+import StoreBus
+import Testing
+import UbiquitousStoreTesting
+
+/// What a person says about a remote that is not what it was, and what every device has after it.
+@BusActor
+@Suite(.timeLimit(.minutes(10)))
+struct ResolveTests {
+    private func empty(_ folder: String) throws {
+        for name in try FileManager.default.contentsOfDirectory(atPath: folder) {
+            try FileManager.default.removeItem(atPath: folder + "/" + name)
+        }
+    }
+
+    /// Two devices of one account, with a value that both have, whose folder was emptied; on each a write waits.
+    private func emptied(_ devices: TwoDevices) async throws {
+        try await devices.join()
+        try await devices.store(devices.laptop).apply(["both": .integer(1), "gone": .integer(1)])
+        _ = try await devices.converge()
+        try await devices.store(devices.laptop).remove("gone")
+        _ = try await devices.converge()
+        try empty(devices.folder)
+        for device in [devices.laptop, devices.phone] {
+            let account = try devices.account(device)
+            #expect(await errorName { try await account.syncNow() } == "RemoteReset")
+            #expect(try await account.state() == "paused")
+            #expect(try await account.property("NextAttemptUSec") == .integer(0))
+        }
+        try await devices.store(devices.laptop).set("laptop", .integer(1))
+        try await devices.store(devices.phone).set("phone", .integer(1))
+    }
+
+    private let everything: [Text: Value] = ["both": .integer(1), "laptop": .integer(1), "phone": .integer(1)]
+
+    @Test func `emptied and resolved in favour of one device, everything is there again and nothing is lost`()
+        async throws
+    {
+        try await withTwoDevices { devices in
+            try await emptied(devices)
+            let (laptop, phone) = (try devices.account(devices.laptop), try devices.account(devices.phone))
+            let identifier = try await laptop.text("AccountIdentifier")
+            try await laptop.resolve("local")
+            try await laptop.syncNow()
+            #expect(try await laptop.state() == "idle")
+            #expect(try await laptop.lastError() == "")
+            #expect(try await laptop.property("PendingChanges") == .integer(0))
+            #expect(try await laptop.text("AccountIdentifier") == identifier)
+            // The other one finds its account again, with what waited on it.
+            #expect(try await phone.state() == "paused")
+            try await phone.resolve("remote")
+            #expect(try await devices.converge() == everything)
+            #expect(try await phone.text("AccountIdentifier") == identifier)
+            #expect(await errorName { try await laptop.resolve("local") } == "Conflict")
+        }
+    }
+
+    @Test func `emptied and resolved in favour of both devices, both find one account`() async throws {
+        try await withTwoDevices { devices in
+            try await emptied(devices)
+            try await devices.account(devices.laptop).resolve("local")
+            try await devices.account(devices.phone).resolve("local")
+            #expect(try await devices.converge() == everything)
+        }
+    }
+
+    @Test func `what a device that only ever read says is right goes up as well`() async throws {
+        try await withTwoDevices { devices in
+            try await devices.join()
+            try await devices.store(devices.laptop).set("key", .integer(1))
+            _ = try await devices.converge()
+            // A restart of the machine: nothing was published under the origin that follows.
+            try await devices.phone.stop()
+            for name in try FileManager.default.contentsOfDirectory(atPath: devices.phone.runtimeDirectory) {
+                try FileManager.default.removeItem(atPath: devices.phone.runtimeDirectory + "/" + name)
+            }
+            try await devices.phone.start()
+            try await devices.laptop.stop()
+            try empty(devices.folder)
+            let phone = try devices.account(devices.phone)
+            #expect(await errorName { try await phone.syncNow() } == "RemoteReset")
+            try await phone.resolve("local")
+            try await phone.syncNow()
+            let third = try await Device.start(on: .start(), phoneOptions)
+            let store = try BusClient(third.bus).store(notes)
+            try await store.client.account.join(devices.url)
+            #expect(try await store.everything() == ["key": .integer(1)])
+            third.kill()
+            third.bus.end()
+        }
+    }
+
+    private var phoneOptions: Device.Options {
+        var options = Device.Options()
+        options.manifests = [ManifestText(notes)]
+        return options
+    }
+
+    @Test func `emptied and resolved in favour of the remote, this device begins anew and the other one decides`()
+        async throws
+    {
+        try await withTwoDevices { devices in
+            try await emptied(devices)
+            let (laptop, phone) = (try devices.store(devices.laptop), try devices.store(devices.phone))
+            let identifier = try await laptop.client.account.text("AccountIdentifier")
+            try await laptop.subscribe()
+            try await laptop.client.account.resolve("remote")
+            #expect(try await laptop.signal("another account") { $0.reason == 3 }.keys == ["both", "laptop"])
+            #expect(try await laptop.everything().isEmpty)
+            #expect(try await laptop.client.account.text("AccountIdentifier") != identifier)
+            #expect(laptop.received.count == 1)
+            try await laptop.client.account.syncNow()
+            #expect(try await phone.client.account.state() == "paused")
+            // Its account is put beside the new one: both are one.
+            try await phone.client.account.resolve("local")
+            #expect(try await devices.converge() == everything)
+            let accounts = [laptop, phone].map(\.client.account)
+            #expect(try await accounts[0].text("AccountIdentifier") == accounts[1].text("AccountIdentifier"))
+        }
+    }
+
+    @Test func `another account in the place is joined or gone over to, as the person says`() async throws {
+        for side in ["local", "remote"] {
+            try await withTwoDevices { devices in
+                let (laptop, phone) = (try devices.store(devices.laptop), try devices.store(devices.phone))
+                let other = try devices.makeFolder("other")
+                try await laptop.client.account.join(devices.url)
+                try await phone.client.account.join("folder://\(other)")
+                try await laptop.apply(["mine": .integer(1), "both": .integer(1)])
+                try await laptop.client.account.syncNow()
+                try await phone.apply(["theirs": .integer(2), "both": .integer(2)])
+                try await phone.client.account.syncNow()
+                let theirs = try await phone.client.account.text("AccountIdentifier")
+                // The folder is replaced by the other one.
+                try await devices.laptop.stop()
+                try empty(devices.folder)
+                for name in try FileManager.default.contentsOfDirectory(atPath: other) {
+                    try FileManager.default.copyItem(
+                        atPath: other + "/" + name, toPath: devices.folder + "/" + name)
+                }
+                try await devices.laptop.start()
+                #expect(await errorName { try await laptop.client.account.syncNow() } == "RemoteReset")
+                try await laptop.set("pending", .integer(1))
+                try await laptop.subscribe()
+                try await laptop.client.account.resolve(side)
+                try await laptop.client.account.syncNow()
+                if side == "remote" {
+                    #expect(try await laptop.everything() == ["theirs": .integer(2), "both": .integer(2)])
+                    #expect(try await laptop.client.account.text("AccountIdentifier") == theirs)
+                    let signal = try await laptop.signal("another account") { $0.reason == 3 }
+                    #expect(signal.keys == ["both", "mine", "pending", "theirs"])
+                    #expect(try await laptop.history("mine").first?["why"] == .string("account"))
+                } else {
+                    // Of what both have, the later write counts.
+                    #expect(
+                        try await laptop.everything() == [
+                            "mine": .integer(1), "theirs": .integer(2), "both": .integer(2), "pending": .integer(1),
+                        ]
+                    )
+                    #expect(!laptop.received.contains { $0.reason == 3 })
+                }
+            }
+        }
+    }
+
+    @Test func `a place that is away can't be resolved, and one that is back goes on with either word`() async throws {
+        try await withTwoDevices { devices in
+            try await devices.join()
+            let laptop = try devices.store(devices.laptop)
+            let account = laptop.client.account
+            try await laptop.set("key", .integer(1))
+            _ = try await devices.converge()
+            #expect(await errorName { try await account.resolve("remote") } == "Conflict")
+            rename(devices.folder, devices.folder + ".away")
+            _ = try devices.makeFolder("folder")
+            #expect(await errorName { try await account.syncNow() } == "RemoteReset")
+            rmdir(devices.folder)
+            #expect(await errorName { try await account.resolve("local") } == "BackendUnavailable")
+            #expect(try await account.lastError() == "RemoteReset")
+            try await laptop.set("key", .integer(2))
+            rename(devices.folder + ".away", devices.folder)
+            try await account.resolve("remote")
+            #expect(try await devices.converge() == ["key": .integer(2)])
+        }
+    }
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import PropertyList
+import SDBus
+import StoreBus
+import Testing
+import UbiquitousStoreTesting
+
+/// Accounts that rest, stores that stay on their device, and stores that are removed everywhere.
+@BusActor
+@Suite(.timeLimit(.minutes(10)))
+struct RestingTests {
+    @Test func `a paused account neither gives nor takes until it goes on, over a restart too`() async throws {
+        try await withTwoDevices { devices in
+            try await devices.join()
+            let (laptop, phone) = (try devices.store(devices.laptop), try devices.store(devices.phone))
+            let account = laptop.client.account
+            try await account.subscribe()
+            try await account.setPaused(true)
+            try await account.setPaused(true)
+            try await eventually("it is told") { account.received.map(\.state) == ["paused"] }
+            #expect(try await account.lastError() == "")
+            try await laptop.set("laptop", .integer(1))
+            try await phone.set("phone", .integer(1))
+            try await phone.client.account.syncNow()
+            #expect(await errorName { try await account.syncNow() } == "BackendUnavailable")
+            #expect(try await laptop.synchronize() == false)
+            try await devices.laptop.restart()
+            #expect(try await account.state() == "paused")
+            #expect(await errorName { try await account.syncNow() } == "BackendUnavailable")
+            #expect(try await laptop.everything() == ["laptop": .integer(1)])
+            #expect(try await account.property("PendingChanges") == .integer(1))
+            #expect(try await account.property("LastErrorName") == "")
+            try await account.setPaused(false)
+            #expect(try await devices.converge() == ["laptop": .integer(1), "phone": .integer(1)])
+            #expect(try await account.state() == "idle")
+        }
+    }
+
+    @Test func `whoever waits for the remote is told when the account is paused`() async throws {
+        try await withTwoDevices { devices in
+            try await devices.join()
+            let account = try devices.account(devices.laptop)
+            // Something at which a pass stops for a while: a fifo where the folder's marker was.
+            let store = try devices.store(devices.laptop)
+            try await store.set("key", .integer(1))
+            let waiting = Task { @BusActor in await errorName { _ = try await store.synchronize(0x1) } }
+            try await account.setPaused(true)
+            #expect(["", "BackendUnavailable"].contains(await waiting.value))
+            #expect(try await account.state() == "paused")
+            try await account.setPaused(false)
+            try await account.syncNow()
+            #expect(try await store.property("PendingChanges") == .integer(0))
+        }
+    }
+
+    @Test func `a store that is not synchronized stays as it is here, and merges when it is again`() async throws {
+        try await withTwoDevices { devices in
+            try await devices.join()
+            let (laptop, phone) = (try devices.store(devices.laptop), try devices.store(devices.phone))
+            let account = laptop.client.account
+            try await laptop.apply(["both": .integer(1), "deleted": .integer(1)])
+            _ = try await devices.converge()
+            try await laptop.subscribe()
+            try await account.setSynchronized(notes, false)
+            try await laptop.apply(["laptop": .integer(1), "both": .integer(2)])
+            try await phone.apply(["phone": .integer(1)], removing: ["deleted"])
+            try await phone.client.account.syncNow()
+            try await account.syncNow()
+            #expect(
+                try await laptop.everything()
+                    == ["both": .integer(2), "deleted": .integer(1), "laptop": .integer(1)]
+            )
+            #expect(laptop.received.isEmpty)
+            #expect(try await account.property("PendingChanges") == .integer(0))
+            #expect(try await laptop.synchronize() == false)
+            #expect(await errorName { _ = try await laptop.synchronize(0x1) } == "Conflict")
+            #expect(try await account.isDownloaded())
+            try await devices.laptop.restart()
+            try await account.syncNow()
+            try await phone.client.account.syncNow()
+            #expect(try await phone.everything() == ["both": .integer(1), "phone": .integer(1)])
+            #expect(try await laptop.everything().count == 3)
+            try await laptop.subscribe()
+
+            try await account.setSynchronized(notes, true)
+            #expect(try await account.isDownloaded())
+            let expected: [Text: Value] = ["both": .integer(2), "laptop": .integer(1), "phone": .integer(1)]
+            #expect(try await devices.converge() == expected)
+            #expect(laptop.received.map(\.reason) == [0])
+            #expect(laptop.received.first?.keys == ["deleted", "phone"])
+        }
+    }
+
+    @Test func `a store that was never synchronized stays out of every account, and gives way when it joins one`()
+        async throws
+    {
+        try await withTwoDevices { devices in
+            let (laptop, phone) = (try devices.store(devices.laptop), try devices.store(devices.phone))
+            let account = laptop.client.account
+            try await account.setSynchronized(notes, false)
+            try await laptop.apply(["both": "laptop", "laptop": .integer(1)])
+            try await phone.apply(["both": "phone", "phone": .integer(1)])
+            try await phone.client.account.join(devices.url)
+            try await phone.client.account.syncNow()
+            try await account.join(devices.url)
+            let other = try devices.makeFolder("other")
+            try await account.join("folder://\(other)")
+            try await account.join(devices.url)
+            #expect(try await laptop.everything() == ["both": "laptop", "laptop": .integer(1)])
+            #expect(try await phone.everything() == ["both": "phone", "phone": .integer(1)])
+            try await laptop.set("later", .integer(1))
+            try await account.setSynchronized(notes, true)
+            let values = try await devices.converge()
+            #expect(
+                values == ["both": "phone", "laptop": .integer(1), "phone": .integer(1), "later": .integer(1)])
+        }
+    }
+
+    @Test func `a store that is removed everywhere goes on every device, and what it did not know of stays`()
+        async throws
+    {
+        try await withTwoDevices { devices in
+            try await devices.join()
+            let (laptop, phone) = (try devices.store(devices.laptop), try devices.store(devices.phone))
+            try await laptop.apply(["a": .integer(1), "b": .integer(1)])
+            _ = try await devices.converge()
+            try await phone.subscribe()
+            try await laptop.client.manager("RemoveStore") {
+                try $0.append(notes)
+                try $0.append(0x1 as UInt64)
+            }
+            #expect(try await devices.converge() == [:])
+            #expect(try await phone.signal("the removal") { $0.reason == 0 }.keys == ["a", "b"])
+            #expect(try await laptop.history("a").isEmpty)
+            try await phone.set("a", .integer(2))
+            #expect(try await devices.converge() == ["a": .integer(2)])
+
+            try await laptop.client.account.setPaused(true)
+            try await phone.set("unknown", .integer(1))
+            try await laptop.client.manager("RemoveStore") {
+                try $0.append(notes)
+                try $0.append(0x1 as UInt64)
+            }
+            try await laptop.client.account.setPaused(false)
+            #expect(try await devices.converge() == ["unknown": .integer(1)])
+            try await laptop.client.account.setSynchronized(notes, false)
+            let name = await errorName {
+                try await laptop.client.manager("RemoveStore") {
+                    try $0.append(notes)
+                    try $0.append(0x1 as UInt64)
+                }
+            }
+            #expect(name == "Conflict")
+        }
+    }
+}
