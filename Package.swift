@@ -47,23 +47,26 @@ let package = Package(
         // What both ends of the bus share: names, and values as variants.
         .target(name: "StoreBus", dependencies: ["SDBus", "PropertyList"]),
 
+        // What an app declares: the service reads it, and so do the app's library and the command line.
+        .target(name: "AppManifest"),
+
         // The service, where stores and the bus meet.
         .target(
             name: "StoreDaemon",
             dependencies: [
-                "StoreBus", "StoreEngine", "SyncEngine", "SDBus", "PropertyList", "CSystemd",
+                "StoreBus", "StoreEngine", "SyncEngine", "SDBus", "PropertyList", "AppManifest", "CSystemd",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         .executableTarget(
             name: "ubiquitous-stored",
             dependencies: [
-                "StoreDaemon", "SyncBackends", "SyncEngine", "SDBus",
+                "StoreDaemon", "SyncBackends", "SyncEngine", "SDBus", "AppManifest",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ]),
 
         // What an app in Swift uses.
-        .target(name: "UbiquitousStore", dependencies: ["StoreBus", "SDBus", "PropertyList"]),
+        .target(name: "UbiquitousStore", dependencies: ["StoreBus", "SDBus", "PropertyList", "AppManifest"]),
 
         // Prints a store's signals; the demonstration's subscriber.
         .executableTarget(name: "watch-store", dependencies: ["StoreBus", "SDBus", "PropertyList"]),
@@ -81,7 +84,8 @@ let package = Package(
         .testTarget(
             name: "SyncBackendsTests", dependencies: ["SyncBackends", "SyncEngine", "StoreEngine", "PropertyList"]),
         .testTarget(name: "StoreBusTests", dependencies: ["StoreBus", "SDBus", "PropertyList"]),
-        .testTarget(name: "StoreDaemonTests", dependencies: ["StoreDaemon"]),
+        .testTarget(name: "AppManifestTests", dependencies: ["AppManifest"]),
+        .testTarget(name: "StoreDaemonTests", dependencies: ["StoreDaemon", "AppManifest"]),
         // Devices, remotes and everything that goes wrong, in one thread from a seed.
         .target(
             name: "Simulation",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import AppManifest
 internal import Glibc
 internal import Logging
 internal import SDBus
@@ -50,11 +51,10 @@ extension Command {
 
     private var effectiveManifestDirectories: [String] {
         if !manifestDirectories.isEmpty { return manifestDirectories }
-        let bases = ["/usr/share", "/run", "/etc"].map { $0 + "/ubiquitous-store/manifests.d" }
         guard effectiveMode == .user, let data = try? userDirectory("XDG_DATA_HOME", ".local/share") else {
-            return bases
+            return InstalledManifests.systemDirectories
         }
-        return bases + [data + "/ubiquitous-store/manifests.d"]
+        return InstalledManifests.directories(dataHome: data)
     }
 
     private func userDirectory(_ variable: String, _ fallback: String) throws -> String {

@@ -2,6 +2,7 @@
 
 // org.example.UbiquitousStore.Manager: the service itself.
 
+internal import AppManifest
 internal import Glibc
 internal import PropertyList
 internal import SDBus

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import AppManifest
 internal import Glibc
 internal import Logging
 internal import SDBus
@@ -26,13 +27,8 @@ final class ManifestDirectories {
     /// Reads all directories anew.
     func read() {
         watch()
-        // A file of the same name in a later directory replaces an earlier one.
-        var files: [String: String] = [:]
-        for directory in directories {
-            for name in Self.names(in: directory) { files[name] = "\(directory)/\(name)" }
-        }
         var found: [(source: String, manifest: Manifest)] = []
-        for path in files.values.sorted() {
+        for path in InstalledManifests.files(in: directories) {
             do {
                 let bytes = try ManifestFile.read(path, trusting: geteuid())
                 if bytes.isEmpty { continue }
@@ -45,10 +41,6 @@ final class ManifestDirectories {
         for problem in resolved.problems { logger.warning("Manifests are refused: \(problem)") }
         manifests = resolved.set
         onChange?()
-    }
-
-    private static func names(in directory: String) -> [String] {
-        DirectoryListing.names(in: directory).filter { $0.hasSuffix(".plist") && !$0.hasPrefix(".") }
     }
 
     // MARK: Watching

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import AppManifest
 internal import Glibc
 internal import Logging
 internal import StoreEngine

@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-@testable import StoreDaemon
+@testable import AppManifest
 
 private let identifierKey = "com.apple.developer.ubiquity-kvstore-identifier"
 private let applicationKey = "application-identifier"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Glibc
+package import Glibc
 
 /// Reads a file that decides about what apps may do, if it is from somebody who may decide.
-enum ManifestFile {
+package enum ManifestFile {
     /// The file's bytes; an empty file is one that masks another.
     /// - Throws: why the file is not trusted, or could not be read.
-    static func read(_ path: String, trusting owner: uid_t) throws(Manifest.Refusal) -> [UInt8] {
+    package static func read(_ path: String, trusting owner: uid_t) throws(Manifest.Refusal) -> [UInt8] {
         // Not blocking: what is named like a manifest may be a FIFO.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else {

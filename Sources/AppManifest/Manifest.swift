@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Foundation
-internal import StoreEngine
 
 /// What an app declares: an entitlement-style property list.
-struct Manifest: Equatable, Sendable {
+package struct Manifest: Equatable, Sendable {
     /// The store's identifier, expanded.
-    let identifier: String
-    let teamIdentifier: String?
+    package let identifier: String
+    package let teamIdentifier: String?
     /// The app id: reverse DNS, the name of the app's .desktop file.
-    let applicationIdentifier: String
+    package let applicationIdentifier: String
     /// Suites of the defaults domains.
-    let groups: [String]
+    package let groups: [String]
     /// Keys, and prefixes that end in `*`, that never leave the device.
-    let localKeys: [String]
+    package let localKeys: [String]
+
+    /// The app's programs, as absolute paths: those who open its store without naming it. For the client library; the
+    /// service can't see which program a caller is.
+    package let executables: [String]
 
     /// Why a manifest is refused.
-    struct Refusal: Error, Equatable {
+    package struct Refusal: Error, Equatable {
         /// The key that is wrong; `nil` for the file as a whole.
-        let key: String?
-        let reason: String
+        package let key: String?
+        package let reason: String
     }
 
     private enum Name {
@@ -27,14 +30,15 @@ struct Manifest: Equatable, Sendable {
         static let team = "com.apple.developer.team-identifier"
         static let application = "application-identifier"
         static let groups = "com.apple.security.application-groups"
+        static let executables = "org.example.UbiquitousStore.executables"
         static let localKeys = "org.example.UbiquitousStore.local-keys"
     }
 
     /// A larger file is no manifest.
-    static let maximumSize = 64 << 10
+    package static let maximumSize = 64 << 10
 
     /// Reads an XML or binary property list.
-    init(propertyList bytes: [UInt8]) throws(Refusal) {
+    package init(propertyList bytes: [UInt8]) throws(Refusal) {
         guard BinaryPropertyList.isTree(bytes) else {
             throw Refusal(key: nil, reason: "it refers to one of its containers twice")
         }
@@ -52,10 +56,14 @@ struct Manifest: Equatable, Sendable {
         identifier = try Self.identifier(dictionary, team: teamIdentifier, application: application)
         groups = try Self.strings(dictionary, Name.groups)
         localKeys = try Self.strings(dictionary, Name.localKeys)
+        executables = try Self.strings(dictionary, Name.executables)
+        guard executables.allSatisfy({ $0.hasPrefix("/") }) else {
+            throw Refusal(key: Name.executables, reason: "each has to be an absolute path")
+        }
     }
 
     /// Whether a string can be an identifier after it was expanded.
-    static func isName(_ name: String) -> Bool {
+    package static func isName(_ name: String) -> Bool {
         (1...255).contains(name.utf8.count)
             && name.utf8.allSatisfy {
                 switch $0 {
@@ -99,5 +107,5 @@ struct Manifest: Equatable, Sendable {
 }
 
 extension Manifest.Refusal: CustomStringConvertible {
-    var description: String { key.map { "\($0): \(reason)" } ?? reason }
+    package var description: String { key.map { "\($0): \(reason)" } ?? reason }
 }

@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-@testable import StoreDaemon
+@testable import AppManifest
 
 struct BinaryPropertyListTests {
     /// A binary property list of arrays, each of which refers so many times to the next one.
