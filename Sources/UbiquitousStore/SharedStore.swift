@@ -20,7 +20,7 @@ final class SharedStore: Sendable {
     private let visitors: Mutex<Visitors>
     /// Opened when the first snapshot is here, or when waiting for it is of no use.
     private let firstSnapshot = Gate()
-    private let link: StoreLink
+    let link: StoreLink
     private let queue = DispatchQueue(label: "org.example.UbiquitousStore.observers")
 
     init(_ place: StorePlace) {
@@ -116,14 +116,26 @@ final class SharedStore: Sendable {
     /// - Throws: ``UbiquitousStoreError``: why there is none.
     func object() async throws -> StoreObject { try await link.object() }
 
+    /// Returns when the service has answered everything that was written, whatever it said: what was refused has been
+    /// announced.
+    ///
+    /// - Throws: ``UbiquitousStoreError`` if there is no way to the service; `CancellationError`.
+    func settleQuietly() async throws {
+        _ = try await object()
+        do { try await settle() } catch is UbiquitousStoreError {}
+    }
+
+    /// Brings the copy up to date.
+    ///
+    /// - Throws: ``UbiquitousStoreError``.
+    func refresh() async throws { try await link.refresh() }
+
     /// Has what was written put on disk, and takes in what has arrived.
     ///
     /// - Throws: ``UbiquitousStoreError``.
     @discardableResult
     func synchronize(waitingForRemote: Bool, timeout: Duration?) async throws -> Bool {
-        _ = try await object()
-        // What was refused has been announced; the rest is no worse for it.
-        do { try await settle() } catch is UbiquitousStoreError {}
+        try await settleQuietly()
         return try await link.synchronize(waitingForRemote: waitingForRemote, timeout: timeout)
     }
 

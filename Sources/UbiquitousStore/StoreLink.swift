@@ -18,6 +18,8 @@ final class StoreLink {
     /// Whose copy it is.
     weak var store: SharedStore?
 
+    let accountWatch = AccountWatch()
+
     private var connection: ServiceConnection?
     private var match: Slot?
     /// The store's object, found or on its way; `nil` while the service is known not to be there.
@@ -65,6 +67,7 @@ final class StoreLink {
             let object = try await subscribe()
             guard attempt == self.attempt else { return await successor() }
             store?.tell { $0.linked() }
+            EventLoop.task { await self.accountWatch.follow(object.connection) }
             return .success(object)
         } catch {
             guard attempt == self.attempt else { return await successor() }
@@ -187,12 +190,17 @@ final class StoreLink {
 
     /// Has what was written put on disk, and brings the copy up to date.
     func synchronize(waitingForRemote: Bool, timeout: Duration?) async throws -> Bool {
+        let accepted = try await object().synchronize(waitingForRemote: waitingForRemote, timeout: timeout)
+        try await refresh()
+        return accepted
+    }
+
+    /// Brings the copy up to date.
+    func refresh() async throws {
         let object = try await object()
-        let accepted = try await object.synchronize(waitingForRemote: waitingForRemote, timeout: timeout)
         let attempt = attempt
         let snapshot = try await object.snapshot(since: store?.generation ?? 0)
         if attempt == self.attempt { store?.tell { $0.loaded(snapshot) } }
-        return accepted
     }
 }
 

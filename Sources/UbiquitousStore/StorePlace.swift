@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import AppManifest
 internal import Foundation
 internal import SDBus
 internal import Synchronization
@@ -19,11 +20,20 @@ struct StorePlace: Hashable, Sendable {
     init(
         identifier: String? = nil, bus: String? = nil,
         environment: [String: String] = ProcessInfo.processInfo.environment,
-        manifests: () -> AppManifests = { AppManifests() }
+        manifestDirectories: [String]? = nil
     ) {
         busName = bus ?? environment.named("UBIQUITOUS_STORE_BUS") ?? "system"
         self.identifier =
-            identifier ?? environment.named("UBIQUITOUS_STORE_IDENTIFIER") ?? manifests().identifierOfThisProgram ?? ""
+            identifier ?? environment.named("UBIQUITOUS_STORE_IDENTIFIER")
+            ?? Self.declaredIdentifier(manifestDirectories ?? InstalledManifests.directories(in: environment)) ?? ""
+    }
+
+    /// What the manifest of this program declares.
+    private static func declaredIdentifier(_ directories: [String]) -> String? {
+        guard let program = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe") else {
+            return nil
+        }
+        return InstalledManifests.manifest(ofProgram: program, in: directories)?.identifier
     }
 
     /// The bus, for a connection.
@@ -50,6 +60,14 @@ struct StorePlace: Hashable, Sendable {
     }
 
     private static let stores = Mutex<[StorePlace: Weak]>([:])
+}
+
+extension InstalledManifests {
+    /// The directories of the system and of the person whose environment it is.
+    fileprivate static func directories(in environment: [String: String]) -> [String] {
+        let dataHome = environment.named("XDG_DATA_HOME") ?? environment.named("HOME").map { $0 + "/.local/share" }
+        return dataHome.map { directories(dataHome: $0) } ?? systemDirectories
+    }
 }
 
 extension [String: String] {

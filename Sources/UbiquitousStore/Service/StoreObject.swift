@@ -52,12 +52,12 @@ package struct StoreObject {
     }
 
     /// `GetHistory`: earlier values of a key, the newest first.
-    package func history(_ key: String) async throws -> [FormerValue] {
+    package func history(_ key: String) async throws -> [HistoryEntry] {
         try await call("GetHistory") {
             try $0.append(key)
             try $0.append(0 as UInt64)
         } decode: { answer in
-            try answer.readDictionaries().compactMap(FormerValue.init)
+            try answer.readDictionaries().compactMap(HistoryEntry.init)
         }
     }
 
@@ -229,7 +229,7 @@ package struct ExternalChange: Sendable, Equatable {
 }
 
 /// An earlier value of a key, as `GetHistory` has it.
-package struct FormerValue: Sendable, Equatable {
+package struct HistoryEntry: Sendable, Equatable {
     /// The value.
     package let value: Value
     /// When it ceased to be the key's value, in microseconds since 1970-01-01T00:00:00Z.

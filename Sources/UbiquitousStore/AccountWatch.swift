@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Foundation
+internal import SDBus
+
+/// Those in this process who want to know how the account is, on a store's connection.
+@BusActor
+final class AccountWatch {
+    private var watchers: [UUID: AsyncStream<UbiquitousStore.AccountState>.Continuation] = [:]
+    private var account: AccountObject?
+    private var match: Slot?
+
+    nonisolated init() {}
+
+    /// Adds somebody, and tells the present state if it is known.
+    func add(_ watcher: UUID, _ continuation: AsyncStream<UbiquitousStore.AccountState>.Continuation) async {
+        watchers[watcher] = continuation
+        if account != nil { await tell() }
+    }
+
+    /// Removes somebody.
+    func remove(_ watcher: UUID) {
+        watchers[watcher] = nil
+        guard watchers.isEmpty, let account else { return }
+        (self.account, match) = (nil, nil)
+        EventLoop.task { _ = try? await account.unsubscribe() }
+    }
+
+    /// Subscribes at a service that was found, if somebody wants to know.
+    func follow(_ connection: ServiceConnection) async {
+        if watchers.isEmpty { return }
+        let account = connection.account()
+        do {
+            match = try await account.onChange { [weak self] _ in EventLoop.task { await self?.tell() } }
+            try await account.subscribe()
+            self.account = account
+            await tell()
+        } catch {
+            // The service has gone again; the next one is followed.
+            self.account = nil
+        }
+    }
+
+    /// Whether somebody waits for a service to be followed.
+    var isIdle: Bool { account == nil }
+
+    private func tell() async {
+        guard let state = try? await account?.properties() else { return }
+        for continuation in watchers.values { continuation.yield(UbiquitousStore.AccountState(state)) }
+    }
+}
+
+extension SharedStore {
+    /// The account's states, from the present one on.
+    func accountStates() -> AsyncStream<UbiquitousStore.AccountState> {
+        let watcher = UUID()
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: UbiquitousStore.AccountState.self, bufferingPolicy: .bufferingNewest(1))
+        continuation.onTermination = { [link] _ in EventLoop.task { link.accountWatch.remove(watcher) } }
+        EventLoop.task { [link] in
+            await link.accountWatch.add(watcher, continuation)
+            if link.accountWatch.isIdle, let object = try? await link.object() {
+                await link.accountWatch.follow(object.connection)
+            }
+        }
+        return stream
+    }
+}

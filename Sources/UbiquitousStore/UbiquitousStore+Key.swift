@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Foundation
+internal import PropertyList
+
+extension UbiquitousStore {
+    /// A key with the type of its value.
+    ///
+    /// Give keys a name where their type is known:
+    ///
+    /// ```swift
+    /// extension UbiquitousStore.Key<[String]> {
+    ///     static var recentFiles: Self { Self("recentFiles") }
+    /// }
+    /// ```
+    ///
+    /// Booleans, numbers, strings, data, dates, and arrays and dictionaries of them are stored as what they are, so that
+    /// programs in every language read them. Other `Codable` values become dictionaries and arrays, as
+    /// `PropertyListEncoder` makes them.
+    public struct Key<Value: Codable & Sendable>: Sendable, Hashable {
+        /// 1 to 128 UTF-16 code units, without U+0000.
+        public let name: String
+
+        /// A key of this name.
+        public init(_ name: String) {
+            self.name = name
+        }
+    }
+}
+
+extension UbiquitousStore.Key {
+    func encode(_ value: Value) throws -> PropertyList.Value {
+        switch value {
+        case is Bool, is Int, is Int64, is Double, is String, is Data, is Date: try PropertyList.Value(object: value)
+        default: try encodeAny(value)
+        }
+    }
+
+    private func encodeAny(_ value: Value) throws -> PropertyList.Value {
+        do {
+            let encoder = PropertyListEncoder()
+            encoder.outputFormat = .binary
+            // In an array: a number by itself is no document.
+            let document = try encoder.encode([value])
+            guard let objects = try PropertyListSerialization.propertyList(from: document, format: nil) as? [Any],
+                let object = objects.first
+            else { throw mismatch("no property list") }
+            return try PropertyList.Value(object: object)
+        } catch let error as EncodingError {
+            throw UbiquitousStoreError(.invalidValue, "A \(Value.self) can't be encoded", cause: error)
+        }
+    }
+
+    func decode(_ value: PropertyList.Value) throws -> Value {
+        if let quick = quickly(value) { return quick }
+        do {
+            let document = try PropertyListSerialization.data(
+                fromPropertyList: [value.object], format: .binary, options: 0)
+            return try PropertyListDecoder().decode([Value].self, from: document)[0]
+        } catch {
+            throw mismatch("\(value.kind)", error)
+        }
+    }
+
+    /// What needs no decoder.
+    private func quickly(_ value: PropertyList.Value) -> Value? {
+        switch value {
+        case .boolean(let value): value as? Value
+        case .integer(let value): value as? Value ?? Int(exactly: value) as? Value
+        case .real(let value): value as? Value
+        case .string(let text): text.string as? Value
+        case .data where Value.self == Data.self, .date where Value.self == Date.self: value.object as? Value
+        default: nil
+        }
+    }
+
+    private func mismatch(_ kind: String, _ cause: (any Error)? = nil) -> UbiquitousStoreError {
+        UbiquitousStoreError(
+            .typeMismatch, "The key \"\(name)\" is read as \(Value.self), and what is stored is \(kind)", cause: cause)
+    }
+}
+
+extension PropertyList.Value {
+    /// The type's name in a sentence.
+    fileprivate var kind: String {
+        switch self {
+        case .boolean: "a Boolean"
+        case .integer: "an integer"
+        case .real: "a real number"
+        case .string: "a string"
+        case .data: "data"
+        case .date: "a date"
+        case .array: "an array"
+        case .dictionary: "a dictionary"
+        }
+    }
+}
