@@ -10,16 +10,17 @@ let settings: [CSetting] = [
 
 /// A program in C that talks over a bus; what it measures with must cost nothing.
 func program(_ name: String) -> Target {
-    .executableTarget(name: name, dependencies: ["Fixture", "CSystemd"], cSettings: settings)
+    .executableTarget(name: name, dependencies: ["Fixture", "Libsystemd"], cSettings: settings)
 }
 
 let package = Package(
     name: "Benchmarks",
+    dependencies: [.package(name: "ubiquitous-store", path: "..")],
     targets: [
-        .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
+        .systemLibrary(name: "Libsystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
 
         // What services and clients agree on: names, keys, values, and how to reach a bus.
-        .target(name: "Fixture", dependencies: ["CSystemd"], cSettings: settings),
+        .target(name: "Fixture", dependencies: ["Libsystemd"], cSettings: settings),
 
         // The least a service can do, to compare with.
         program("baseline"),
@@ -29,6 +30,8 @@ let package = Package(
         program("first-reply"),
         program("first-calls"),
         program("folder-delay"),
+        .executableTarget(
+            name: "library", dependencies: [.product(name: "UbiquitousStore", package: "ubiquitous-store")]),
     ],
     cLanguageStandard: .gnu17
 )

@@ -6,6 +6,7 @@ meanwhile does so for all of them.
 """
 
 import shutil
+import subprocess
 import sys
 import time
 from contextlib import ExitStack, contextmanager
@@ -304,6 +305,56 @@ def folder(run: Run) -> list[Row]:
 
 
 # By name, in the table's order; the flag tells whether there is something to measure without ubiquitous-stored.
+SCHEMA = """\
+<schemalist><schema id="com.example.benchmarks" path="/com/example/benchmarks/">
+  <key name="number" type="i"><default>0</default></key>
+</schema></schemalist>
+"""
+KEYFILE = "[com/example/benchmarks]\nnumber=42\n"
+
+
+def gsettings(directory: Path) -> list[Path]:
+    """Directories with a schema and a value for GSettings; none where its tools aren't installed."""
+    compiler = shutil.which("glib-compile-schemas")
+    if compiler is None:
+        return []
+    schemas, configuration = directory / "schemas", directory / "config"
+    (configuration / "glib-2.0/settings").mkdir(parents=True)
+    schemas.mkdir()
+    (configuration / "glib-2.0/settings/keyfile").write_text(KEYFILE)
+    (schemas / "benchmarks.gschema.xml").write_text(SCHEMA)
+    subprocess.run([compiler, schemas], check=True)
+    return [schemas, configuration]
+
+
+def library(run: Run) -> list[Row]:
+    """The client library: from before the fork of an app to its first value, and reads from its memory."""
+    with Daemon(run.programs, run.directory / "daemon") as daemon:
+        def program(command: str, *arguments) -> dict[str, float]:
+            return (run.programs.run("library", command, daemon.bus.address, STORE, *arguments) or [{}])[-1]
+
+        def first() -> float:
+            before = time.monotonic_ns()
+            return (program("first")["at_nsec"] - before) / 1e6
+
+        program("fill")
+        directories = gsettings(run.directory)
+        firsts = take_turns(run, "app to its first value, in ms", {"first": first})["first"]
+        reads = [program("reads", run.scaled(2_000_000, 200_000), *directories) for _ in range(run.rounds)]
+    numbers, texts, others = ([read.get(f"{name}_nsec") for read in reads] for name in ("number", "text", "gsettings"))
+    rates = [[1e9 / value for value in values if value] for values in (numbers, others)]
+    return [
+        table.single(
+            "app with the library: start to first value", median(firsts), table.msec, Goal(most=30, text="≤ 30 ms"),
+            f"rounds: {table.msec(min(firsts))} to {table.msec(max(firsts))}"),
+        table.single("longLong(forKey:)", median(numbers), table.nsec, Goal(most=150, text="≤ 150 ns")),
+        table.single("string(forKey:), 16 bytes", median(texts), table.nsec, Goal(most=150, text="≤ 150 ns")),
+        table.compare(
+            "longLong(forKey:)", rates[0], rates[1], table.rate, "g_settings_get_int",
+            Goal(least=5, text="≥ 5")),
+    ]
+
+
 MEASURES = {
     "reads": (reads, True),
     "writes": (writes, True),
@@ -315,4 +366,5 @@ MEASURES = {
     "memory": (memory, False),
     "wakeups": (wakeups, False),
     "folder": (folder, False),
+    "library": (library, False),
 }

@@ -78,6 +78,10 @@ def usec(value: float) -> str:
     return f"{value:,.0f} µs"
 
 
+def nsec(value: float) -> str:
+    return f"{value:,.0f} ns"
+
+
 def kib(value: float) -> str:
     return f"{value:,.0f} KiB"
 

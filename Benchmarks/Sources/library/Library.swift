@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The client library: how long it takes to the first value, and to read one; beside GSettings, in the same process.
+//
+//     library fill ADDRESS IDENTIFIER            writes what the others read
+//     library first ADDRESS IDENTIFIER           at_nsec: when the first value was there, on CLOCK_MONOTONIC
+//     library reads ADDRESS IDENTIFIER CALLS [SCHEMA-DIRECTORY CONFIGURATION-DIRECTORY]
+//                                                nanoseconds a read, of an integer, a string and of GSettings
+//
+// GSettings is called as a C program calls it, for its integer key `number`; with the keyfile backend, where a value is
+// in memory as well.
+
+import Foundation
+import Glibc
+import UbiquitousStore
+
+@main
+struct Library {
+    static func main() {
+        let arguments = CommandLine.arguments
+        guard arguments.count >= 4 else { fail("usage: see the head of Library.swift") }
+        NSUbiquitousKeyValueStore.use(identifier: arguments[3], bus: arguments[2])
+        switch arguments[1] {
+        case "fill": fill()
+        case "first": first()
+        case "reads": reads(Int(arguments[4]) ?? 0, arguments.dropFirst(5))
+        default: fail("unknown: \(arguments[1])")
+        }
+    }
+
+    private static func fill() {
+        let store = NSUbiquitousKeyValueStore.default
+        store.set(Int64(42), forKey: "number")
+        store.set("sixteen bytes ok", forKey: "text")
+        // The service may not have its name yet.
+        for _ in 0..<1000 where !store.synchronize() { usleep(10_000) }
+        if !store.synchronize() { fail("the service doesn't answer") }
+    }
+
+    private static func first() {
+        if NSUbiquitousKeyValueStore.default.longLong(forKey: "number") != 42 { fail("the value isn't there") }
+        print("at_nsec=\(now())")
+    }
+
+    private static func reads(_ calls: Int, _ directories: ArraySlice<String>) {
+        let store = NSUbiquitousKeyValueStore.default
+        var line = "number_nsec=\(time(calls) { store.longLong(forKey: "number") == 42 })"
+        line += " text_nsec=\(time(calls) { store.string(forKey: "text") != nil })"
+        if directories.count == 2, let settings = GSettings(directories.first ?? "", directories.last ?? "") {
+            line += " gsettings_nsec=\(time(calls) { settings.number == 42 })"
+        }
+        print(line)
+    }
+
+    /// Nanoseconds a call; the first tenth isn't counted.
+    private static func time(_ calls: Int, _ read: () -> Bool) -> Double {
+        for _ in 0..<calls / 10 where !read() { fail("the value isn't there") }
+        let start = now()
+        for _ in 0..<calls where !read() { fail("the value isn't there") }
+        return Double(now() - start) / Double(calls)
+    }
+
+    /// CLOCK_MONOTONIC.
+    private static func now() -> UInt64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+    }
+
+    private static func fail(_ text: String) -> Never {
+        FileHandle.standardError.write(Data("library: \(text)\n".utf8))
+        exit(1)
+    }
+}
+
+/// GSettings by its functions, so that nobody needs its headers.
+private struct GSettings {
+    private typealias New = @convention(c) (UnsafePointer<CChar>) -> OpaquePointer?
+    private typealias GetInt = @convention(c) (OpaquePointer, UnsafePointer<CChar>) -> Int32
+
+    private let settings: OpaquePointer
+    private let getInt: GetInt
+    private let key: UnsafeMutablePointer<CChar>
+
+    init?(_ schemas: String, _ configuration: String) {
+        setenv("GSETTINGS_SCHEMA_DIR", schemas, 1)
+        setenv("XDG_CONFIG_HOME", configuration, 1)
+        setenv("GSETTINGS_BACKEND", "keyfile", 1)
+        guard let library = dlopen("libgio-2.0.so.0", RTLD_NOW), let new = dlsym(library, "g_settings_new"),
+            let get = dlsym(library, "g_settings_get_int"), let key = strdup("number"),
+            let settings = unsafeBitCast(new, to: New.self)("com.example.benchmarks")
+        else { return nil }
+        self.settings = settings
+        self.key = key
+        getInt = unsafeBitCast(get, to: GetInt.self)
+    }
+
+    var number: Int32 { getInt(settings, key) }
+}
