@@ -10,7 +10,7 @@ struct LocalCopyTests {
 
     @Test func `whatever happens, the copy becomes what the service has, and the app was told of it`() {
         var announced: [UInt32: Int] = [:]
-        for seed in 0..<1000 as Range<UInt64> {
+        for seed in 0..<300 as Range<UInt64> {
             var simulation = LocalCopySimulation(seed: seed, losesService: seed % 2 == 0)
             let failures = simulation.run(80)
             if let failure = failures.first {
@@ -20,7 +20,7 @@ struct LocalCopyTests {
             announced.merge(simulation.announced, uniquingKeysWith: +)
         }
         // Otherwise it has tried nothing.
-        #expect(Set(announced.keys) == [0, 2, 3, 16] && announced.values.allSatisfy { $0 > 100 }, "\(announced)")
+        #expect(Set(announced.keys) == [0, 2, 3, 16] && announced.values.allSatisfy { $0 > 30 }, "\(announced)")
     }
 
     // MARK: One by one
@@ -205,12 +205,12 @@ struct LocalCopyTests {
 
     // MARK: What waits
 
-    @Test func `a hundred thousand writes of a key wait as few, in the order of the last`() {
+    @Test func `twenty thousand writes of a key wait as few, in the order of the last`() {
         var copy = LocalCopy()
-        for number in 0..<100_000 { _ = copy.write(write(["a": .integer(Int64(number))])) }
+        for number in 0..<20_000 { _ = copy.write(write(["a": .integer(Int64(number))])) }
         _ = copy.write(write(["b": 1]))
         #expect(copy.queue.writes.count < 200)
-        #expect(copy.visible == ["a": 99_999, "b": 1])
+        #expect(copy.visible == ["a": 19_999, "b": 1])
     }
 
     @Test func `growing values wait in no more memory than a store has`() {

@@ -19,7 +19,7 @@ extension UbiquitousStore.Key<Int> {
     fileprivate static var count: Self { Self("count") }
 }
 extension UbiquitousStore.Key<Window> {
-    fileprivate static var window: Self { Self("window") }
+    fileprivate static var mainWindow: Self { Self("window") }
 }
 extension UbiquitousStore.Key<String> {
     fileprivate static var name: Self { Self("name") }
@@ -39,9 +39,9 @@ struct UbiquitousStoreTests {
             let window = Window(
                 title: "Main", frame: [0, 0.5], isOpen: true, visits: 3, opened: Date(timeIntervalSinceReferenceDate: 9)
             )
-            store[.window] = window
-            #expect(store[.window] == window)
-            #expect(try await store.value(for: .window) == window)
+            store[.mainWindow] = window
+            #expect(store[.mainWindow] == window)
+            #expect(try await store.value(for: .mainWindow) == window)
             let raw = try await desk.otherProcess().value("window")
             #expect(
                 raw
@@ -51,9 +51,9 @@ struct UbiquitousStoreTests {
                     ]))
             #expect(store.keys == ["count", "window"] && store.identifier == notes)
             try await store.remove(.count)
-            store[.window] = nil
+            store[.mainWindow] = nil
             #expect(store[.count, default: 7] == 7)
-            #expect(try await store.value(for: .window) == nil)
+            #expect(try await store.value(for: .mainWindow) == nil)
         }
     }
 
