@@ -2,6 +2,7 @@
 
 // org.example.UbiquitousStore.Account: one person's account and its sync.
 
+internal import AppManifest
 internal import PropertyList
 internal import SDBus
 internal import StoreBus
