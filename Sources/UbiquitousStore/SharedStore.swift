@@ -70,6 +70,7 @@ final class SharedStore: Sendable {
     func write(_ changes: Changes) throws {
         let write = try Write(checking: changes)
         perform(copy.withLock { $0.write(write) })
+        stayWhileUnsettled()
     }
 
     /// Makes changes, here at once, and returns when the service has them.
@@ -96,6 +97,7 @@ final class SharedStore: Sendable {
             try await withCheckedThrowingContinuation { continuation in
                 visitors.withLock { $0.waiting[ticket] = continuation }
                 perform(begin(ticket))
+                stayWhileUnsettled()
                 // The handler may have come before there was somebody to tell.
                 if Task.isCancelled { finish([ticket], CancellationError()) }
             }
@@ -107,6 +109,13 @@ final class SharedStore: Sendable {
     private func finish(_ tickets: [Ticket], _ error: (any Error)?) {
         let finished = visitors.withLock { visitors in tickets.compactMap { visitors.waiting.removeValue(forKey: $0) } }
         for continuation in finished { continuation.resume(with: error.map { .failure($0) } ?? .success(())) }
+    }
+
+    /// Stores with writes that the service has not answered yet: these outlive whoever made them.
+    private static let unsettled = Mutex<[ObjectIdentifier: SharedStore]>([:])
+
+    private func stayWhileUnsettled() {
+        Self.unsettled.withLock { $0[ObjectIdentifier(self)] = copy.withLock { $0.isSettled } ? nil : self }
     }
 
     // MARK: The service itself
@@ -186,6 +195,7 @@ extension SharedStore {
         visitors.withLock { $0.isServiceSilent = false }
         let (actions, isReadable) = copy.withLock { (event(&$0), $0.isReadable) }
         perform(actions)
+        stayWhileUnsettled()
         if isReadable { firstSnapshot.open() }
     }
 
@@ -234,38 +244,5 @@ private struct Visitors {
     mutating func newTicket() -> Ticket {
         lastTicket += 1
         return lastTicket
-    }
-}
-
-extension Write {
-    /// A write of what a store can hold.
-    ///
-    /// - Throws: ``UbiquitousStoreError`` that says which key or value it can't.
-    init(checking changes: Changes, tickets: [Ticket] = []) throws {
-        var size = 0
-        for (key, value) in changes {
-            do {
-                _ = try Key(key.string)
-                if let value { size += try value.validate() }
-            } catch {
-                throw UbiquitousStoreError(refusing: error)
-            }
-        }
-        self.init(changes, size: size, tickets: tickets)
-    }
-}
-
-extension UbiquitousStoreError {
-    /// A rule of keys or values that is broken.
-    init(refusing error: any Error) {
-        let code: Code =
-            switch error {
-            case KeyError.tooLong: .keyTooLong
-            case is KeyError: .invalidKey
-            case ValueError.tooDeep: .depthExceeded
-            case ValueError.tooLarge: .quotaExceeded
-            default: .invalidValue
-            }
-        self.init(code, "\(error)", cause: error)
     }
 }

@@ -148,6 +148,15 @@ struct OutageTests {
         }
     }
 
+    @Test func `a write outlives the store that it was made through`() async throws {
+        try await Desk.with(started: false) { desk in
+            desk.keyValueStore().set("left", forKey: "a")
+            try await desk.device.start()
+            let other = try await desk.otherProcess()
+            try await eventually("it gets there") { try await other.value("a") == "left" }
+        }
+    }
+
     @Test func `the last write of an app that synchronizes and ends is there`() async throws {
         try await Desk.with { desk in
             do {

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import PropertyList
+
+extension Write {
+    /// A write of what a store can hold.
+    ///
+    /// - Throws: ``UbiquitousStoreError`` that says which key or value it can't.
+    init(checking changes: Changes, tickets: [Ticket] = []) throws {
+        var size = 0
+        for (key, value) in changes {
+            do {
+                _ = try Key(key.string)
+                if let value { size += try value.validate() }
+            } catch {
+                throw UbiquitousStoreError(refusing: error)
+            }
+        }
+        self.init(changes, size: size, tickets: tickets)
+    }
+}
+
+extension UbiquitousStoreError {
+    /// A rule of keys or values that is broken.
+    init(refusing error: any Error) {
+        let code: Code =
+            switch error {
+            case KeyError.tooLong: .keyTooLong
+            case is KeyError: .invalidKey
+            case ValueError.tooDeep: .depthExceeded
+            case ValueError.tooLarge: .quotaExceeded
+            default: .invalidValue
+            }
+        self.init(code, "\(error)", cause: error)
+    }
+}
