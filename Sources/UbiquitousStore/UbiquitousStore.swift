@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import Foundation
 internal import PropertyList
 internal import SDBus
 
@@ -60,6 +61,20 @@ public final class UbiquitousStore: Sendable {
         let store = StorePlace(identifier: identifier, bus: bus?.name).store
         try await store.refresh()
         return UbiquitousStore(store)
+    }
+
+    /// Declares an app's store for this person: for an app that is installed in a home, where the system's service
+    /// doesn't look. Call it at each start, before the store is opened.
+    ///
+    /// - Parameter manifest: an XML or binary property list; see the page about manifests.
+    /// - Returns: the identifiers that it declares.
+    /// - Throws: ``UbiquitousStoreError``: `invalidArguments` says what is wrong in the manifest, `notEntitled` that
+    ///   an installed one declares the identifier.
+    @discardableResult
+    public static func register(manifest: Data, on bus: Bus? = nil) async throws -> [String] {
+        let address = StorePlace(identifier: "", bus: bus?.name).bus
+        let connection = try await ServiceConnection.open(address, description: "UbiquitousStore")
+        return try await connection.manager.registerManifest(Array(manifest))
     }
 
     /// The store's identifier.

@@ -213,6 +213,19 @@ struct KeyValueStoreTests {
         }
     }
 
+    @Test func `the default store is the one that was named before its first use`() async throws {
+        try await Desk.with { desk in
+            let named = DefaultStore()
+            #expect(named.use(identifier: notes, bus: desk.bus.address))
+            let store = named.object
+            #expect(!named.use(identifier: "org.example.Other", bus: nil) && named.object === store)
+            store.set(Int64(1), forKey: "a")
+            #expect(store.synchronize())
+            let value = try await desk.otherProcess().value("a")
+            #expect(value == 1)
+        }
+    }
+
     // MARK: Apple's sample
 
     /// The code of Apple's sample "Synchronizing App Preferences with iCloud", with a block where it has a selector,

@@ -183,6 +183,21 @@ struct UbiquitousStoreTests {
         }
     }
 
+    @Test func `an app in a home declares its store itself`() async throws {
+        try await Desk.with(manifests: []) { desk in
+            let bus = UbiquitousStore.Bus.address(desk.bus.address)
+            let refused = await code { _ = try await desk.open() }
+            #expect(refused == .notEntitled)
+            let manifest = Data(ManifestText(notes).xml.utf8)
+            let declared = try await UbiquitousStore.register(manifest: manifest, on: bus)
+            #expect(declared == [notes])
+            let store = try await desk.open()
+            try await store.set(1, for: .count)
+            let broken = await code { _ = try await UbiquitousStore.register(manifest: Data("{".utf8), on: bus) }
+            #expect(broken == .invalidArguments)
+        }
+    }
+
     @Test func `synchronize says whether anything leaves the device`() async throws {
         try await Desk.with { desk in
             let store = try await desk.open()

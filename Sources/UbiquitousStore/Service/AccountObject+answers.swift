@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import PropertyList
+internal import SDBus
+internal import StoreBus
+
+/// The options of `SignIn` and `CheckBackend`; what is `nil` isn't sent.
+package struct SignInOptions: Sendable {
+    /// Credentials.
+    package var user: String?
+    /// Credentials.
+    package var password: String?
+    /// Credentials.
+    package var token: String?
+    /// Certificates to trust for this server, in PEM.
+    package var certificateAuthority: [UInt8]?
+    /// What people read as this device's name.
+    package var deviceName: String?
+    /// Whether to create an account where nothing is.
+    package var createsAccount: Bool?
+    /// Whether to take the present values along into a new, empty account.
+    package var bringsValues: Bool?
+
+    /// No options.
+    package init() {}
+
+    /// Writes the arguments of a call.
+    @BusActor
+    func write(_ url: String, to message: Message) throws {
+        message.markSensitive()
+        try message.append(url)
+        try message.appendDictionary {
+            for case (let name, let text?) in [
+                ("user", user), ("password", password), ("token", token), ("device-name", deviceName),
+            ] {
+                try message.append(entry: name, .string(Text(text)))
+            }
+            if let certificateAuthority { try message.append(entry: "ca-pem", .data(certificateAuthority)) }
+            if let createsAccount { try message.append(entry: "create", .boolean(createsAccount)) }
+            if let bringsValues { try message.append(entry: "bring-values", .boolean(bringsValues)) }
+        }
+    }
+}
+
+/// A step of `CheckBackend`.
+package struct BackendStep: Sendable, Equatable {
+    /// What was tried.
+    package let step: String
+    /// Whether it went well.
+    package let isPassed: Bool
+    /// What was found.
+    package let detail: String
+}
+
+/// A device of an account.
+package struct DeviceDescription: Sendable, Equatable {
+    /// Its identifier.
+    package let identifier: String
+    /// Its name.
+    package let name: String
+    /// Microseconds since 1970-01-01T00:00:00Z; 0 is never.
+    package let lastSeen: UInt64
+    /// Whether it is this one.
+    package let isThisOne: Bool
+}
+
+/// The properties of an account. Times are microseconds since 1970-01-01T00:00:00Z; 0 is never.
+package struct AccountDescription: Sendable, Equatable {
+    /// `signed-out`, `initial-sync`, `idle`, `syncing`, `offline`, `auth-failed`, `paused` or `error`.
+    package let state: String
+    /// The remote's URL, without secrets.
+    package let backend: String
+    /// The account's identifier.
+    package let accountIdentifier: String
+    /// This device's identifier.
+    package let deviceIdentifier: String
+    /// This device's name.
+    package let deviceName: String
+    /// Whether the first download is complete.
+    package let isInitialSyncDone: Bool
+    /// Changes that wait for their upload.
+    package let pendingChanges: Int
+    /// When something was last downloaded.
+    package let lastPull: UInt64
+    /// When something was last uploaded.
+    package let lastPush: UInt64
+    /// The error that sync has, with the code of its name; `nil`: none.
+    package let lastError: UbiquitousStoreError?
+    /// When sync is tried next.
+    package let nextAttempt: UInt64
+
+    package static func == (left: Self, right: Self) -> Bool {
+        left.comparable == right.comparable && left.lastError?.description == right.lastError?.description
+    }
+
+    private var comparable: [String] {
+        [state, backend, accountIdentifier, deviceIdentifier, deviceName, "\(isInitialSyncDone)"]
+            + [UInt64(pendingChanges), lastPull, lastPush, nextAttempt].map { "\($0)" }
+    }
+
+    init(_ properties: [String: Value]) {
+        state = properties.string("State")
+        backend = properties.string("Backend")
+        accountIdentifier = properties.string("AccountIdentifier")
+        deviceIdentifier = properties.string("DeviceIdentifier")
+        deviceName = properties.string("DeviceName")
+        isInitialSyncDone = properties.boolean("InitialSyncDone")
+        pendingChanges = Int(properties.integer("PendingChanges"))
+        lastPull = UInt64(clamping: properties.integer("LastPullUSec"))
+        lastPush = UInt64(clamping: properties.integer("LastPushUSec"))
+        nextAttempt = UInt64(clamping: properties.integer("NextAttemptUSec"))
+        let name = properties.string("LastErrorName")
+        let message = properties.string("LastErrorMessage")
+        lastError =
+            name.isEmpty
+            ? nil : UbiquitousStoreError.mapping(BusError(name: name, message: message)) as? UbiquitousStoreError
+    }
+}
