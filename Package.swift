@@ -7,7 +7,7 @@ let package = Package(
     products: [
         .executable(name: "ubiquitous-stored", targets: ["ubiquitous-stored"]),
         .library(name: "UbiquitousStore", targets: ["UbiquitousStore"]),
-        .library(name: "UbiquitousStoreTesting", targets: ["UbiquitousStoreTesting"]),
+        .library(name: "UbiquitousStoreTesting", targets: ["UbiquitousStoreTesting", "BackendTesting"]),
         // For this package's tests: it is preloaded into the service, so it has to be a file of its own.
         .library(name: "DiskJournal", type: .dynamic, targets: ["DiskJournal"]),
         .executable(name: "simulate", targets: ["simulate"]),
@@ -77,12 +77,16 @@ let package = Package(
         // Writes down what the service does to files, and kills it at a chosen moment.
         .target(name: "DiskJournal", path: "Tests/DiskJournal"),
 
+        // What tests of a backend need; without the bus, which no backend knows.
+        .target(name: "BackendTesting", dependencies: ["SyncBackends", "SyncEngine", "StoreEngine", "PropertyList"]),
+
         .testTarget(name: "SDBusTests", dependencies: ["SDBus"]),
         .testTarget(name: "PropertyListTests", dependencies: ["PropertyList"]),
         .testTarget(name: "StoreEngineTests", dependencies: ["StoreEngine", "PropertyList"]),
         .testTarget(name: "SyncEngineTests", dependencies: ["SyncEngine", "StoreEngine", "PropertyList"]),
         .testTarget(
-            name: "SyncBackendsTests", dependencies: ["SyncBackends", "SyncEngine", "StoreEngine", "PropertyList"]),
+            name: "SyncBackendsTests",
+            dependencies: ["BackendTesting", "SyncBackends", "SyncEngine", "StoreEngine", "PropertyList"]),
         .testTarget(name: "StoreBusTests", dependencies: ["StoreBus", "SDBus", "PropertyList"]),
         .testTarget(name: "AppManifestTests", dependencies: ["AppManifest"]),
         .testTarget(name: "StoreDaemonTests", dependencies: ["StoreDaemon", "AppManifest"]),

@@ -173,22 +173,36 @@ public final class Store {
 public struct StoreSnapshot: Sendable {
     /// The store's identifier.
     public let identifier: String
-    private let records: [Key: Record]
-    private let context: Context
+    private let content: Content
 
     /// The last change that it holds: what ``UserDatabase/markPublished(_:)`` is told once it is uploaded.
     public let sequence: UInt64
 
+    private enum Content {
+        case records([Key: Record], Context)
+        case state(StoreState)
+    }
+
     init(identifier: String, replica: Replica) {
         self.identifier = identifier
-        records = replica.records
-        context = replica.context
+        content = .records(replica.records, replica.context)
         sequence = replica.sequence
+    }
+
+    /// A snapshot of a state that is in no database, as tests of backends have it.
+    public init(identifier: String, state: StoreState, sequence: UInt64) {
+        self.identifier = identifier
+        content = .state(state)
+        self.sequence = sequence
     }
 
     /// The state as devices exchange it; encodes every value.
     public var state: StoreState {
-        StoreState(entries: records.compactMapValues(\.entry), context: context)
+        switch content {
+        case .records(let records, let context):
+            StoreState(entries: records.compactMapValues(\.entry), context: context)
+        case .state(let state): state
+        }
     }
 }
 

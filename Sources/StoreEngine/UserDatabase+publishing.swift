@@ -156,4 +156,11 @@ public struct AccountStore: Equatable, Sendable {
     public let sequence: UInt64
     /// The remote has acknowledged every change up to this one.
     public let published: UInt64
+
+    /// A store of its parts.
+    public init(identifier: String, sequence: UInt64, published: UInt64) {
+        self.identifier = identifier
+        self.sequence = sequence
+        self.published = published
+    }
 }

@@ -105,6 +105,9 @@ public struct PullResult: Equatable, Sendable {
 public enum OwnPublication: Sendable {
     /// What this process put there, or nothing where it put nothing.
     case asPublished
+    /// What this process put there, and for a day others have published what this device has taken in since. It is to
+    /// be put there anew, so that no device's loss loses anything, and all come to share what they hold alike.
+    case outdated
     /// Nothing, or something older: it has to be put there again.
     case missing
     /// Something that this process did not write: somebody else writes under the same origin.

@@ -10,8 +10,10 @@ import Testing
     /// Reads a part as a reader would, from all segments that were ever written.
     private func read(_ part: Head.Part, _ segments: [Bits128: [UInt8]]) throws -> StoreState {
         var entries: [Key: Entry] = [:]
-        for name in part.segmentNames {
-            entries.merge(try Segment(decoding: try #require(segments[name])).entries) { _, twice in
+        for piece in part.base where piece.name != .zero {
+            let segment = try Segment(decoding: try #require(segments[piece.name]))
+            #expect(segment.bucket == piece.bucket)
+            entries.merge(segment.entries) { _, twice in
                 Issue.record("a key is in two segments")
                 return twice
             }
@@ -22,8 +24,10 @@ import Testing
     @Test(arguments: 1...12)
     func `whatever changed since, a part and its segments are the state`(seed: UInt64) throws {
         var random = Seeded(state: seed)
-        var (state, base, n): (StoreState, Base?, UInt64) = (StoreState(), nil, 0)
-        var segments: [Bits128: [UInt8]] = [:]
+        var (state, former, n): (StoreState, Head.Part?, UInt64) = (StoreState(), nil, 0)
+        var (segments, contents): ([Bits128: [UInt8]], [Bits128: [Key: Bits128]]) = ([:], [:])
+        var contextBase = Context()
+        let limits = DraftLimits(stores: 20, otherTails: 20 << 10)
         let scale = [3, 30, 300, 1200].randomElement(using: &random) ?? 3
         for _ in 0..<25 {
             for _ in 0..<Int.random(in: 0...scale, using: &random) {
@@ -39,12 +43,28 @@ import Testing
                 state.context.insert(Dot(origin: stamp.origin, n: n))
             }
             let digests = StateDigests(of: state, store: "s")
-            let draft = PartDraft(state, digests: digests, store: "s", over: base, tailBytes: 8192)
+            let below = (former?.base ?? []).reduce(into: [:]) { $0.merge(contents[$1.name] ?? [:]) { $1 } }
+            let draft = PartDraft(
+                state,
+                digests: digests,
+                store: "s",
+                over: former,
+                contents: below,
+                contextBase: contextBase,
+                limits: limits
+            )
             segments.merge(draft.segments) { $1 }
+            contents.merge(draft.contents) { $1 }
+            if let bytes = segments[draft.part.contextSegment] { contextBase = try ContextSegment.decode(bytes) }
+            // As a reader has it who knows the part before, and one who doesn't.
+            if let written = former.flatMap(draft.part.written(over:)) {
+                #expect(written.part(over: former, context: Context()) == draft.part)
+            }
+            #expect(draft.part.written(over: contextBase).part(over: nil, context: contextBase) == draft.part)
             #expect(try read(draft.part, segments) == state)
-            #expect(draft.part.tail.count <= 64 || draft.part.segments.isEmpty)
+            #expect(draft.part.base.allSatisfy { segments[$0.name].map { $0.count <= 64 << 10 } ?? true })
             #expect(draft.part.digest == digests.state)
-            base = draft.base
+            former = draft.part
         }
     }
 
@@ -60,13 +80,19 @@ import Testing
         #expect(digest != StateDigests(of: state, store: "s").state)
     }
 
-    @Test func `buckets are given up late`() {
-        #expect(Buckets.count(size: 100, present: nil) == 0)
-        #expect(Buckets.count(size: 100, present: 1) == 1)
-        #expect(Buckets.count(size: 60, present: 1) == 0)
-        #expect(Buckets.count(size: 1 << 20, present: nil) == 16)
-        #expect(Buckets.count(size: 200 << 10, present: 16) == 16)
-        #expect(Buckets.count(size: 100 << 10, present: 16) == 4)
-        #expect(Buckets.count(size: 70 << 10, present: 1) == 4)
+    @Test func `a base has all keys, each in one bucket`() throws {
+        var encoder = CanonicalEncoder()
+        let pieces = [(2, 0), (2, 1), (1, 1)].map {
+            BaseSegment(bucket: Bucket(depth: $0.0, prefix: $0.1), name: Bits128(high: 1, low: UInt64($0.1)))
+        }
+        encoder.base(pieces)
+        var decoder = CanonicalDecoder(encoder.bytes)
+        #expect(try decoder.base() == pieces)
+        for depths in [[1], [1, 2], [1, 1, 0], [2, 1, 2], [17], [0, 0]] {
+            var encoder = CanonicalEncoder()
+            encoder.base(depths.map { BaseSegment(bucket: Bucket(depth: $0, prefix: 0), name: .zero) })
+            var decoder = CanonicalDecoder(encoder.bytes)
+            #expect(throws: CanonicalDecodingError.self) { try decoder.base() }
+        }
     }
 }

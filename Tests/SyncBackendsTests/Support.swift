@@ -10,7 +10,7 @@ import Testing
 @testable import SyncBackends
 
 /// A directory that is gone when the test is over.
-final class Place {
+final class Place: Sendable {
     let path: String
 
     init() throws {
@@ -279,7 +279,7 @@ final class Device {
                 account: database.account.identifier,
                 origin: database.origin,
                 forgottenOrigins: origins,
-                time: 1_700_000_000_000_000 + days * 86_400_000_000
+                time: 1_700_000_100_000_000 + days * 86_400_000_000
             )
         )
     }

@@ -9,16 +9,37 @@ struct FoundHead {
     let name: String
     let digest: Bits128
     let length: Int
-    let head: Head
+    /// The storage's version of it, where there is such a thing.
+    var version: String?
+    /// With the parts that could be made out.
+    var head: Head
+    /// All parts could be.
+    var isWhole = true
+    /// What is to be said about it.
+    var problems: [String] = []
 }
 
-/// The heads that are there, one of each digest, and what is to be said of others.
+/// The heads of an account that are there, one of each digest, and what is to be said of others.
 struct FoundHeads {
     var heads: [FoundHead] = []
     var problems: [String] = []
 
     func named(_ origin: Origin) -> FoundHead? {
         heads.first { $0.name == origin.description }
+    }
+
+    init(_ found: [FoundHead], of account: RemoteAccount, problems: [String]) {
+        self.problems = problems
+        for head in found {
+            guard account.isNamed(head.head.account.description) else {
+                self.problems.append("The file h/\(head.head.origin) belongs to another account and is passed over.")
+                continue
+            }
+            // A copy that some sync tool made of a version that is there as well.
+            if heads.contains(where: { $0.digest == head.digest }) { continue }
+            heads.append(head)
+            self.problems += head.problems
+        }
     }
 }
 
@@ -34,29 +55,26 @@ extension BlobBackend {
     /// Whether this pull looks at what pulls otherwise take for granted.
     var isThorough: Bool { memory.pulls % Self.unbelievingPulls == 1 }
 
-    /// Reads all heads of an account.
-    func readHeads(of account: RemoteAccount) async throws(RemoteError) -> FoundHeads {
-        var found = FoundHeads()
-        var versions: [String: (version: String, digest: Bits128)] = [:]
+    /// Looks at the heads that are there, and reads those of which the storage does not say that it has none but
+    /// those that were read.
+    /// - Returns: what is to be said about those that could not be.
+    func readHeads(believing: Bool) async throws(RemoteError) -> [String] {
+        var problems: [String] = []
+        var found: [String: FoundHead] = [:]
         var bytes = 0
-        for listing in try await listHeads(&found.problems) {
+        let listings = try await listHeads(&problems)
+        for listing in listings {
             guard bytes < Self.mostBytes else {
-                found.problems.append("The heads in the folder h are too large together; some were not read.")
+                problems.append("The heads in the folder h are too large together; some were not read.")
                 break
             }
-            guard let (head, version) = try await readHead(listing, &found.problems) else { continue }
+            guard let head = try await readHead(listing, believing: believing, &problems) else { continue }
             bytes += head.length
-            if let version { versions[listing.name] = (version, head.digest) }
-            guard account.isNamed(head.head.account.description) else {
-                found.problems.append("The file h/\(head.head.origin) belongs to another account and is passed over.")
-                continue
-            }
-            // A copy that some sync tool made of a version that is there as well.
-            if !found.heads.contains(where: { $0.digest == head.digest }) { found.heads.append(head) }
+            found[listing.name] = head
         }
-        memory.versions = versions
-        memory.heads = Dictionary(found.heads.map { ($0.digest, $0.head) }) { head, _ in head }
-        return found
+        memory.found = found
+        memory.hasFoundAll = found.count == listings.count
+        return problems
     }
 
     /// Plain names first, so that a copy of a head is found to be one.
@@ -70,24 +88,25 @@ extension BlobBackend {
 
     private func readHead(
         _ listing: BlobListing,
+        believing: Bool,
         _ problems: inout [String]
-    ) async throws(RemoteError) -> (FoundHead, version: String?)? {
-        let known = isThorough ? nil : memory.versions[listing.name]
+    ) async throws(RemoteError) -> FoundHead? {
+        let known = believing ? memory.found[listing.name] : nil
+        if let known, known.isWhole, let version = known.version, version == listing.version { return known }
         let isPlain = listing.name.utf8.count == 16
         let name = "\(BlobName.heads)/\(listing.name)"
-        switch try await storage.get(name, limit: Head.limit, unless: known?.version) {
+        switch try await storage.get(name, limit: Head.limit, unless: known?.isWhole == true ? known?.version : nil) {
         case .absent:
             return nil
         case .unchanged:
-            guard let known, let head = memory.heads[known.digest] else { return nil }
-            // Its length only matters where it is our own, and that is always read again by a push.
-            return (FoundHead(name: listing.name, digest: known.digest, length: 0, head: head), known.version)
+            return known
         case .unreadable(let clause):
             if isPlain { problems.append("The file h/\(listing.name) \(clause).") }
             return nil
         case .content(let bytes, let version):
-            guard let head = try decodeHead(bytes, named: listing.name, &problems) else { return nil }
-            return (head, version)
+            var found = try await decodeHead(bytes, named: listing.name, &problems)
+            found?.version = version
+            return found
         }
     }
 
@@ -95,20 +114,23 @@ extension BlobBackend {
         _ bytes: [UInt8],
         named name: String,
         _ problems: inout [String]
-    ) throws(RemoteError) -> FoundHead? {
-        let digest = Head.digest(of: bytes)
-        do throws(BlobFlaw) {
-            let head = try Head(decoding: bytes)
-            return FoundHead(name: name, digest: digest, length: bytes.count, head: head)
-        } catch {
+    ) async throws(RemoteError) -> FoundHead? {
+        let written: WrittenHead
+        do throws(BlobFlaw) { written = try WrittenHead(decoding: bytes) } catch {
             switch error {
             case .tooNew: throw RemoteError.tooNew
+            case .tooOld: problems.append("The file h/\(name.prefix(16)) is of a format that is not read any more.")
             case .foreign where name.utf8.count != 16: break
             case .foreign: problems.append("The file h/\(name) is no head, or has not arrived whole.")
             case .damaged(let clause): problems.append("The file h/\(name.prefix(16)) is damaged: \(clause).")
             }
             return nil
         }
+        var found = FoundHead(name: name, digest: Head.digest(of: bytes), length: bytes.count, head: written.head)
+        // What another account's heads name is nobody's business, until a marker says that it is the same account.
+        found.isWhole = accountIdentifiers.contains(written.head.account)
+        if found.isWhole { try await makeOut(written, &found) }
+        return found
     }
 
     /// The head under an origin's name, if there is one.
@@ -116,12 +138,94 @@ extension BlobBackend {
         let content = try await storage.get(BlobName.head(origin), limit: Head.limit, unless: nil)
         guard case .content(let bytes, _) = content else { return nil }
         var problems: [String] = []
-        return try decodeHead(bytes, named: origin.description, &problems)
+        return try await decodeHead(bytes, named: origin.description, &problems)
     }
 
     /// The names of the segments that are there.
     func listSegments() async throws(RemoteError) -> Set<Bits128> {
         Set(try await storage.list(BlobName.segments).compactMap { Bits128($0.name) })
+    }
+
+    /// Finds out the parts of a head.
+    private func makeOut(_ written: WrittenHead, _ found: inout FoundHead) async throws(RemoteError) {
+        var index: [String: Head.Part] = [:]
+        if written.head.index != .zero {
+            (index, found.isWhole) = try await readIndex(written.head.index, &found.problems)
+        }
+        found.head.parts = index
+        for store in written.absent { found.head.parts[store] = nil }
+        for (store, part) in written.parts {
+            found.head.parts[store] = nil
+            if case .over = part.form, index[store] == nil {
+                // Lost with the index, or with the index's context.
+                found.isWhole = false
+                continue
+            }
+            guard let context = try await readContext(part.contextSegment, &found.problems) else {
+                found.isWhole = false
+                continue
+            }
+            found.head.parts[store] = part.part(over: index[store], context: context)
+            if found.head.parts[store] == nil {
+                found.problems.append("What h/\(found.name) has of the store \(store) makes no sense.")
+            }
+        }
+    }
+
+    /// Reads an index.
+    /// - Returns: the parts that could be made out, and whether these are all.
+    private func readIndex(
+        _ name: Bits128, _ problems: inout [String]
+    ) async throws(RemoteError) -> ([String: Head.Part], Bool) {
+        if let parts = memory.indexes[name] { return (parts, true) }
+        guard let written = try await readNamed(name, &problems, Index.decode) else { return ([:], false) }
+        var parts: [String: Head.Part] = [:]
+        for (store, part) in written {
+            guard let context = try await readContext(part.contextSegment, &problems) else { continue }
+            parts[store] = part.part(over: nil, context: context)
+        }
+        if parts.count == written.count { memory.indexes[name] = parts }
+        return (parts, parts.count == written.count)
+    }
+
+    /// Reads a segment of a context; none has nothing.
+    func readContext(_ name: Bits128, _ problems: inout [String]) async throws(RemoteError) -> Context? {
+        if name == .zero { return Context() }
+        if let context = memory.contexts[name] { return context }
+        let context = try await readNamed(name, &problems, ContextSegment.decode)
+        memory.contexts[name] = context
+        return context
+    }
+
+    private func readNamed<Content>(
+        _ name: Bits128, _ problems: inout [String], _ decode: ([UInt8]) throws(BlobFlaw) -> Content
+    ) async throws(RemoteError) -> Content? {
+        let bytes: [UInt8]
+        switch try await readSegment(name) {
+        case .absent: return nil
+        case .damaged(let sentence):
+            problems.append(sentence)
+            return nil
+        case .bytes(let content): bytes = content
+        }
+        do throws(BlobFlaw) { return try decode(bytes) } catch {
+            if error == .tooNew { throw RemoteError.tooNew }
+            problems.append("The file s/\(name) makes no sense.")
+            return nil
+        }
+    }
+
+    /// The digests of the entries in a base; `nil` if not all of it can be read.
+    func contents(of base: [BaseSegment], store: String) async throws(RemoteError) -> [Key: Bits128]? {
+        var contents: [Key: Bits128] = [:]
+        for segment in base where segment.name != .zero {
+            if memory.contents[segment.name] == nil {
+                guard case .entries(let entries) = try await readBase([segment], store: store) else { return nil }
+                memory.contents[segment.name] = StateDigests(of: StoreState(entries: entries), store: store).entries
+            }
+            contents.merge(memory.contents[segment.name] ?? [:]) { $1 }
+        }
+        return contents
     }
 
     /// Reads a segment.
@@ -130,17 +234,24 @@ extension BlobBackend {
         case .absent, .unchanged: return .absent
         case .unreadable(let clause): return .damaged("The file s/\(name) \(clause).")
         case .content(let bytes, _):
-            guard Bits128(digestOf: bytes) == name else { return .damaged("The file s/\(name) is damaged.") }
+            guard Bits128(digestOf: bytes) == name else {
+                memory.damagedSegments.insert(name)
+                memory.goodSegments.remove(name)
+                return .damaged("The file s/\(name) is damaged.")
+            }
+            memory.damagedSegments.remove(name)
             memory.goodSegments.insert(name)
+            memory.superseded.noteLength(bytes.count, of: name)
             return .bytes(bytes)
         }
     }
 
-    /// Reads the entries of a part's base.
-    func readBase(of part: Head.Part, store: String) async throws(RemoteError) -> BaseContent {
+    /// Reads the entries of a base.
+    func readBase(_ base: [BaseSegment], store: String) async throws(RemoteError) -> BaseContent {
         var entries: [Key: Entry] = [:]
         var size = 0
-        for (bucket, name) in part.segments.enumerated() where name != .zero {
+        for part in base where part.name != .zero {
+            let name = part.name
             let bytes: [UInt8]
             switch try await readSegment(name) {
             case .absent: return .lacking(nil)
@@ -153,7 +264,7 @@ extension BlobBackend {
                 if error == .tooNew { throw RemoteError.tooNew }
                 return .senseless("The file s/\(name) makes no sense.")
             }
-            guard segment.store == store, segment.bucketCount == part.segments.count, segment.bucket == bucket else {
+            guard segment.store == store, segment.bucket == part.bucket else {
                 return .senseless("The file s/\(name) is not of the store \(store).")
             }
             entries.merge(segment.entries) { $1 }
@@ -167,7 +278,7 @@ extension BlobBackend {
     /// Reads a part's state.
     func readState(of part: Head.Part, store: String) async throws(RemoteError) -> PartContent {
         let base: [Key: Entry]
-        switch try await readBase(of: part, store: store) {
+        switch try await readBase(part.base, store: store) {
         case .lacking(let sentence): return .lacking(sentence)
         case .senseless(let sentence): return .senseless(sentence)
         case .entries(let entries): base = entries

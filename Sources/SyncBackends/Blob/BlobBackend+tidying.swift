@@ -4,28 +4,90 @@ internal import StoreEngine
 public import SyncEngine
 
 extension BlobBackend {
-    /// Removes the heads of devices that were forgotten, once everything in them is joined here and published.
+    /// Removes heads of devices that are gone or forgotten, segments that no head names, and files that a crash left
+    /// half written.
     public func tidy(_ request: Tidying) async throws(RemoteError) {
         let account = try await presentAccount()
         guard account.isNamed(request.account) else {
             throw RemoteError(.reset, "There is another account here than the one that is signed in.")
         }
-        guard let published = memory.published, published.head.origin == request.origin else { return }
-        for (digest, head) in memory.heads
-        where request.forgottenOrigins.contains(head.origin) && head.origin != request.origin {
-            guard memory.joinedHeads.contains(digest), published.head.dominates(head) else { continue }
-            // It may have been written anew since the pull.
-            guard try await readHead(of: head.origin)?.digest == digest else { continue }
-            try await storage.delete(BlobName.head(head.origin))
+        _ = try await readHeads(believing: true)
+        let heads = memory.found.values.filter {
+            account.isNamed($0.head.account.description) && $0.head.origin != request.origin
+        }
+        let (segments, leftovers) = try await unnamedBlobs(account)
+        memory.observations.look(
+            request.time, heads: Set(heads.map(\.digest)), segments: segments, leftovers: leftovers)
+        try await removeHeads(heads.map(seen), request)
+        for name in Collection.segments(ages: memory.observations.segments) {
+            try await storage.delete(BlobName.segment(name))
+            memory.goodSegments.remove(name)
+        }
+        for name in Collection.leftovers(ages: memory.observations.leftovers) { try await removeLeftover(name) }
+        await sweep()
+    }
+
+    /// The segments that no head names, and files that are not whole.
+    private func unnamedBlobs(_ account: RemoteAccount) async throws(RemoteError) -> (Set<Bits128>, Set<String>) {
+        var leftovers: Set<String> = []
+        var segments: Set<Bits128> = []
+        for folder in [BlobName.markers, BlobName.heads, BlobName.segments] {
+            for listing in try await storage.list(folder) {
+                if BlobName.isTemporary(listing.name) { leftovers.insert("\(folder)/\(listing.name)") }
+                guard folder == BlobName.segments, let name = Bits128(listing.name) else { continue }
+                segments.insert(name)
+                if memory.damagedSegments.contains(name) { leftovers.insert("\(folder)/\(listing.name)") }
+            }
+        }
+        // A head that can't be read, or is of another account, names nobody knows what.
+        let isKnown = memory.found.values.allSatisfy { $0.isWhole && account.isNamed($0.head.account.description) }
+        guard isKnown, memory.hasFoundAll else { return ([], leftovers) }
+        for found in memory.found.values { segments.subtract(found.head.segmentNames) }
+        segments.subtract(memory.published?.head.segmentNames ?? [])
+        return (segments, leftovers)
+    }
+
+    /// Removes a file that is not whole, or a segment that is damaged: whoever needs that finds it missing then, and
+    /// puts it there again.
+    private func removeLeftover(_ name: String) async throws(RemoteError) {
+        if let segment = Bits128(String(name.dropFirst(BlobName.segments.count + 1))) {
+            guard case .damaged = try await readSegment(segment) else { return }
+            memory.damagedSegments.remove(segment)
+        }
+        try await storage.delete(name)
+    }
+
+    private func seen(_ found: FoundHead) -> Collection.SeenHead {
+        // What was read after the pull was not joined; of what was joined, all has to be where others find it.
+        let isJoined = memory.joinedHeads.contains(found.digest) || !found.isWhole
+        let isDominated = isJoined && memory.published?.head.dominates(found.head) == true
+        return Collection.SeenHead(
+            name: found.name, digest: found.digest, origin: found.head.origin, isWhole: found.isWhole,
+            isDominated: isDominated)
+    }
+
+    private func removeHeads(_ heads: [Collection.SeenHead], _ request: Tidying) async throws(RemoteError) {
+        let going = Collection.heads(
+            heads, own: request.origin, forgotten: request.forgottenOrigins, ages: memory.observations.heads)
+        for head in going {
+            let name = "\(BlobName.heads)/\(head.name)"
+            // It may have been written anew since it was read.
+            let content = try await storage.get(name, limit: Head.limit, unless: nil)
+            guard case .content(let bytes, _) = content, Head.digest(of: bytes) == head.digest else { continue }
+            try await storage.delete(name)
+            memory.found[head.name] = nil
         }
     }
-}
 
-extension Head {
-    /// Whether everything that another head has seen was taken in here.
-    func dominates(_ other: Head) -> Bool {
-        other.parts.allSatisfy { store, part in
-            part.context.seen.isEmpty || parts[store]?.context.isSuperset(of: part.context) == true
+    /// Removes what this process has put others in the place of. Not worth a failure.
+    func sweep() async {
+        if memory.superseded.isEmpty { return }
+        let published = memory.published?.head.segmentNames ?? []
+        let own = memory.published?.head.origin
+        let named = Set(memory.found.values.filter { $0.head.origin != own }.flatMap(\.head.segmentNames))
+        for name in memory.superseded.take(environment.time(), published: published, named: named) {
+            do { try await storage.delete(BlobName.segment(name)) } catch { return }
+            memory.goodSegments.remove(name)
         }
     }
 }

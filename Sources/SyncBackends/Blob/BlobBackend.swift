@@ -14,11 +14,11 @@ public import SyncEngine
 public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
     /// Where the blobs are.
     nonisolated let storage: Storage
-    private let environment: Environment
+    let environment: Environment
 
     private var isClosed = false
     /// The identifiers of the account that was opened.
-    private var accountIdentifiers: Set<Bits128> = []
+    private(set) var accountIdentifiers: Set<Bits128> = []
     var memory = BlobMemory()
 
     /// A backend on a storage.
@@ -64,6 +64,7 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
 
     /// Puts an account's marker into the place where it isn't there.
     public func restore(_ account: String) async throws(RemoteError) -> RemoteAccount {
+        memory.account = nil
         try checkOpen()
         guard let identifier = Bits128(account) else {
             throw RemoteError(.unsupported, "The account has an identifier that no folder can have.")
@@ -82,18 +83,30 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
 
     /// The account as it is there now, for a pass.
     func presentAccount() async throws(RemoteError) -> RemoteAccount {
+        try await checkPlace()
+        return try await markedAccount()
+    }
+
+    /// Looks whether the place is still there.
+    func checkPlace() async throws(RemoteError) {
         try checkOpen()
         do { try await storage.check(makingPlace: false) } catch {
             // It was there when the account was opened: rather a drive that is not mounted than a wish to delete.
             throw error.code == .noAccount ? RemoteError(.unavailable, error.message) : error
         }
+    }
+
+    /// The account that the markers say is here.
+    func markedAccount() async throws(RemoteError) -> RemoteAccount {
         let markers = try await readMarkers(expecting: accountIdentifiers)
         if markers.isEmpty { throw RemoteError(.reset, "The account that was here is gone.") }
         if !accountIdentifiers.isEmpty, accountIdentifiers.isDisjoint(with: markers) {
             throw RemoteError(.reset, "There is another account here than before.")
         }
         accountIdentifiers.formUnion(markers)
-        return Self.account(markers)
+        let account = Self.account(markers)
+        memory.account = account
+        return account
     }
 
     /// The identifiers of markers that are whole.
@@ -113,6 +126,9 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
                 if marker.identifier == identifier { markers.insert(identifier) }
             } catch .tooNew {
                 throw RemoteError.tooNew
+            } catch .tooOld {
+                throw RemoteError(
+                    .unsupported, "The account was made by a version from before the first release; make a new one.")
             } catch {
                 damaged.insert(identifier)
             }

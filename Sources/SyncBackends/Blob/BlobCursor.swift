@@ -16,7 +16,10 @@ struct BlobCursor: Equatable {
         let digest: Bits128
     }
 
-    private static let format: UInt8 = 0
+    /// For how long what nobody needs was seen to lie there.
+    var observations = Observations()
+
+    private static let format: UInt8 = 1
 
     init() {}
 
@@ -31,8 +34,9 @@ struct BlobCursor: Equatable {
             }
             var heads: Set<Bits128> = []
             for _ in 0..<(try decoder.count(elementBytes: 16)) { heads.insert(try decoder.bits128()) }
+            let observations = try decoder.observations()
             try decoder.finish()
-            (self.heads, self.own) = (heads, own)
+            (self.heads, self.own, self.observations) = (heads, own, observations)
         } catch {
             return
         }
@@ -48,6 +52,7 @@ struct BlobCursor: Equatable {
         }
         encoder.count(heads.count)
         for digest in heads.sorted() { encoder.bits128(digest) }
+        encoder.observations(observations)
         return encoder.bytes
     }
 }

@@ -10,7 +10,9 @@
 // nothing if it is the predecessor's and saves a twin's writes if it is not; and it is replaced. If there is a
 // twin, it finds a head that it never wrote, and takes another origin; or it writes again, and we do.
 
+internal import PropertyList
 internal import StoreEngine
+internal import SyncEngine
 
 /// What a backend remembers as long as it lives.
 struct BlobMemory {
@@ -28,15 +30,29 @@ struct BlobMemory {
     /// The digests of states that are joined, of those that were there at the last pull.
     var joinedParts: [String: Set<Bits128>] = [:]
 
-    /// What the segments of our own parts hold.
-    private(set) var bases: [String: Base] = [:]
+    /// What segments have that heads name: the digests of a bucket's entries, a context, an index's parts.
+    var contents: [Bits128: [Key: Bits128]] = [:]
+    var contexts: [Bits128: Context] = [:]
+    var indexes: [Bits128: [String: Head.Part]] = [:]
     /// Segments whose content this process has seen to be right.
     var goodSegments: Set<Bits128> = []
+    /// Segments whose content was another than their name says.
+    var damagedSegments: Set<Bits128> = []
+    /// Segments that this process has put others in the place of.
+    var superseded = Superseded()
+    /// The push that is under way has written more than a head.
+    var hasFolded = false
+    /// For how long what nobody needs was seen to lie there.
+    var observations = Observations()
 
-    /// The version of heads that were read, where the storage has such a thing.
-    var versions: [String: (version: String, digest: Bits128)] = [:]
-    /// Heads that were read.
-    var heads: [Bits128: Head] = [:]
+    /// The heads that the last pull found, by their names.
+    var found: [String: FoundHead] = [:]
+    /// Whether these are all that the storage listed, and every one could be read.
+    var hasFoundAll = false
+    /// When a head was another one than at the pull before, until our own segments were looked for some time later.
+    var changedAt: UInt64?
+    /// The account as a pull has seen it last.
+    var account: RemoteAccount?
     var pulls = 0
 
     /// A head of this device.
@@ -49,7 +65,6 @@ struct BlobMemory {
     }
 
     private static let mostWritten = 1024
-    private static let mostBases = 64
 
     /// Remembers a head that is about to be written, since nobody may be told that it was.
     mutating func noteWriting(_ digest: Bits128) {
@@ -64,9 +79,14 @@ struct BlobMemory {
         published?.isTrusted = false
     }
 
-    mutating func remember(_ base: Base, of store: String) {
-        if bases.count >= Self.mostBases, bases[store] == nil, let other = bases.keys.first { bases[other] = nil }
-        bases[store] = base
+    /// Forgets what segments have that no head names any more.
+    mutating func forgetUnnamed() {
+        var named = Set(found.values.flatMap(\.head.segmentNames))
+        if let published { named.formUnion(published.head.segmentNames) }
+        contents = contents.filter { named.contains($0.key) }
+        contexts = contexts.filter { named.contains($0.key) }
+        indexes = indexes.filter { named.contains($0.key) }
+        goodSegments.formIntersection(named)
     }
 
     /// The digest of the head that has to be under an origin's name.

@@ -15,6 +15,28 @@ enum BlobName {
     static func head(_ origin: Origin) -> String { "\(heads)/\(origin)" }
     static func segment(_ name: Bits128) -> String { "\(segments)/\(name)" }
 
+    /// A file that was not whole yet when its writer was stopped: a dot, the name that it was to have, a random
+    /// number. Those of sync tools look otherwise.
+    static func isTemporary(_ name: String) -> Bool {
+        let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+        return parts.count == 4 && parts[0].isEmpty && parts[3] == "tmp"
+            && [parts[1], parts[2]].allSatisfy { !$0.isEmpty && $0.utf8.allSatisfy(\.isLowerHexDigit) }
+    }
+
+    /// Whether a name may be that of a blob, or of what is going to be one: whatever else lies in a folder, however
+    /// much it is, is not worth remembering.
+    static func mayBeOurs(_ name: some Sequence<UInt8>) -> Bool {
+        var (digits, isFirst) = (0, true)
+        for byte in name {
+            if isFirst, byte == UInt8(ascii: ".") { return true }
+            isFirst = false
+            guard byte.isLowerHexDigit else { return false }
+            digits += 1
+            if digits == 16 { return true }
+        }
+        return false
+    }
+
     /// The origin that a name in the folder of heads begins with: a head's, or a copy's that some sync tool made of
     /// it when it found two versions. All of them put something behind the name.
     static func origin(inHeadName name: String) -> Origin? {

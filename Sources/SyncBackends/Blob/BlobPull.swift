@@ -8,25 +8,68 @@ internal import Synchronization
 extension BlobBackend {
     /// Looks what is new since a cursor.
     public func pull(after cursor: [UInt8]?, as origin: Origin) async throws(RemoteError) -> any RemotePull {
-        let account = try await presentAccount()
         memory.pulls += 1
+        try await checkPlace()
         let cursor = cursor.map(BlobCursor.init(decoding:))
         if cursor == nil { memory.forgetJoined() }
-        let found = try await readHeads(of: account)
-        let own = try await look(at: found.named(origin), as: origin, cursor)
+        if let cursor, memory.observations.time == 0 { memory.observations = cursor.observations }
+        let found = try await look()
+        let own = try await look(at: found.heads.named(origin), as: origin, cursor)
         var known = cursor?.heads ?? []
         if let cursor {
             known.formUnion([cursor.own?.digest, memory.published?.digest].compactMap(\.self))
         }
         return BlobPull(
             backend: self,
-            account: account,
-            found: found,
+            account: found.account,
+            found: found.heads,
             known: known,
             joinedParts: memory.joinedParts,
-            ownPublication: own,
+            ownPublication: own == .asPublished && isOutdated(found.heads.heads, known) ? .outdated : own,
             formerOwn: cursor?.own
         )
+    }
+
+    /// Looks at the heads, and at the markers where these may have become others: an account that is as it was costs
+    /// one listing.
+    private func look() async throws(RemoteError) -> (account: RemoteAccount, heads: FoundHeads) {
+        var account = isThorough ? nil : memory.account
+        let before = memory.found
+        if account == nil { account = try await markedAccount() }
+        let problems = try await readHeads(believing: !isThorough)
+        let isLess = before.keys.contains { memory.found[$0] == nil }
+        if memory.found.contains(where: { before[$0.key]?.digest != $0.value.digest }) {
+            memory.changedAt = environment.time()
+        }
+        let hasStranger = memory.found.values.contains { account?.isNamed($0.head.account.description) != true }
+        // Where there are no heads, nothing but the marker tells whose place it is.
+        if isLess || ((hasStranger || memory.found.isEmpty) && !isThorough) {
+            let known = accountIdentifiers
+            account = try await markedAccount()
+            // Its parts were not made out yet.
+            if accountIdentifiers != known { return try await look() }
+        }
+        let present: RemoteAccount
+        if let account { present = account } else { present = try await markedAccount() }
+        let heads = memory.found.values.sorted { ($0.name.utf8.count, $0.name) < ($1.name.utf8.count, $1.name) }
+        return (present, FoundHeads(heads, of: present, problems: problems))
+    }
+
+    /// Whether others have published what this device has taken in and not published, for a day. It never is at once:
+    /// what was received is safe where it came from, and an answer to each message would be answered in turn.
+    private func isOutdated(_ heads: [FoundHead], _ known: Set<Bits128>) -> Bool {
+        guard let own = memory.published?.head else { return false }
+        let now = environment.time()
+        let age = now > own.time ? now - own.time : own.time - now
+        guard age >= Observations.day else { return false }
+        return heads.contains { found in
+            guard known.contains(found.digest), found.head.origin != own.origin else { return false }
+            return found.head.parts.contains { store, part in
+                guard let mine = own.parts[store] else { return true }
+                if mine.digest == part.digest { return part.isPreferable(to: mine) }
+                return part.context.isSuperset(of: mine.context)
+            }
+        }
     }
 
     /// What became of this device's own head.
@@ -40,7 +83,7 @@ extension BlobBackend {
         case .lost, .older, .inherited: return .missing
         case .foreign: return .foreign
         case .current:
-            guard let found else { return .missing }
+            guard let found, found.isWhole else { return .missing }
             if memory.published == nil {
                 memory.published = BlobMemory.PublishedHead(
                     head: found.head,
@@ -49,18 +92,36 @@ extension BlobBackend {
                     isTrusted: true
                 )
             }
-            guard isThorough else { return .asPublished }
-            let needed = Set(found.head.parts.values.flatMap(\.segmentNames))
-            return try await listSegments().isSuperset(of: needed) ? .asPublished : .missing
+            return try await hasAllSegments(found.head) ? .asPublished : .missing
         }
     }
 
-    /// Remembers what was joined, and gives what this device published last.
-    func didJoin(_ heads: Set<Bits128>, parts: [String: Set<Bits128>], formerOwn: BlobCursor.Own?) -> BlobCursor.Own? {
-        memory.joinedHeads = heads
+    /// Whether what our head names is still there. It is looked for while others are busy, and once more after that:
+    /// somebody who did not have our head yet may have removed what it shares with a head that they have replaced.
+    private func hasAllSegments(_ head: Head) async throws(RemoteError) -> Bool {
+        guard isThorough || memory.changedAt != nil else { return true }
+        let now = environment.time()
+        if let changedAt = memory.changedAt, now < changedAt || now - changedAt > Self.busy { memory.changedAt = nil }
+        return try await listSegments().isSuperset(of: head.segmentNames)
+    }
+
+    private static var busy: UInt64 { 600_000_000 }
+
+    /// Remembers what was joined, and completes the cursor.
+    func didJoin(
+        _ cursor: BlobCursor, parts: [String: Set<Bits128>], formerOwn: BlobCursor.Own?
+    ) async -> BlobCursor {
+        memory.joinedHeads = cursor.heads
         memory.joinedParts = parts
-        guard let published = memory.published else { return formerOwn }
-        return BlobCursor.Own(origin: published.head.origin, digest: published.digest)
+        memory.forgetUnnamed()
+        await sweep()
+        var cursor = cursor
+        cursor.own = formerOwn
+        if let published = memory.published {
+            cursor.own = BlobCursor.Own(origin: published.head.origin, digest: published.digest)
+        }
+        cursor.observations = memory.observations
+        return cursor
     }
 }
 
@@ -80,8 +141,6 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
     private let known: Set<Bits128>
     /// The digests of states that were joined before.
     private let joinedParts: [String: Set<Bits128>]
-    /// What is taken in already of each store.
-    private let contexts: [String: Context]
     /// Of each store the states that are new, by their digest, each as one or more devices have cut it.
     private let news: [String: [Bits128: [Head.Part]]]
     /// The digests of what was read, or need not be.
@@ -104,14 +163,13 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
         heads = found.heads
         problemList = Mutex(found.problems)
         devices = Self.devices(found.heads)
-        var (joined, contexts) = (joinedParts, [String: Context]())
+        var joined = joinedParts
         for found in found.heads where known.contains(found.digest) {
             for (store, part) in found.head.parts {
                 joined[store, default: []].insert(part.digest)
-                contexts[store, default: Context()].formUnion(part.context)
             }
         }
-        (self.joinedParts, self.contexts) = (joined, contexts)
+        self.joinedParts = joined
         news = Self.news(found.heads.filter { !known.contains($0.digest) }, besides: joined)
         stores = news.keys.sorted()
     }
@@ -165,8 +223,11 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
         of store: String,
         _ joined: StoreState?
     ) -> Int {
-        var context = contexts[store] ?? Context()
-        context.formUnion(joined?.context ?? Context())
+        if lacking.isEmpty { return 0 }
+        var context = joined?.context ?? Context()
+        for found in heads where known.contains(found.digest) {
+            if let part = found.head.parts[store] { context.formUnion(part.context) }
+        }
         let dominated = lacking.filter { context.isSuperset(of: $0.context) }
         for part in dominated { settled[store, default: []].insert(part.digest) }
         return lacking.count - dominated.count
@@ -193,7 +254,8 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
         var parts: [String: Set<Bits128>] = [:]
         var cursor = BlobCursor()
         for found in heads {
-            var isJoined = true
+            // Of a head that was joined before nothing is new, even if it can't be read whole any more.
+            var isJoined = found.isWhole || known.contains(found.digest)
             for (store, part) in found.head.parts {
                 if isSettled(part, of: store, stores) {
                     parts[store, default: []].insert(part.digest)
@@ -203,8 +265,9 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
             }
             if isJoined { cursor.heads.insert(found.digest) }
         }
-        cursor.own = await backend.didJoin(cursor.heads, parts: parts, formerOwn: formerOwn)
-        return PullResult(cursor: cursor.encoded(), isComplete: cursor.heads.count == heads.count)
+        let isComplete = cursor.heads.count == heads.count
+        cursor = await backend.didJoin(cursor, parts: parts, formerOwn: formerOwn)
+        return PullResult(cursor: cursor.encoded(), isComplete: isComplete)
     }
 
     private func isSettled(_ part: Head.Part, of store: String, _ joined: Set<String>) -> Bool {

@@ -32,6 +32,7 @@ extension BlobBackend {
             own: own,
             former: former,
             formerOrigins: formerOrigins,
+            foreign: foreignParts(besides: publication.origin, account),
             present: try await listSegments()
         )
     }
@@ -52,12 +53,29 @@ extension BlobBackend {
         return nil
     }
 
-    /// What a part's segments hold, as remembered or read; `nil` if that can't be told.
-    func base(of part: Head.Part, store: String) async throws(RemoteError) -> Base? {
-        if let base = memory.bases[store], base.segments == part.segments { return base }
-        guard case .entries(let entries) = try await readBase(of: part, store: store) else { return nil }
-        let digests = StateDigests(of: StoreState(entries: entries), store: store)
-        return Base(segments: part.segments, entries: digests.entries)
+    /// How other devices have cut what they hold, of what is there whole.
+    func foreignParts(besides origin: Origin, _ account: RemoteAccount) -> [String: [Head.Part]] {
+        var parts: [String: [Head.Part]] = [:]
+        for (_, found) in memory.found.sorted(by: { $0.key < $1.key })
+        where found.head.origin != origin && account.isNamed(found.head.account.description) {
+            for (store, part) in found.head.parts where parts[store]?.contains(part) != true {
+                parts[store, default: []].append(part)
+            }
+        }
+        return parts
+    }
+
+    /// Whether segments are there, and whole.
+    func areGood(_ names: [Bits128]) async throws(RemoteError) -> Bool {
+        for name in names where !memory.goodSegments.contains(name) {
+            guard case .bytes = try await readSegment(name) else { return false }
+        }
+        return true
+    }
+
+    /// How many of the segments of a base would have to be read.
+    func unknownSegments(of base: [BaseSegment]) -> Int {
+        base.names.count { memory.contents[$0] == nil }
     }
 
     /// Sees to it that a segment is there, and whole.
@@ -68,20 +86,86 @@ extension BlobBackend {
         }
         try await storage.put(BlobName.segment(name), bytes)
         memory.goodSegments.insert(name)
+        memory.superseded.noteLength(bytes.count, of: name)
     }
 
     /// Writes a head under this device's own name.
-    func publish(_ head: Head, unlikeLength length: Int?, bases: [String: Base]) async throws(RemoteError) {
+    func publish(
+        _ head: Head, unlikeLength length: Int?, present: Set<Bits128>
+    ) async throws(RemoteError) {
         try checkOpen()
-        let bytes = head.encoded(unlikeLength: length)
+        let written = try await write(head, present)
+        let bytes = written.encoded(unlikeLength: length)
         guard bytes.count <= Head.limit else {
             throw RemoteError(.full, "The account has too many stores for one device's part of it.")
         }
         let digest = Head.digest(of: bytes)
         memory.noteWriting(digest)
         try await storage.put(BlobName.head(head.origin), bytes)
-        memory.published = BlobMemory.PublishedHead(head: head, digest: digest, length: bytes.count, isTrusted: true)
-        for (store, base) in bases { memory.remember(base, of: store) }
+        let former = memory.published?.head.segmentNames ?? []
+        memory.superseded.note(former, now: written.head.segmentNames(with: head), time: environment.time())
+        memory.published = BlobMemory.PublishedHead(
+            head: written.head.with(head.parts), digest: digest, length: bytes.count, isTrusted: true)
+        await sweep()
+    }
+
+    /// Writes a head over the index over which it is shortest, and a new index if it is long all the same.
+    private func write(_ head: Head, _ present: Set<Bits128>) async throws(RemoteError) -> WrittenHead {
+        var best: (written: WrittenHead, length: Int)?
+        let indexes = memory.indexes.filter { present.contains($0.key) }.sorted { $0.key < $1.key }
+        for (name, parts) in [(.zero, [:])] + indexes {
+            let written = try await write(head, over: parts, named: name)
+            let length = written.encoded().count
+            if best.map({ length < $0.length }) ?? true { best = (written, length) }
+        }
+        let most = memory.hasFolded ? IndexLimits.headBytesWithSegment : IndexLimits.headBytes
+        memory.hasFolded = false
+        if let best, best.length <= most { return best.written }
+        var parts: [String: WrittenPart] = [:]
+        for (store, part) in head.parts { parts[store] = part.written(over: try await contextBase(of: part)) }
+        let bytes = Index.encode(parts)
+        let name = Bits128(digestOf: bytes)
+        try await ensure(name, bytes, isListed: present.contains(name))
+        memory.indexes[name] = head.parts
+        return try await write(head, over: head.parts, named: name)
+    }
+
+    private func write(
+        _ head: Head, over index: [String: Head.Part], named name: Bits128
+    ) async throws(RemoteError) -> WrittenHead {
+        var written = WrittenHead(
+            head: head, absent: Set(index.keys.filter { head.parts[$0] == nil }), parts: [:])
+        written.head.index = name
+        written.head.parts = [:]
+        for (store, part) in head.parts where index[store] != part {
+            if let part = index[store].flatMap(part.written(over:)) {
+                written.parts[store] = part
+            } else {
+                written.parts[store] = part.written(over: try await contextBase(of: part))
+            }
+        }
+        return written
+    }
+
+    /// What a part's segment of a context has.
+    func contextBase(of part: Head.Part) async throws(RemoteError) -> Context {
+        var problems: [String] = []
+        guard let context = try await readContext(part.contextSegment, &problems) else {
+            throw RemoteError(.unavailable, "The file s/\(part.contextSegment) is not there; it is looked at first.")
+        }
+        return context
+    }
+
+    /// Notes what a draft has written, and sees to it that it is there.
+    func ensure(_ draft: PartDraft, present: Set<Bits128>) async throws(RemoteError) {
+        for (name, bytes) in draft.segments.sorted(by: { $0.key < $1.key }) {
+            try await ensure(name, bytes, isListed: present.contains(name))
+            memory.hasFolded = memory.hasFolded || bytes.count > IndexLimits.headBytes
+        }
+        memory.contents.merge(draft.contents) { $1 }
+        if draft.segments[draft.part.contextSegment] != nil {
+            memory.contexts[draft.part.contextSegment] = draft.part.context
+        }
     }
 
     /// Removes the head of an origin under which this device writes no more, once everything in it is joined here.
@@ -91,7 +175,7 @@ extension BlobBackend {
         let digest = Head.digest(of: bytes)
         let isDamaged: Bool
         do throws(BlobFlaw) {
-            _ = try Head(decoding: bytes)
+            _ = try WrittenHead(decoding: bytes)
             isDamaged = false
         } catch {
             isDamaged = error != .tooNew
@@ -99,6 +183,34 @@ extension BlobBackend {
         guard isDamaged || memory.joinedHeads.contains(digest) || memory.written.contains(digest) else { return }
         try await storage.delete(BlobName.head(origin))
     }
+}
+
+/// When an index is written anew: a head costs that much each time, an index once in a while.
+enum IndexLimits {
+    static let headBytes = 3 << 10
+    /// Not together with a bucket, unless it can't wait.
+    static let headBytesWithSegment = 12 << 10
+}
+
+extension Head {
+    fileprivate func with(_ parts: [String: Part]) -> Head {
+        var head = self
+        head.parts = parts
+        return head
+    }
+
+    fileprivate func segmentNames(with head: Head) -> Set<Bits128> { with(head.parts).segmentNames }
+}
+
+extension Head.Part {
+    /// About what the tail takes.
+    fileprivate var roughTailBytes: Int {
+        tail.reduce(removed.count * 16) { $0 + $1.key.string.utf8.count + 16 + ($1.value.value?.count ?? 0) }
+    }
+}
+
+extension [Bits128] {
+    fileprivate static func <= (a: Self, b: Self) -> Bool { !b.lexicographicallyPrecedes(a) }
 }
 
 /// An upload that is under way.
@@ -113,16 +225,18 @@ actor BlobPush<Storage: BlobStorage>: RemotePush {
     private let formerLength: Int?
     /// What was published before.
     private let former: [String: Head.Part]
+    /// How others have cut what they hold.
+    private let foreign: [String: [Head.Part]]
     /// The segments that are there.
     private var present: Set<Bits128>
     /// What is going to be published.
     private var parts: [String: Head.Part]
-    private var bases: [String: Base] = [:]
+    /// The stores whose state was given.
+    private var uploaded: Set<String> = []
 
-    /// All tails together leave half of a head to what is not a tail.
-    private static var allTails: Int { 2 << 20 }
-    private static var mostTailBytes: Int { 8 << 10 }
-    private static var leastTailBytes: Int { 256 }
+    /// A base of which more would have to be read is not worth it.
+    private static var mostUnknownSegments: Int { 4 }
+    private static var mostCandidates: Int { 8 }
 
     init(
         backend: BlobBackend<Storage>,
@@ -131,8 +245,10 @@ actor BlobPush<Storage: BlobStorage>: RemotePush {
         own: FoundHead?,
         former: (head: Head, isTrusted: Bool)?,
         formerOrigins: [Origin],
+        foreign: [String: [Head.Part]],
         present: Set<Bits128>
     ) {
+        self.foreign = foreign
         self.backend = backend
         self.publication = publication
         self.account = account
@@ -154,24 +270,63 @@ actor BlobPush<Storage: BlobStorage>: RemotePush {
         let (store, state) = (snapshot.identifier, snapshot.state)
         let digests = StateDigests(of: state, store: store)
         try check(store, state, digests)
-        let former = former[store].flatMap { present.isSuperset(of: $0.segmentNames) ? $0 : nil }
-        if let former, former.digest == digests.state {
-            parts[store] = former
+        uploaded.insert(store)
+        if let same = try await sharedPart(of: store, digests.state) {
+            parts[store] = same
             return
         }
-        var base: Base?
-        if let former { base = try await backend.base(of: former, store: store) }
-        let draft = PartDraft(state, digests: digests, store: store, over: base, tailBytes: tailBytes)
-        for (name, bytes) in draft.segments.sorted(by: { $0.key < $1.key }) {
-            try await backend.ensure(name, bytes, isListed: present.contains(name))
-            present.insert(name)
-        }
+        let (base, contents) = try await bestBase(of: store, digests)
+        let draft = PartDraft(
+            state, digests: digests, store: store, over: base, contents: contents,
+            contextBase: try await contextBase(of: base), limits: limits(besides: store))
+        try await backend.ensure(draft, present: present)
+        present.formUnion(draft.segments.keys)
         parts[store] = draft.part
-        bases[store] = draft.base
     }
 
-    private var tailBytes: Int {
-        max(Self.leastTailBytes, min(Self.mostTailBytes, Self.allTails / max(1, publication.stores.count)))
+    private func contextBase(of part: Head.Part?) async throws(RemoteError) -> Context {
+        guard let part else { return Context() }
+        return try await backend.contextBase(of: part)
+    }
+
+    /// The ways in which a store is cut already, this device's own first, of which all segments are there.
+    private func candidates(of store: String) -> [Head.Part] {
+        let all = [former[store]].compactMap(\.self) + (foreign[store] ?? [])
+        return Array(all.filter { present.isSuperset(of: $0.segmentNames) }.prefix(Self.mostCandidates))
+    }
+
+    /// The way of cutting a state that all who hold it prefer, of those that are there.
+    private func sharedPart(of store: String, _ digest: Bits128) async throws(RemoteError) -> Head.Part? {
+        var shared = former[store].flatMap { present.isSuperset(of: $0.segmentNames) && $0.digest == digest ? $0 : nil }
+        for part in candidates(of: store) where part.digest == digest && part != shared {
+            if let shared, !part.isPreferable(to: shared) { continue }
+            if try await backend.areGood(part.segmentNames) { shared = part }
+        }
+        return shared
+    }
+
+    /// The base over which the tail is smallest; among equals the one with the smallest names, as on other devices.
+    private func bestBase(
+        of store: String, _ digests: StateDigests
+    ) async throws(RemoteError) -> (Head.Part?, [Key: Bits128]) {
+        var best: (part: Head.Part, contents: [Key: Bits128], bytes: Int)?
+        for part in candidates(of: store) {
+            if best != nil, await backend.unknownSegments(of: part.base) > Self.mostUnknownSegments { continue }
+            guard let contents = try await backend.contents(of: part.base, store: store) else { continue }
+            let bytes = PartDraft.tailBytes(of: digests, over: contents)
+            if let best, best.bytes < bytes || (best.bytes == bytes && best.part.base.names <= part.base.names) {
+                continue
+            }
+            best = (part, contents, bytes)
+        }
+        return (best?.part, best?.contents ?? [:])
+    }
+
+    private func limits(besides store: String) -> DraftLimits {
+        let others = parts.filter { $0.key != store && !$0.value.base.isEmpty }.values
+        return DraftLimits(
+            stores: max(parts.count, publication.stores.count),
+            otherTails: others.reduce(0) { $0 + $1.roughTailBytes })
     }
 
     /// Refuses what no reader would accept.
@@ -185,6 +340,9 @@ actor BlobPush<Storage: BlobStorage>: RemotePush {
     }
 
     func finish() async throws(RemoteError) {
+        for (store, part) in parts where !uploaded.contains(store) {
+            if let shared = try await sharedPart(of: store, part.digest) { parts[store] = shared }
+        }
         let head = Head(
             account: account,
             origin: publication.origin,
@@ -193,7 +351,7 @@ actor BlobPush<Storage: BlobStorage>: RemotePush {
             device: publication.device,
             parts: parts
         )
-        try await backend.publish(head, unlikeLength: formerLength, bases: bases)
+        try await backend.publish(head, unlikeLength: formerLength, present: present)
         for origin in formerOrigins {
             // Not worth a failure: it is tried again, and does no harm until then.
             do { try await backend.retire(origin) } catch { return }

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// What every blob begins with, in every format that there will be: four bytes that say what it is, the format, and
+// how it is wrapped. One that is read by its name ends with the SHA-256 of all of it, so that damage is told from a
+// newer format; one whose name is its digest needs no sum.
+
 internal import Crypto
 internal import PropertyList
 
-/// What a blob that is read by its name begins and ends with, in every format there will be: four bytes that say
-/// what it is, the format, … and the SHA-256 of all of that. So damage is told from a newer format.
+/// What a blob begins and ends with.
 enum Envelope {
-    static let format: UInt64 = 0
+    static let format: UInt64 = 1
+    /// How a blob is wrapped: not at all. Anything else is for versions that can encrypt.
+    static let plain: UInt8 = 0
     static let marker = Array("UKVa".utf8)
     static let head = Array("UKVh".utf8)
-    static let segment = Array("UKVs".utf8)
+    static let bucket = Array("UKVs".utf8)
+    static let context = Array("UKVc".utf8)
+    static let index = Array("UKVi".utf8)
     static let sumBytes = 32
 
     /// Begins a blob.
@@ -17,6 +24,7 @@ enum Envelope {
         var encoder = CanonicalEncoder(capacity: capacity)
         encoder.raw(magic)
         encoder.varint(format)
+        encoder.byte(plain)
         return encoder
     }
 
@@ -42,11 +50,12 @@ enum Envelope {
     private static func readFormat(_ content: ArraySlice<UInt8>, _ magic: [UInt8]) throws(BlobFlaw) -> CanonicalDecoder
     {
         var decoder = CanonicalDecoder(content)
-        let format = try BlobFlaw.reading { () throws(CanonicalDecodingError) in
+        let (format, wrapping) = try BlobFlaw.reading { () throws(CanonicalDecodingError) in
             _ = try decoder.raw(magic.count)
-            return try decoder.varint()
+            return (try decoder.varint(), try decoder.byte())
         }
-        guard format == Self.format else { throw .tooNew }
+        if format < Self.format { throw .tooOld }
+        guard format == Self.format, wrapping == plain else { throw .tooNew }
         return decoder
     }
 }
@@ -55,8 +64,10 @@ enum Envelope {
 enum BlobFlaw: Error, Equatable {
     /// It is none of ours.
     case foreign
-    /// It is in a format that this version does not know.
+    /// It is in a format, or wrapped in a way, that this version does not know.
     case tooNew
+    /// It is in format 0, which no released version wrote.
+    case tooOld
     /// It is ours, and broken; a clause.
     case damaged(String)
 

@@ -4,110 +4,229 @@ internal import PropertyList
 internal import StoreEngine
 internal import SyncEngine
 
-extension Head {
+/// The parts of all stores as they once were.
+enum Index {
+    /// No index is longer.
+    static let limit = 16 << 20
+
+    static func encode(_ parts: [String: WrittenPart]) -> [UInt8] {
+        let table = OriginTable(parts.values.lazy.flatMap(\.origins))
+        var encoder = Envelope.begin(Envelope.index)
+        encoder.originTable(table)
+        encoder.parts(parts, table)
+        return encoder.bytes
+    }
+
+    static func decode(_ bytes: [UInt8]) throws(BlobFlaw) -> [String: WrittenPart] {
+        var decoder = try Envelope.openNamed(bytes, Envelope.index)
+        return try BlobFlaw.reading { () throws(CanonicalDecodingError) in
+            let parts = try decoder.parts(try decoder.originTable(), isIndex: true)
+            try decoder.finish()
+            return parts
+        }
+    }
+}
+
+extension WrittenHead {
     private static let endMark = Array("end\n".utf8)
     private static let longestPadding = 16
-    private static let longestName = 255
 
     /// The bytes, of another length than those of the head before it.
-    func encoded(unlikeLength previous: Int?) -> [UInt8] {
+    func encoded(unlikeLength previous: Int? = nil) -> [UInt8] {
         let table = OriginTable(parts.values.lazy.flatMap(\.origins))
         var encoder = Envelope.begin(Envelope.head)
-        encoder.bits128(account)
-        encoder.fixed64(origin.bits)
-        encoder.varint(sequence)
-        encoder.varint(time)
-        encoder.data(Self.shortened(device.identifier))
-        encoder.data(Self.shortened(device.name))
+        encoder.bits128(head.account)
+        encoder.fixed64(head.origin.bits)
+        encoder.varint(head.sequence)
+        encoder.varint(head.time)
+        encoder.data(head.device.identifier.shortened)
+        encoder.data(head.device.name.shortened)
+        encoder.segment(head.index)
         encoder.originTable(table)
-        encoder.count(parts.count)
-        for (identifier, part) in parts.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }) {
-            encoder.data(Array(identifier.utf8))
-            encoder.part(part, table)
-        }
+        encoder.count(absent.count)
+        for store in absent.sorted() { encoder.data(Array(store.utf8)) }
+        encoder.parts(parts, table)
         let length = encoder.bytes.count + 1 + Self.endMark.count + Envelope.sumBytes
-        var padding = Int(sequence % UInt64(Self.longestPadding))
+        var padding = Int(head.sequence % UInt64(Self.longestPadding))
         if length + padding == previous { padding = Self.longestPadding }
         encoder.data([UInt8](repeating: 0, count: padding))
         encoder.raw(Self.endMark)
         return Envelope.seal(encoder)
     }
 
-    /// What names a head: the first half of its sum.
-    static func digest(of bytes: [UInt8]) -> Bits128 {
-        Bits128(prefixOf: Array(bytes.suffix(Envelope.sumBytes)))
-    }
-
     init(decoding bytes: [UInt8]) throws(BlobFlaw) {
         var decoder = try Envelope.open(bytes, Envelope.head)
-        self = try BlobFlaw.reading { () throws(CanonicalDecodingError) in
-            try Head(&decoder)
-        }
+        self = try BlobFlaw.reading { () throws(CanonicalDecodingError) in try WrittenHead(&decoder) }
     }
 
     private init(_ decoder: inout CanonicalDecoder) throws(CanonicalDecodingError) {
-        account = try decoder.bits128()
-        origin = Origin(bits: try decoder.fixed64())
-        sequence = try decoder.varint()
-        time = try decoder.varint()
-        device = RemoteDevice(identifier: try decoder.name(), name: try decoder.name())
+        head = Head(
+            account: try decoder.bits128(), origin: Origin(bits: try decoder.fixed64()),
+            sequence: try decoder.varint(), time: try decoder.varint(),
+            device: RemoteDevice(identifier: try decoder.name(), name: try decoder.name()),
+            index: try decoder.segment(), parts: [:])
         let origins = try decoder.originTable()
-        parts = [:]
+        absent = []
         var last: String?
-        for _ in 0..<(try decoder.count(elementBytes: 20)) {
-            let start = decoder.offset
-            let identifier = try decoder.storeIdentifier()
-            if let last, !last.utf8.lexicographicallyPrecedes(identifier.utf8) {
-                throw decoder.failure("stores are out of order", at: start)
-            }
-            parts[identifier] = try decoder.part(origins)
-            last = identifier
+        for _ in 0..<(try decoder.count(elementBytes: 2)) {
+            last = try decoder.storeIdentifier(after: last)
+            if let last { absent.insert(last) }
+        }
+        parts = try decoder.parts(origins, isIndex: head.index == .zero)
+        guard absent.isDisjoint(with: parts.keys), head.index != .zero || absent.isEmpty else {
+            throw decoder.failure("a store is and is not there")
         }
         try decoder.padding(atMost: Self.longestPadding)
         guard try decoder.raw(Self.endMark.count) == Self.endMark else { throw decoder.failure("it has no end") }
         try decoder.finish()
     }
+}
 
-    /// A name of a bearable length, cut between characters.
-    private static func shortened(_ name: String) -> [UInt8] {
-        var name = name
-        while name.utf8.count > longestName { name.removeLast() }
+extension Head {
+    /// What names a head: the first half of its sum.
+    static func digest(of bytes: [UInt8]) -> Bits128 {
+        Bits128(prefixOf: Array(bytes.suffix(Envelope.sumBytes)))
+    }
+}
+
+extension String {
+    /// Of a bearable length, cut between characters.
+    fileprivate var shortened: [UInt8] {
+        var name = self
+        while name.utf8.count > 255 { name.removeLast() }
         return Array(name.utf8)
     }
 }
 
-extension Head.Part {
+extension WrittenPart {
     /// The origins that it names.
-    var origins: [Origin] { Array(context.seen.keys) + tail.values.map(\.stamp.origin) }
+    fileprivate var origins: [Origin] { Array(context.seen.keys) + tail.values.map(\.stamp.origin) }
+}
+
+private enum PartForm {
+    static let whole: UInt8 = 0
+    static let over: UInt8 = 1
 }
 
 extension CanonicalEncoder {
-    fileprivate mutating func part(_ part: Head.Part, _ table: OriginTable) {
+    fileprivate mutating func parts(_ parts: [String: WrittenPart], _ table: OriginTable) {
+        count(parts.count)
+        for (identifier, part) in parts.sorted(by: { $0.key < $1.key }) {
+            data(Array(identifier.utf8))
+            self.part(part, table)
+        }
+    }
+
+    private mutating func part(_ part: WrittenPart, _ table: OriginTable) {
         bits128(part.digest)
+        switch part.form {
+        case .whole(let base):
+            byte(PartForm.whole)
+            segment(part.contextSegment)
+            self.base(base)
+        case .over(let replaced, let forgotten):
+            byte(PartForm.over)
+            count(replaced.count)
+            for (place, name) in replaced.sorted(by: { $0.key < $1.key }) {
+                count(place)
+                bits128(name)
+            }
+            keys(forgotten)
+        }
         context(part.context, table)
-        byte(UInt8(part.segments.count))
-        for segment in part.segments { bits128(segment) }
         entries(part.tail, table)
-        count(part.removed.count)
-        for key in part.removed { self.key(key) }
+        keys(part.removed)
+    }
+
+    /// A segment's name, or nothing.
+    fileprivate mutating func segment(_ name: Bits128) {
+        count(name == .zero ? 0 : 16)
+        if name != .zero { bits128(name) }
+    }
+
+    private mutating func keys(_ keys: Set<Key>) {
+        count(keys.count)
+        for key in keys.sorted() { self.key(key) }
     }
 }
 
 extension CanonicalDecoder {
-    fileprivate mutating func part(_ origins: [Origin]) throws(CanonicalDecodingError) -> Head.Part {
+    fileprivate mutating func parts(
+        _ origins: [Origin], isIndex: Bool
+    ) throws(CanonicalDecodingError) -> [String: WrittenPart] {
+        var parts: [String: WrittenPart] = [:]
+        var last: String?
+        for _ in 0..<(try count(elementBytes: 22)) {
+            let identifier = try storeIdentifier(after: last)
+            parts[identifier] = try part(origins, isIndex: isIndex)
+            last = identifier
+        }
+        return parts
+    }
+
+    private mutating func part(_ origins: [Origin], isIndex: Bool) throws(CanonicalDecodingError) -> WrittenPart {
         let digest = try bits128()
-        let context = try context(origins)
         let start = offset
-        let bucketCount = Int(try byte())
-        guard Buckets.counts.contains(bucketCount) else { throw failure("no base has so many buckets", at: start) }
-        var segments: [Bits128] = []
-        for _ in 0..<bucketCount { segments.append(try bits128()) }
+        var contextSegment = Bits128.zero
+        let form: WrittenPart.Form
+        switch try byte() {
+        case PartForm.whole:
+            contextSegment = try segment()
+            form = .whole(try base())
+        case PartForm.over where !isIndex:
+            form = .over(replaced: try replacedSegments(), forgotten: Set(try keys()))
+        default:
+            throw failure("a part has no such form", at: start)
+        }
+        let context = try context(origins)
         let tail = try entries(origins)
-        let removed = try keys()
-        guard removed.allSatisfy({ tail[$0] == nil }), bucketCount > 0 || removed.isEmpty else {
+        let removed = Set(try keys())
+        guard removed.allSatisfy({ tail[$0] == nil }) else { throw failure("a key is and is not there") }
+        if case .whole(let base) = form, base.isEmpty, !removed.isEmpty {
             throw failure("a key is removed that is not in the base")
         }
-        return Head.Part(digest: digest, context: context, segments: segments, tail: tail, removed: removed)
+        if case .over(_, let forgotten) = form,
+            !forgotten.allSatisfy({ tail[$0] == nil && !removed.contains($0) })
+        {
+            throw failure("a key is and is not there")
+        }
+        return WrittenPart(
+            digest: digest, contextSegment: contextSegment, context: context, form: form, tail: tail, removed: removed)
+    }
+
+    private mutating func replacedSegments() throws(CanonicalDecodingError) -> [Int: Bits128] {
+        var replaced: [Int: Bits128] = [:]
+        var next: UInt64 = 0
+        for _ in 0..<(try count(elementBytes: 17)) {
+            let start = offset
+            let place = try varint()
+            guard place >= next, place < 1 << Bucket.mostDepth else {
+                throw failure("buckets are out of order", at: start)
+            }
+            replaced[Int(place)] = try bits128()
+            next = place + 1
+        }
+        return replaced
+    }
+
+    /// A segment's name, or nothing.
+    fileprivate mutating func segment() throws(CanonicalDecodingError) -> Bits128 {
+        let start = offset
+        switch try byte() {
+        case 0: return .zero
+        case 16:
+            let name = try bits128()
+            if name != .zero { return name }
+            throw failure("a segment has no such name", at: start)
+        default: throw failure("a segment has no such name", at: start)
+        }
+    }
+
+    fileprivate mutating func storeIdentifier(after last: String?) throws(CanonicalDecodingError) -> String {
+        let start = offset
+        let identifier = try storeIdentifier()
+        if let last, last >= identifier { throw failure("stores are out of order", at: start) }
+        return identifier
     }
 
     fileprivate mutating func name() throws(CanonicalDecodingError) -> String {

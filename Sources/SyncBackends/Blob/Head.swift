@@ -7,6 +7,9 @@
 // a small change costs a small head. The part's digest is that of the whole state, however it is cut: who has
 // joined a state with that digest need not read it again, wherever it turns up.
 //
+// All parts together may be long, and few of them change from one head to the next. So a head names an index, a
+// segment with the parts of all stores as they once were, and has itself only what is another way now (WrittenHead).
+//
 // The last 32 bytes are the sum of all others; a head that was torn, cut or mixed with another is no head. A head
 // never has the length of the one before it, because there are servers that take two versions of one length and
 // one second for the same.
@@ -29,11 +32,27 @@ struct Head: Equatable, Sendable {
     var time: UInt64
     /// What the writer calls itself.
     var device: RemoteDevice
+    /// The index that the parts were written over; zero for none.
+    var index = Bits128.zero
     /// What it holds, by the stores' identifiers.
     var parts: [String: Part]
 
     /// No head is longer.
     static let limit = 4 << 20
+
+    /// The names of everything that has to be there.
+    var segmentNames: Set<Bits128> {
+        var names = Set(parts.values.flatMap(\.segmentNames))
+        if index != .zero { names.insert(index) }
+        return names
+    }
+
+    /// Whether everything that another head has seen was taken in here.
+    func dominates(_ other: Head) -> Bool {
+        other.parts.allSatisfy { store, part in
+            part.context.seen.isEmpty || parts[store]?.context.isSuperset(of: part.context) == true
+        }
+    }
 
     /// One store's state.
     struct Part: Equatable, Sendable {
@@ -41,15 +60,17 @@ struct Head: Equatable, Sendable {
         var digest: Bits128
         /// The dots that the state has taken in.
         var context: Context
-        /// The names of the base's segments, a bucket each; zero for a bucket without entries.
-        var segments: [Bits128]
+        /// The segment that has most of the context; zero for none.
+        var contextSegment = Bits128.zero
+        /// The buckets of the base, in their order; none if there is no base.
+        var base: [BaseSegment]
         /// The entries that are not in the base as they are now.
         var tail: [Key: Entry]
-        /// The keys that have an entry in the base and none now, sorted.
-        var removed: [Key]
+        /// The keys that have an entry in the base and none now.
+        var removed: Set<Key>
 
         /// The names of segments that have to be there.
-        var segmentNames: [Bits128] { segments.filter { $0 != .zero } }
+        var segmentNames: [Bits128] { base.names + (contextSegment == .zero ? [] : [contextSegment]) }
 
         /// The state, given the entries of the base.
         func state(over base: [Key: Entry]) -> StoreState {
@@ -57,6 +78,13 @@ struct Head: Equatable, Sendable {
             for key in removed { entries[key] = nil }
             entries.merge(tail) { $1 }
             return StoreState(entries: entries, context: context)
+        }
+
+        /// Which of two ways of cutting one state all devices prefer, so that they come to share segments.
+        func isPreferable(to other: Part) -> Bool {
+            if tail.count != other.tail.count { return tail.count < other.tail.count }
+            let (mine, others) = (segmentNames, other.segmentNames)
+            return mine != others && mine.lexicographicallyPrecedes(others)
         }
     }
 }

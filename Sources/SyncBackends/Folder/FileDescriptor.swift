@@ -119,7 +119,12 @@ struct FileDescriptor: ~Copyable {
     }
 
     /// The names in this directory that are UTF-8; nothing else is ever ours.
-    borrowing func names() throws(SystemError) -> [String] {
+    /// - Parameters:
+    ///   - limit: how many at most.
+    ///   - isWanted: whether a name, as bytes, is worth having.
+    borrowing func names(
+        atMost limit: Int = .max, where isWanted: (UnsafeRawBufferPointer) -> Bool = { _ in true }
+    ) throws(SystemError) -> [String] {
         // A second descriptor, which the stream takes: reading moves a position that copies would share.
         let copy = try openDirectory(".").release()
         guard let stream = fdopendir(copy) else {
@@ -129,9 +134,11 @@ struct FileDescriptor: ~Copyable {
         defer { closedir(stream) }
         var names: [String] = []
         errno = 0
-        while let entry = readdir(stream) {
-            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-                String(validating: bytes.prefix { $0 != 0 }, as: UTF8.self)
+        while names.count < limit, let entry = readdir(stream) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes -> String? in
+                let end = bytes.firstIndex(of: 0) ?? bytes.endIndex
+                let name = UnsafeRawBufferPointer(rebasing: bytes[..<end])
+                return isWanted(name) ? String(validating: name, as: UTF8.self) : nil
             }
             if let name, name != ".", name != ".." { names.append(name) }
             errno = 0

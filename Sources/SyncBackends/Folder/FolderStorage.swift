@@ -17,6 +17,8 @@ public actor FolderStorage: BlobStorage {
     private let executor: QueueExecutor
     private nonisolated let watch: FolderWatch?
     private nonisolated let tellsOfChanges = Atomic(false)
+    /// Seconds since 1970.
+    private let now: @Sendable () -> Int
     /// The device that the folder was on at the last check.
     private var device: dev_t?
 
@@ -24,8 +26,13 @@ public actor FolderStorage: BlobStorage {
     public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     /// A folder's storage. Nothing is looked at yet.
-    /// - Parameter watches: tells of changes; the checks of ``BackendCheck`` have no use for that.
-    init(_ url: FolderURL, access: FolderAccess, watches: Bool = true) {
+    /// - Parameters:
+    ///   - watches: tells of changes; the checks of ``BackendCheck`` have no use for that.
+    ///   - now: seconds since 1970, by the clock by which the filesystem stamps files.
+    init(
+        _ url: FolderURL, access: FolderAccess, watches: Bool = true, now: @escaping @Sendable () -> Int = { time(nil) }
+    ) {
+        self.now = now
         self.url = url
         self.access = access
         executor = QueueExecutor(label: "folder")
@@ -77,21 +84,29 @@ public actor FolderStorage: BlobStorage {
 
     // MARK: Reading
 
-    /// The names in a folder.
+    /// No folder of ours has more names. What is beyond is not listed.
+    static let mostNames = 1 << 16
+
+    /// The names in a folder that may be those of blobs, with versions.
     public func list(_ name: String) async throws(RemoteError) -> [BlobListing] {
         let folder = try openAgain()
         guard let directory = try subfolder(name, in: folder, making: false) else { return [] }
-        let names = try naming("\(folder.path)/\(name)") { () throws(SystemError) in try directory.names() }
-        return names.map { BlobListing(name: $0) }
+        return try naming("\(folder.path)/\(name)") { () throws(SystemError) in
+            let names = try directory.names(atMost: Self.mostNames) { BlobName.mayBeOurs($0) }
+            // Only heads are ever replaced, so only of these it saves anything to know.
+            guard name == BlobName.heads else { return names.map { BlobListing(name: $0) } }
+            return names.map { BlobListing(name: $0, version: version(of: $0, in: directory)) }
+        }
     }
 
-    /// Reads a file. Times of files are not looked at, so there are no versions.
+    /// Reads a file. Its times decide nothing; that they are others only says that it is worth reading again.
     public func get(_ name: String, limit: Int, unless version: String?) async throws(RemoteError) -> BlobContent {
         let folder = try openAgain()
         let blob = Self.split(name)
         guard let directory = try subfolder(blob.folder, in: folder, making: false) else { return .absent }
         do throws(SystemError) {
-            return try Self.read(blob.name, in: directory, limit: limit)
+            if let version, version == self.version(of: blob.name, in: directory) { return .unchanged }
+            return try read(blob.name, in: directory, limit: limit)
         } catch {
             switch error.number {
             case ENOENT: return .absent
@@ -101,7 +116,11 @@ public actor FolderStorage: BlobStorage {
         }
     }
 
-    private static func read(
+    private func version(of name: String, in directory: borrowing FileDescriptor) -> String? {
+        (try? directory.status(of: name)).flatMap { $0.version(now: now()) }
+    }
+
+    private func read(
         _ name: String,
         in directory: borrowing FileDescriptor,
         limit: Int
@@ -114,7 +133,7 @@ public actor FolderStorage: BlobStorage {
         guard status.st_size <= limit, let bytes = try file.read(atMost: limit) else {
             return .unreadable("is too large")
         }
-        return .content(bytes, version: nil)
+        return .content(bytes, version: status.version(now: now()))
     }
 
     // MARK: Writing
@@ -233,4 +252,12 @@ public actor FolderStorage: BlobStorage {
 
 extension stat {
     fileprivate var isFile: Bool { st_mode & S_IFMT == S_IFREG }
+
+    /// Becomes another one whenever the file is replaced or written, as far as the filesystem tells: it stamps what
+    /// happens within some milliseconds, or on some within two seconds, alike. So what is so new has none.
+    fileprivate func version(now: Int) -> String? {
+        let age = now - st_ctim.tv_sec
+        guard age > 2 else { return nil }
+        return "\(st_ino) \(st_size) \(st_mtim.tv_sec).\(st_mtim.tv_nsec) \(st_ctim.tv_sec).\(st_ctim.tv_nsec)"
+    }
 }

@@ -111,7 +111,7 @@ final class CoreProcess {
         guard let origin = device.disk.origin else { return }
         switch classify(heads["h/\(origin)"], origin) {
         case .asPublished: isMissing = false
-        case .missing: isMissing = true
+        case .missing, .outdated: isMissing = true
         case .foreign:
             isMissing = true
             device.leaveOrigin()

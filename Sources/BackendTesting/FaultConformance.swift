@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import PropertyList
+internal import StoreEngine
+internal import SyncBackends
+internal import SyncEngine
+
+/// What a backend on a storage of blobs has to stand when the storage does its worst. It is the blob backend's own
+/// test, and a pattern for that of a backend of another kind.
+public struct FaultConformance: Sendable, CustomStringConvertible {
+    /// What goes wrong.
+    public let description: String
+    private let decide: @Sendable (MemoryStorage.Request, UInt64) -> MemoryStorage.Fault?
+
+    /// All of them.
+    public static let cases: [FaultConformance] = [
+        FaultConformance("requests are lost") { _, random in random % 4 == 0 ? .lost : nil },
+        FaultConformance("replies are lost, though it was done") { _, random in random % 4 == 0 ? .replyLost : nil },
+        FaultConformance("requests arrive twice") { _, random in random % 3 == 0 ? .repeated : nil },
+        FaultConformance("writes arrive long after they were given up") { request, random in
+            request.action == .put && random % 4 == 0 ? .delayed : nil
+        },
+        FaultConformance("deletions arrive long after they were given up") { request, random in
+            request.action == .delete && random % 2 == 0 ? .delayed : nil
+        },
+        FaultConformance("blobs are there in part") { request, random in
+            request.action == .put && random % 5 == 0 ? .torn(Int(random % 400)) : nil
+        },
+        FaultConformance("reading gives what was there before") { request, random in
+            request.action == .get && random % 4 == 0 ? .stale : nil
+        },
+        FaultConformance("listings lack names") { request, random in
+            request.action == .list && request.name != "a" && random % 3 == 0 ? .partial : nil
+        },
+        FaultConformance("nothing seems to be there") { request, random in
+            request.action != .check && !request.name.hasPrefix("a") && random % 5 == 0 ? .blind : nil
+        },
+        FaultConformance("all of that") { request, random in
+            let faults: [MemoryStorage.Fault] = [.lost, .replyLost, .repeated, .stale]
+            return random % 6 == 0 ? faults[Int(random / 6 % 4)] : nil
+        },
+    ]
+
+    init(
+        _ description: String,
+        _ decide: @escaping @Sendable (MemoryStorage.Request, UInt64) -> MemoryStorage.Fault?
+    ) {
+        (self.description, self.decide) = (description, decide)
+    }
+
+    /// Lets three devices work while things go wrong, then heals the storage, and expects that all hold the same and
+    /// that nothing that was written is lost.
+    public func run(seed: UInt64) async throws {
+        let storage = MemoryStorage()
+        let place = Self.place(storage)
+        let devices = try await BackendConformance.devices(3, place)
+        // The generator of a device nobody has: the faults are the same for the same seed.
+        let dice = Dice(seed: seed)
+        storage.onRequest { [decide] request in decide(request, dice.roll()) }
+        var written = Set<String>()
+        for step in 0..<90 {
+            let device = devices[Int(dice.roll() % 3)]
+            switch dice.roll() % 8 {
+            case 0...2:
+                let key = "\(device.name) \(step)"
+                device.set(BackendConformance.store, key, .data([UInt8](repeating: UInt8(step), count: 900)))
+                written.insert(key)
+            case 3: device.set(BackendConformance.store, "shared", .integer(Int64(step)))
+            case 4: storage.arrive()
+            case 5: try await Self.attempt { try await device.tidy() }
+            default: try await Self.attempt { try await device.sync() }
+            }
+            device.time += 3_600_000_000
+        }
+        storage.onRequest(nil)
+        storage.arrive()
+        try await heal(devices)
+        let keys = Set(devices[0].values(BackendConformance.store).keys)
+        try BackendConformance.expect(keys.isSuperset(of: written), "nothing that was written is lost")
+        let late = BackendDevice("late", seed: 99, backend: try place.makeBackend())
+        try await late.signIn(creating: false)
+        try BackendConformance.expect(try await late.sync(), "a new device reads all of it")
+        try BackendConformance.expect(late.stores == devices[0].stores, "and holds what the others hold")
+        storage.requests = []
+        for device in devices { try await device.sync() }
+        try BackendConformance.expect(storage.bytesWritten == 0, "and then all is quiet")
+    }
+
+    /// The owners of what is missing notice it when they look closely, which is every twentieth time; what is damaged
+    /// is removed after a day, and missing then.
+    private func heal(_ devices: [BackendDevice]) async throws {
+        for round in 0..<70 {
+            for device in devices {
+                try await Self.attempt { try await device.sync() }
+                guard round % 10 == 0 else { continue }
+                device.time += 86_400_000_000
+                try await Self.attempt { try await device.tidy() }
+            }
+        }
+        for device in devices {
+            try BackendConformance.expect(try await device.pull(), "\(device.name) reads everything")
+            try BackendConformance.expect(device.stores == devices[0].stores, "\(device.name) holds the same")
+        }
+    }
+
+    private static func attempt(_ body: () async throws -> Void) async throws {
+        do { try await body() } catch let error as RemoteError {
+            // Not there, or not whole, for now: everything else would be an answer that the person has to act upon.
+            if ![.unavailable, .damaged, .denied].contains(error.code) { throw error }
+        }
+    }
+
+    /// A place on a storage.
+    public static func place(_ storage: MemoryStorage) -> BackendPlace {
+        let dice = Dice(seed: 5)
+        return BackendPlace {
+            BlobBackend(
+                storage: storage, environment: Environment(time: { 1_700_000_000_000_000 }, random: { dice.roll() }))
+        } empty: {
+            storage.blobs = [:]
+        }
+    }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// A head as it is written: over an index, and with long contexts in segments of their own. To read one, the index and
+// these segments have to be there.
+
+internal import PropertyList
+internal import StoreEngine
+
+/// A store's part as an index or a head has it.
+struct WrittenPart: Equatable {
+    var digest: Bits128
+    var contextSegment = Bits128.zero
+    /// What the context has over that of the segment, or over that of the index's part.
+    var context: Context
+    var form: Form
+    var tail: [Key: Entry]
+    var removed: Set<Key>
+
+    enum Form: Equatable {
+        /// With all of its buckets.
+        case whole([BaseSegment])
+        /// The index's part, except: buckets, by their place, that have another segment now (and nothing of the
+        /// index's tail); and keys of which the tail has nothing any more.
+        case over(replaced: [Int: Bits128], forgotten: Set<Key>)
+    }
+}
+
+/// A head without what it takes from elsewhere.
+struct WrittenHead: Equatable {
+    /// Everything but the parts.
+    var head: Head
+    /// The stores of the index that the head does not have.
+    var absent: Set<String>
+    /// The parts that are not as in the index.
+    var parts: [String: WrittenPart]
+}
+
+extension Head.Part {
+    /// The part as it is written for a reader who has nothing but its context's segment.
+    func written(over contextBase: Context) -> WrittenPart {
+        WrittenPart(
+            digest: digest, contextSegment: contextSegment, context: context.beyond(contextBase), form: .whole(base),
+            tail: tail, removed: removed)
+    }
+
+    /// The part as it is written over an index's; `nil` if it is not a later form of that.
+    func written(over index: Head.Part) -> WrittenPart? {
+        guard contextSegment == index.contextSegment, context.isSuperset(of: index.context),
+            base.map(\.bucket) == index.base.map(\.bucket)
+        else { return nil }
+        var replaced: [Int: Bits128] = [:]
+        for (place, segment) in base.enumerated() where segment.name != index.base[place].name {
+            replaced[place] = segment.name
+        }
+        let (below, belowRemoved) = index.changes(outside: replaced)
+        let forgotten = Set(below.keys).union(belowRemoved).filter { tail[$0] == nil && !removed.contains($0) }
+        return WrittenPart(
+            digest: digest, contextSegment: contextSegment, context: context.beyond(index.context),
+            form: .over(replaced: replaced, forgotten: forgotten),
+            tail: tail.filter { below[$0.key] != $0.value }, removed: removed.subtracting(belowRemoved))
+    }
+
+    /// What the tail has, except in buckets that have another segment.
+    fileprivate func changes(outside replaced: [Int: Bits128]) -> ([Key: Entry], Set<Key>) {
+        if replaced.isEmpty { return (tail, removed) }
+        func isKept(_ key: Key) -> Bool { base.place(ofHash: Bucket.hash(of: key)).map { replaced[$0] == nil } ?? true }
+        return (tail.filter { isKept($0.key) }, removed.filter(isKept))
+    }
+}
+
+extension WrittenPart {
+    /// The part that a reader gets who has what it was written over; `nil` if it makes no sense over that.
+    func part(over index: Head.Part?, context base: Context) -> Head.Part? {
+        var part = Head.Part(
+            digest: digest, context: base, contextSegment: contextSegment, base: [], tail: tail, removed: removed)
+        part.context.formUnion(context)
+        switch form {
+        case .whole(let base):
+            part.base = base
+        case .over(let replaced, let forgotten):
+            guard let index, replaced.keys.allSatisfy(index.base.indices.contains) else { return nil }
+            part.contextSegment = index.contextSegment
+            part.context.formUnion(index.context)
+            part.base = index.base
+            for (place, name) in replaced { part.base[place].name = name }
+            let (below, belowRemoved) = index.changes(outside: replaced)
+            for (key, entry) in below where tail[key] == nil && !removed.contains(key) && !forgotten.contains(key) {
+                part.tail[key] = entry
+            }
+            part.removed.formUnion(belowRemoved.filter { tail[$0] == nil && !forgotten.contains($0) })
+        }
+        if part.base.isEmpty, !part.removed.isEmpty { return nil }
+        return part
+    }
+}
+
+extension Context {
+    /// What is here and not in another context.
+    func beyond(_ other: Context) -> Context {
+        Context(seen.filter { !other.contains(Dot(origin: $0.key, n: $0.value)) })
+    }
+}

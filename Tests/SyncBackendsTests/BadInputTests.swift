@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import BackendTesting
+import Foundation
+import Glibc
+import PropertyList
+import StoreEngine
+import SyncEngine
+import Testing
+
+@testable import SyncBackends
+
+/// What whoever may write to the place can put there: it is named, nothing of it is applied, and the rest syncs.
+@Suite struct BadInputTests {
+    private let store = "org.example.Notes"
+
+    /// Two devices on blobs in memory; the second one has written.
+    private func world() async throws -> (MemoryStorage, BackendDevice, BackendDevice) {
+        let storage = MemoryStorage()
+        let devices = try await BackendConformance.devices(2, FaultConformance.place(storage))
+        devices[1].set(store, "good", .integer(1))
+        for key in 0..<40 { devices[1].set("other", "\(key)", .data([UInt8](repeating: 1, count: 100))) }
+        try await devices[1].sync()
+        return (storage, devices[0], devices[1])
+    }
+
+    private func head(_ world: BackendDevice, _ parts: [String: WrittenPart], index: Bits128 = .zero) -> [UInt8] {
+        WrittenHead(
+            head: Head(
+                account: Bits128(world.account) ?? .zero,
+                origin: Origin(bits: 0xFF),
+                sequence: 1,
+                time: 1,
+                device: RemoteDevice(identifier: "x", name: "x"),
+                index: index,
+                parts: [:]
+            ),
+            absent: [],
+            parts: parts
+        ).encoded()
+    }
+
+    private func part(_ digest: Bits128, _ base: [BaseSegment], _ tail: [Key: Entry] = [:]) -> WrittenPart {
+        WrittenPart(digest: digest, context: Context([Origin(bits: 7): 9]), form: .whole(base), tail: tail, removed: [])
+    }
+
+    @Test func `a head of another account is named, and nothing of it joined`() async throws {
+        let (storage, a, b) = try await world()
+        let name = "h/00000000000000ff"
+        var foreign = try WrittenHead(decoding: head(b, [store: part(.zero, [])]))
+        foreign.head.account = Bits128(high: 5, low: 5)
+        storage.blobs[name] = foreign.encoded()
+        try await a.sync()
+        #expect(a.stores == b.stores)
+        #expect(a.problems == ["The file h/00000000000000ff belongs to another account and is passed over."])
+    }
+
+    @Test func `a format or a wrapping newer than ours stops the sync and changes nothing`() async throws {
+        let (storage, a, _) = try await world()
+        for bytes: [UInt8] in [[2, 0], [1, 1]] {
+            var encoder = CanonicalEncoder()
+            encoder.raw(Envelope.head + bytes + [1, 2, 3])
+            storage.blobs["h/00000000000000ff"] = Envelope.seal(encoder)
+            do {
+                try await a.sync()
+                Issue.record("it was read")
+            } catch {
+                #expect(error.code == .tooNew)
+            }
+            #expect(a.stores.isEmpty)
+        }
+    }
+
+    @Test func `what was written before format 1 is named and passed over`() async throws {
+        let (storage, a, b) = try await world()
+        var encoder = CanonicalEncoder()
+        encoder.raw(Envelope.head + [0, 1, 2])
+        storage.blobs["h/00000000000000ff"] = Envelope.seal(encoder)
+        try await a.sync()
+        #expect(a.stores == b.stores && a.problems.count == 1)
+    }
+
+    @Test func `segments and indexes that are not what their name says are named`() async throws {
+        let (storage, a, b) = try await world()
+        let whole = storage.blobs
+        for name in whole.keys where name.hasPrefix("s/") {
+            storage.blobs[name] = [1, 2, 3]
+            let late = BackendDevice("late", seed: 9, backend: try FaultConformance.place(storage).makeBackend())
+            try await late.signIn(creating: false)
+            #expect(try await late.pull() == false)
+            #expect(late.problems == ["The file \(name) is damaged."])
+            storage.blobs[name] = whole[name]
+            #expect(try await late.pull())
+            #expect(late.stores == b.stores)
+        }
+        try await a.sync()
+        #expect(a.stores == b.stores)
+    }
+
+    @Test func `a part that makes no sense is named, and the other parts are joined`() async throws {
+        let (storage, a, b) = try await world()
+        let segment = Segment(store: "elsewhere", bucket: .whole, entries: [:]).encoded()
+        let name = Bits128(digestOf: segment)
+        storage.blobs["s/\(name)"] = segment
+        let junk = Array("UKVs".utf8) + [1, 0, 9, 9, 9]
+        storage.blobs["s/\(Bits128(digestOf: junk))"] = junk
+        let stamp = Stamp(isProvisional: false, wall: 1, counter: 0, origin: Origin(bits: 7))
+        let fine = StoreState(
+            entries: [Key(unchecked: "k"): Entry(stamp: stamp, n: 9, value: [2])],
+            context: Context([Origin(bits: 7): 9])
+        )
+        storage.blobs["h/00000000000000ff"] = head(
+            b,
+            [
+                store: part(Bits128(high: 1, low: 1), []),
+                "elsewhere.not": part(.zero, [BaseSegment(bucket: .whole, name: name)]),
+                "junk": part(.zero, [BaseSegment(bucket: .whole, name: Bits128(digestOf: junk))]),
+                "fine": part(StateDigests(of: fine, store: "fine").state, [], fine.entries),
+            ]
+        )
+        // It is as it was written and never gets better, so nothing waits for it.
+        #expect(try await a.sync())
+        #expect(a.problems.count == 3)
+        #expect(a.stores[store] == b.stores[store] && a.stores["other"] == b.stores["other"])
+        #expect(a.stores["fine"] == fine)
+        #expect(a.stores["junk"]?.context.seen.isEmpty != false)
+    }
+
+    @Test func `an index that makes no sense keeps its head from being read, and nothing else`() async throws {
+        let (storage, a, b) = try await world()
+        let junk = Array("UKVi".utf8) + [1, 0, 9, 9, 9]
+        storage.blobs["s/\(Bits128(digestOf: junk))"] = junk
+        storage.blobs["h/00000000000000ff"] = head(b, [:], index: Bits128(digestOf: junk))
+        try await a.sync()
+        #expect(a.stores == b.stores && a.problems.count == 1)
+    }
+
+    @Test func `records that break every rule are passed on as they came`() async throws {
+        let (_, a, b) = try await world()
+        for key in ["", "nul\0", String(repeating: "k", count: 4096), "line\nfeed"] { b.set(store, key, .integer(1)) }
+        var deep = Value.array([])
+        for _ in 0..<40 { deep = .array([deep]) }
+        b.set(store, "deep", deep)
+        b.set(store, "large", .data([UInt8](repeating: 0, count: 3 << 20)))
+        try await b.sync()
+        try await a.sync()
+        #expect(a.stores == b.stores && a.problems.isEmpty)
+    }
+
+    @Test func `names with line feeds, names that are no text and directories are nobody's`() async throws {
+        let place = try Place()
+        let (a, b) = (try Device(place.path, name: "A"), try Device(place.path, name: "B"))
+        try await a.signIn()
+        try a.set(store, "a", .integer(1))
+        try await a.sync()
+        for folder in ["a", "h", "s"] {
+            for name in ["line\nfeed", "0123456789abcdef\n", "..dots", "00", "CAPITALS00000000", "0123456789abcde/x"] {
+                _ = try? place.sub(folder + "/" + name.split(separator: "/").dropLast().joined(separator: "/"))
+                try place.write(folder + "/" + name, [1, 2, 3])
+            }
+            for bytes: [UInt8] in [[0xFF, 0xFE], Array("0123456789abcdef".utf8) + [0xFF]] {
+                let path = Array((place.path + "/" + folder + "/").utf8) + bytes + [0]
+                path.withUnsafeBytes { path in
+                    guard let name = path.baseAddress else { return }
+                    close(open(name.assumingMemoryBound(to: CChar.self), O_WRONLY | O_CREAT, 0o600))
+                }
+            }
+            _ = try place.sub(folder + "/fedcba9876543210")
+        }
+        try await b.signIn(creating: false)
+        let pass = try await b.pull()
+        #expect(pass.isComplete)
+        #expect(try b.values(store) == ["a": .integer(1)])
+        #expect(pass.problems == ["The file h/fedcba9876543210 is no file."])
+        try await a.tidy()
+        try await a.tidy(after: 400)
+        #expect(place.names("h").contains("line\nfeed"), "what is nobody's is not removed")
+    }
+
+    @Test func `a folder that is full of strange files is listed without remembering them`() async throws {
+        let place = try Place()
+        let a = try Device(place.path, name: "A")
+        try await a.signIn()
+        try a.set(store, "a", .integer(1))
+        try await a.sync()
+        for number in 0..<20_000 { try place.write("h/junk-\(number)", []) }
+        let storage = FolderStorage(try FolderURL("folder://" + place.path), access: .own(uid: geteuid()))
+        _ = try await storage.check(makingPlace: false)
+        #expect(try await storage.list("h").count == 1)
+        let b = try Device(place.path, name: "B")
+        try await b.signIn(creating: false)
+        #expect(try await b.pull().isComplete)
+        #expect(try b.values(store).count == 1)
+    }
+
+    @Test func `of more heads than anybody has devices only so many are read, and it is said`() async throws {
+        let (storage, a, b) = try await world()
+        var blobs = storage.blobs
+        for number in 0..<5000 { blobs["h/f" + String(UInt64(1 << 56) + UInt64(number), radix: 16)] = [0] }
+        storage.blobs = blobs
+        try await a.sync()
+        #expect(a.problems.contains("The folder h holds too many files; some were not read."))
+        _ = b
+    }
+}

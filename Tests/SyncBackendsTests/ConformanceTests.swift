@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import BackendTesting
+import Foundation
+import StoreEngine
+import SyncEngine
+import Testing
+
+@testable import SyncBackends
+
+@Suite struct ConformanceTests {
+    @Test(arguments: BackendConformance.cases)
+    func `a folder conforms`(to conformance: BackendConformance) async throws {
+        let place = try Place()
+        try await conformance.run(
+            on: BackendPlace {
+                BlobBackend(
+                    // A process may watch only so many folders, and other tests do.
+                    storage: FolderStorage(
+                        try FolderURL("folder://" + place.path),
+                        access: .own(uid: geteuid()),
+                        watches: false
+                    ),
+                    environment: .system
+                )
+            } empty: {
+                for folder in ["a", "h", "s"] {
+                    for name in place.names(folder) { try place.remove(folder + "/" + name) }
+                }
+            }
+        )
+    }
+
+    @Test(arguments: BackendConformance.cases)
+    func `blobs in memory conform`(to conformance: BackendConformance) async throws {
+        try await conformance.run(on: FaultConformance.place(MemoryStorage()))
+    }
+
+    @Test(arguments: BackendConformance.cases)
+    func `the example conforms`(to conformance: BackendConformance) async throws {
+        let table = Table()
+        try await conformance.run(
+            on: BackendPlace {
+                TableBackend(table)
+            } empty: {
+                await table.empty()
+            })
+    }
+
+    @Test(arguments: FaultConformance.cases)
+    func `whatever a storage does, nothing is lost`(to conformance: FaultConformance) async throws {
+        for seed in 1...10 as ClosedRange<UInt64> {
+            do { try await conformance.run(seed: seed) } catch { Issue.record("seed \(seed): \(error)") }
+        }
+    }
+
+    @Test func `the page has the example as it is tested`() throws {
+        let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        let source = try String(contentsOf: folder.appending(path: "TableBackend.swift"), encoding: .utf8)
+        let page = try String(contentsOf: folder.appending(path: "../../docs/backends.md"), encoding: .utf8)
+        let code = source.split(separator: "\n", maxSplits: 1, omittingEmptySubsequences: false)[1]
+        #expect(page.contains("```swift\n" + code.drop { $0 == "\n" } + "```"))
+    }
+}

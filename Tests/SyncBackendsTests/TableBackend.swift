@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoreEngine
+import SyncEngine
+
+/// What a server keeps for one person: a row for each store, and who has published. An actor's call stands for a
+/// transaction.
+actor Table {
+    struct Row {
+        var state = StoreState()
+        var revision: UInt64 = 0
+    }
+
+    struct Publisher {
+        var device: RemoteDevice
+        var publication: UInt64
+    }
+
+    private(set) var account: String?
+    private(set) var rows: [String: Row] = [:]
+    private(set) var publishers: [Origin: Publisher] = [:]
+    private var revision: UInt64 = 0
+
+    /// Two that make an account at once: the second finds the first one's.
+    func makeAccount(_ identifier: String) -> Bool {
+        if account != nil { return false }
+        account = identifier
+        return true
+    }
+
+    /// The join is what makes everything simple: it may be done twice, late and in any order.
+    func join(_ state: StoreState, to store: String, of account: String) -> Bool {
+        guard self.account == account else { return false }
+        revision += 1
+        rows[store, default: Row()].state.join(state)
+        rows[store]?.revision = revision
+        return true
+    }
+
+    func note(_ publisher: Publisher, under origin: Origin, insteadOf former: [Origin]) {
+        for origin in former { publishers[origin] = nil }
+        publishers[origin] = publisher
+    }
+
+    func forget(_ origins: Set<Origin>) {
+        for origin in origins { publishers[origin] = nil }
+    }
+
+    func empty() { (account, rows, publishers) = (nil, [:], [:]) }
+}
+
+/// A backend on a table.
+actor TableBackend: RemoteBackend {
+    nonisolated let traits = BackendTraits(coalescing: .milliseconds(250), tellsOfChanges: false)
+
+    private let table: Table
+    private var isClosed = false
+    /// The publications of this process, and one that the process before it may have made.
+    private var own: Set<UInt64> = []
+    private var lookedUp: Set<Origin> = []
+
+    init(_ table: Table) { self.table = table }
+
+    func open(creatingAccount createsAccount: Bool) async throws(RemoteError) -> RemoteAccount {
+        try checkOpen()
+        let identifier = String(UInt64.random(in: .min ... .max), radix: 16)
+        let isNew = createsAccount ? await table.makeAccount(identifier) : false
+        guard let account = await table.account else {
+            throw RemoteError(.noAccount, "There is no account here yet.")
+        }
+        return RemoteAccount(identifier: account, isNew: isNew)
+    }
+
+    /// Here is room for one account only: one that was made meanwhile is gone on with.
+    func restore(_ account: String) async throws(RemoteError) -> RemoteAccount {
+        try checkOpen()
+        let isNew = await table.makeAccount(account)
+        let present = await table.account ?? account
+        return RemoteAccount(identifier: present, aliases: present == account ? [] : [account], isNew: isNew)
+    }
+
+    func pull(after cursor: [UInt8]?, as origin: Origin) async throws(RemoteError) -> any RemotePull {
+        let account = try await presentAccount()
+        let publishers = await table.publishers
+        return TablePull(
+            account: account,
+            devices: publishers.mapValues(\.device),
+            ownPublication: look(at: publishers[origin], under: origin),
+            rows: await table.rows,
+            joined: TableCursor.decode(cursor)
+        )
+    }
+
+    func push(_ publication: Publication) async throws(RemoteError) -> any RemotePush {
+        guard try await presentAccount().isNamed(publication.account) else {
+            throw RemoteError(.reset, "There is another account here than the one that is signed in.")
+        }
+        // A twin's publication is not replaced before a pull has seen it.
+        if let present = await table.publishers[publication.origin], lookedUp.contains(publication.origin),
+            !own.contains(present.publication)
+        {
+            throw RemoteError(.unavailable, "Somebody else writes under this device's name; it is looked at first.")
+        }
+        let number = UInt64.random(in: .min ... .max)
+        own.insert(number)
+        return TablePush(table: table, publication: publication, number: number)
+    }
+
+    /// Rows are nobody's in particular, so nothing is left over but the names of devices.
+    func tidy(_ request: Tidying) async throws(RemoteError) {
+        guard try await presentAccount().isNamed(request.account) else {
+            throw RemoteError(.reset, "There is another account here than the one that is signed in.")
+        }
+        await table.forget(request.forgottenOrigins.subtracting([request.origin]))
+    }
+
+    nonisolated func hints() -> AsyncStream<Void> { AsyncStream { $0.finish() } }
+
+    func close() async { isClosed = true }
+
+    private func checkOpen() throws(RemoteError) {
+        if isClosed { throw RemoteError(.unavailable, "The account was closed.") }
+    }
+
+    private func presentAccount() async throws(RemoteError) -> RemoteAccount {
+        try checkOpen()
+        guard let account = await table.account else {
+            throw RemoteError(.reset, "The account that was here is gone.")
+        }
+        return RemoteAccount(identifier: account)
+    }
+
+    private func look(at publisher: Table.Publisher?, under origin: Origin) -> OwnPublication {
+        let isFirstLook = lookedUp.insert(origin).inserted
+        // What is pushed is joined, and stays if somebody's name goes.
+        guard let publisher else { return .asPublished }
+        if isFirstLook { own.insert(publisher.publication) }
+        return own.contains(publisher.publication) ? .asPublished : .foreign
+    }
+}
+
+/// A pull is a copy of the rows: they can't change under whoever reads them.
+private struct TablePull: RemotePull {
+    let account: RemoteAccount
+    let devices: [Origin: RemoteDevice]
+    let ownPublication: OwnPublication
+    let rows: [String: Table.Row]
+    let joined: [String: UInt64]
+
+    var problems: [String] { [] }
+    var stores: [String] { rows.filter { joined[$0.key] != $0.value.revision }.keys.sorted() }
+
+    /// The state with its whole context and all its entries, never one without the other (C3).
+    func change(of store: String) async throws(RemoteError) -> RemoteChange {
+        RemoteChange(state: rows[store]?.state ?? StoreState(), isComplete: true)
+    }
+
+    func finish(joined stores: Set<String>) async -> PullResult {
+        var joined = joined
+        for store in stores { joined[store] = rows[store]?.revision }
+        return PullResult(
+            cursor: TableCursor.encode(joined),
+            isComplete: rows.allSatisfy { joined[$0.key] == $0.value.revision }
+        )
+    }
+}
+
+private struct TablePush: RemotePush {
+    let table: Table
+    let publication: Publication
+    let number: UInt64
+
+    var stores: [String] { publication.stores.filter { $0.sequence != $0.published }.map(\.identifier) }
+
+    func upload(_ snapshot: StoreSnapshot) async throws(RemoteError) {
+        guard await table.join(snapshot.state, to: snapshot.identifier, of: publication.account) else {
+            throw RemoteError(.reset, "There is another account here than the one that is signed in.")
+        }
+    }
+
+    func finish() async throws(RemoteError) {
+        let publisher = Table.Publisher(device: publication.device, publication: number)
+        await table.note(publisher, under: publication.origin, insteadOf: publication.formerOrigins)
+    }
+}
+
+/// Which revision of each store was joined. A cursor that is none is that of somebody who has seen nothing.
+private enum TableCursor {
+    static func encode(_ joined: [String: UInt64]) -> [UInt8] {
+        Array(joined.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: "\n").utf8)
+    }
+
+    static func decode(_ cursor: [UInt8]?) -> [String: UInt64] {
+        var joined: [String: UInt64] = [:]
+        for line in String(decoding: cursor ?? [], as: UTF8.self).split(separator: "\n") {
+            let parts = line.split(separator: " ")
+            if parts.count == 2 { joined[String(parts[0])] = UInt64(parts[1]) }
+        }
+        return joined
+    }
+}
