@@ -304,7 +304,68 @@ def folder(run: Run) -> list[Row]:
         f"of these, coalescing: {COALESCING} ms; slowest {table.msec(max(values))}")]
 
 
-# By name, in the table's order; the flag tells whether there is something to measure without ubiquitous-stored.
+def call(subject: Subject, path: str, interface: str, member: str, *arguments):
+    """A call of a method of the service."""
+    interface = ".".join(filter(None, ["org.example.UbiquitousStore", interface]))
+    command = [
+        "busctl", f"--address={subject.bus.address}", "--timeout=60", "call", "org.example.UbiquitousStore", path,
+        interface, member, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise MeasurementFailed(f"{member}: {done.stderr.strip()} ({subject.service.last_words()})")
+
+
+def blobs(folder: Path) -> dict[tuple[str, int], int]:
+    """The sizes of a folder's files, each of which is written once."""
+    found = {}
+    for path in folder.rglob("*"):
+        if path.is_file():
+            status = path.stat()
+            found[str(path), status.st_ino] = status.st_size
+    return found
+
+
+def change(daemon: Daemon, folder: Path, number: int) -> int:
+    """Changes a value of the full store; how many bytes are written to the folder."""
+    there = blobs(folder)
+    key = f"key-{number * 37 % FULL_STORE['keys']:04}"
+    call(daemon, store_path(STORE), "", "SetValue", "sv", key, "s", f"{number:0100}")
+    call(daemon, store_path("")[:-1], "Account", "SyncNow", "t", 0)
+    return sum(size for name, size in blobs(folder).items() if name not in there)
+
+
+def sync(run: Run) -> list[Row]:
+    """What does a small change in a full store cost, in an account of 20 stores and in one of 200?"""
+    rows, changes, account = [], run.scaled(100, 20), store_path("")[:-1]
+    full = FULL_STORE["keys"] * FULL_STORE["size"]
+    for stores, goal in [(20, Goal(most=4096, text="≤ 4 KB")), (200, Goal(most=16384, text="≤ 16 KB"))]:
+        folder = run.directory / "folder"
+        folder.mkdir(mode=0o700)
+        with Daemon(run.programs, run.directory / "daemon") as daemon:
+            prefix, small = store_path(f"{STORE}.s"), stores - 1
+            daemon.load("SetValue", prefix, stores=small, calls=10 * small, keys=10, size=30, warm_up=0)
+            daemon.fill(STORE, **FULL_STORE)
+            before = smaps(daemon.service.pid)["Private_Dirty"]
+            call(daemon, account, "Account", "SignIn", "sa{sv}", f"folder://{folder}", 0)
+            call(daemon, account, "Account", "SyncNow", "t", 0)
+            written = [change(daemon, folder, number) for number in range(changes)]
+            memory = smaps(daemon.service.pid)["Private_Dirty"]
+        shutil.rmtree(folder)
+        progress(f"  {stores} stores, bytes of each change: {written}")
+        share = f"a file with all values, by hand: {table.kib(full // 1024)}"
+        what = f"written for 100 bytes changed in a store of 1 MB, of {stores}"
+        rows += [
+            table.Row(f"{what}: median", f"{median(written) / 1024:.1f} KiB", share,
+                      f"{median(written) / full:.4f}", goal.text, goal.verdict(median(written))),
+            table.Row(f"… at most, of {changes}", f"{max(written) / 1024:.1f} KiB", share,
+                      f"{max(written) / full:.4f}", "≤ 80 KB", Goal(most=80_000).verdict(max(written))),
+            table.single(
+                f"private memory with an account of {stores} stores", memory, table.kib,
+                Goal(most=20 * 1024, text="≤ 20 MB"), f"before signing in: {table.kib(before)}"),
+        ]
+    return rows
+
+
 SCHEMA = """\
 <schemalist><schema id="com.example.benchmarks" path="/com/example/benchmarks/">
   <key name="number" type="i"><default>0</default></key>
@@ -355,6 +416,7 @@ def library(run: Run) -> list[Row]:
     ]
 
 
+# By name, in the table's order; the flag tells whether there is something to measure without ubiquitous-stored.
 MEASURES = {
     "reads": (reads, True),
     "writes": (writes, True),
@@ -366,5 +428,6 @@ MEASURES = {
     "memory": (memory, False),
     "wakeups": (wakeups, False),
     "folder": (folder, False),
+    "sync": (sync, False),
     "library": (library, False),
 }
