@@ -208,7 +208,9 @@ private struct Trimming {
 
     private func mayGo(_ tombstone: ChangeReader.Outline) -> Bool {
         let isPast = tombstone.cause == .dropped || tombstone.wall < now / 1000
-        return isPast && (!isShared || !tombstone.cause.isOwn || tombstone.sequence <= published)
+        return isPast
+            && (!isShared
+                || !Rule.keepPending.isOn || !tombstone.cause.isOwn || tombstone.sequence <= published)
     }
 }
 

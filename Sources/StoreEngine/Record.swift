@@ -62,7 +62,7 @@ struct Record: Sendable {
     var entry: Entry? {
         switch content {
         case .value(let value, _): Entry(stamp: stamp, n: n, value: value.encoded())
-        case .hidden(let bytes): Entry(stamp: stamp, n: n, value: bytes)
+        case .hidden(let bytes): Rule.passOn.isOn ? Entry(stamp: stamp, n: n, value: bytes) : nil
         case .tombstone: Entry(stamp: stamp, n: n, value: nil)
         case .dropped: nil
         }

@@ -65,6 +65,7 @@ extension UserDatabase {
     /// Records that what is committed is about to leave the device. To be called before each upload, and
     /// to be followed by ``synchronize()``.
     public func willPublish() throws(EngineError) {
+        guard Rule.recordFirst.isOn else { return }
         let (origin, publications) = (originState.origin, originState.publications + 1)
         try write { db in
             try db.saveOrigin(origin)

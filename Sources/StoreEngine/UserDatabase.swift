@@ -84,7 +84,9 @@ public final class UserDatabase {
         } catch {
             throw EngineError(error)
         }
-        if !originRecord.allows(origin, publications: originState.publications) { beginWithNewOrigin() }
+        if Rule.freshOrigins.isOn, !originRecord.allows(origin, publications: originState.publications) {
+            beginWithNewOrigin()
+        }
     }
 
     /// The database's file in its directory; SQLite keeps two more beside it.

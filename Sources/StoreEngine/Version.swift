@@ -78,12 +78,12 @@ public struct Stamp: Hashable, Comparable, Sendable {
     public init(after previous: Stamp?, wall: UInt64, origin: Origin, isProvisional: Bool) {
         var wall = min(wall, Self.wallLimit - 1)
         var counter: UInt16 = 0
-        if let previous, previous.wall >= wall {
+        if Rule.successors.isOn, let previous, previous.wall >= wall {
             (wall, counter) = Self.successor(of: previous)
         }
         // What follows an ordinary write is ordinary: it would not follow it otherwise.
         self.init(
-            isProvisional: isProvisional && previous?.isProvisional != false,
+            isProvisional: isProvisional && Rule.provisional.isOn && previous?.isProvisional != false,
             wall: wall, counter: counter, origin: origin)
     }
 

@@ -19,7 +19,7 @@ extension AccountSync {
         names.merge(pull.devices) { $1 }
         problem = pull.problems.first.map { RemoteError(.damaged, $0) }
         ownPublication = pull.ownPublication
-        if case .foreign = pull.ownPublication { try database.leaveOrigin() }
+        if Rule.leaveTwins.isOn, case .foreign = pull.ownPublication { try database.leaveOrigin() }
         if !pull.stores.isEmpty && database.account.isDownloaded { setState(.syncing, error: lastError) }
 
         var joined: Set<String> = []

@@ -15,7 +15,7 @@ extension AccountSync {
         let origin = database.origin
         let snapshots = try push.stores.map { try database.store($0, localKeys: localKeys($0)).snapshot() }
         // What leaves the device is on its disk before: a dot that was published must never be used again.
-        try await database.synchronize()
+        if Rule.syncFirst.isOn { try await database.synchronize() }
         for snapshot in snapshots {
             guard isCurrent(backend), origin == database.origin else { return false }
             try await push.upload(snapshot)
@@ -23,7 +23,11 @@ extension AccountSync {
         guard isCurrent(backend), origin == database.origin else { return false }
         try await push.finish()
         guard isCurrent(backend) else { return false }
-        let published = snapshots.map { ($0.identifier, $0.sequence) }
+        let published = try snapshots.map { snapshot in
+            let sequence =
+                Rule.exactMarks.isOn ? snapshot.sequence : try database.store(snapshot.identifier).snapshot().sequence
+            return (snapshot.identifier, sequence)
+        }
         try database.markPublished(Dictionary(uniqueKeysWithValues: published), under: origin)
         ownPublication = .asPublished
         return true
@@ -51,12 +55,19 @@ extension AccountSync {
             time: database.environment.time())
     }
 
-    var hasSomethingToPublish: Bool { hasPendingChanges || needsRepublication || isPublicationDue }
+    var hasSomethingToPublish: Bool {
+        hasPendingChanges || needsRepublication || isPublicationDue || !Rule.noEcho.isOn && isPublicationOld
+    }
+
+    /// Something was joined since.
+    private var isPublicationOld: Bool {
+        (try? database.accountStores().contains { $0.sequence > $0.published }) ?? false
+    }
 
     /// A day has passed since the last upload, or there was none: what this device has received since would be lost
     /// with the others, and they would not know that it is still there.
     var isPublicationDue: Bool {
-        database.account.isDownloaded && isDayAway(from: database.account.lastPush)
+        Rule.dailyHead.isOn && database.account.isDownloaded && isDayAway(from: database.account.lastPush)
     }
 
     /// Whether a time is a day from now, in the past or, by a clock that was wrong, in the future.

@@ -74,6 +74,7 @@ public enum Join {
         case (let here?, let there?) where here.dot == there.dot:
             return .compareValues
         case (let here?, let there?):
+            if !Rule.causalityFirst.isOn { return here.stamp < there.stamp ? .take : .keep }
             switch (isSeenThere, isSeenHere) {
             case (true, false): return .take  // theirs was written in knowledge of ours
             case (false, true): return .keep  // ours was written in knowledge of theirs
@@ -95,14 +96,14 @@ public enum Join {
         plan.context.formUnion(there.context)
         for (key, entry) in there.entries {
             let version = here.version(of: key)
-            if isFirstDownload, version != nil, here.isProvisionalHere(key) {
+            if isFirstDownload, Rule.provisional.isOn, version != nil, here.isProvisionalHere(key) {
                 plan.taken[key] = entry
                 continue
             }
             let outcome = outcome(
                 here: version, there: entry.version,
-                isSeenHere: here.context.contains(entry.dot),
-                isSeenThere: version.map { there.context.contains($0.dot) } ?? false)
+                isSeenHere: Rule.contexts.isOn && here.context.contains(entry.dot),
+                isSeenThere: Rule.contexts.isOn && version.map { there.context.contains($0.dot) } ?? false)
             switch outcome {
             case .keep: break
             case .take: plan.taken[key] = entry
@@ -111,7 +112,7 @@ public enum Join {
                 if let mine = here.entry(for: key), mine.precedes(entry) { plan.taken[key] = entry }
             }
         }
-        for key in here.keys where there.entries[key] == nil {
+        for key in here.keys where there.entries[key] == nil && Rule.contexts.isOn {
             if let version = here.version(of: key), there.context.contains(version.dot) { plan.dropped.append(key) }
         }
         return plan

@@ -11,7 +11,11 @@ struct SeedOptions: ParsableArguments {
     @Flag(help: "Go on after a seed that breaks a rule.") var keepGoing = false
     @Option(help: "Every so many seeds one is run again, to compare the traces; 0: none.") var again: UInt64 = 50
 
+    @Option(help: "Rules that are switched off, with commas; needs a build with the trait RuleSwitches.")
+    var without: String?
+
     func run(_ form: Form) throws {
+        try Self.switchOff(without)
         let simulation = Simulation(form)
         let start = Self.time
         var (broken, lastLine) = (0, start)
@@ -35,12 +39,22 @@ struct SeedOptions: ParsableArguments {
         if broken > 0 { throw ExitCode.failure }
     }
 
+    static func switchOff(_ rules: String?) throws {
+        let names = rules.map { $0.split(separator: ",").map(String.init) } ?? []
+        if let unknown = names.first(where: { !Rules.names.contains($0) }) {
+            throw ValidationError("\(unknown) is no rule; rules are: \(Rules.names.joined(separator: ", "))")
+        }
+        if !Rules.switchOff(names) { throw ValidationError("build with --traits RuleSwitches to switch rules off") }
+    }
+
     private func tell(_ simulation: Simulation, _ form: Form, _ seed: UInt64, _ violation: String) {
         print("seed \(seed): \(violation)")
+        fflush(nil)
         if keepGoing { return }
         let kept = simulation.shrink(seed: seed).map(String.init).joined(separator: ",")
-        print("  simulate replay \(form.rawValue) \(seed) --trace")
-        print("  simulate replay \(form.rawValue) \(seed) --trace --only \(kept.isEmpty ? "none" : kept)")
+        let command = "  simulate replay \(form.rawValue) \(seed) --trace" + (without.map { " --without \($0)" } ?? "")
+        print(command)
+        print("\(command) --only \(kept.isEmpty ? "none" : kept)")
     }
 
     private func tellProgress(_ count: UInt64, _ broken: Int, _ start: Double) {

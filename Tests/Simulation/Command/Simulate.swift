@@ -9,7 +9,7 @@ internal import Simulation
 struct Simulate: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Runs devices, remotes and everything that goes wrong with them, from seeds.",
-        subcommands: [Core.self, Whole.self, Replay.self])
+        subcommands: [Core.self, Whole.self, Replay.self, Scenarios.self, RuleTable.self])
 
     static func main() {
         Hashing.makeEqual()
@@ -48,10 +48,12 @@ struct Replay: ParsableCommand {
     @Argument(help: "whole or core") var form: String
     @Argument(help: "The seed.") var seed: UInt64
     @Flag(help: "Print what happens.") var trace = false
+    @Option(help: "Rules that are switched off, with commas.") var without: String?
     @Option(help: "The steps that are done, with commas; all by default.") var only: String?
 
     func run() throws {
         guard let form = Form(rawValue: form) else { throw ValidationError("\(form) is no form") }
+        try SeedOptions.switchOff(without)
         let kept = only.map { $0.split(separator: ",").compactMap { Int($0) } }
         let outcome = Simulation(form).run(seed: seed, kept: kept, log: trace ? { print($0) } : nil)
         print("trace \(String(outcome.trace, radix: 16)): \(outcome.violation ?? "nothing was broken")")

@@ -18,6 +18,15 @@ struct SimulationTests {
         #expect(run.status == 0, "\(run.output)")
     }
 
+    @Test func `the stories read as they are written`() throws {
+        let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .appending(path: "Scenarios").path
+        let files = try FileManager.default.contentsOfDirectory(atPath: folder).sorted().map { "\(folder)/\($0)" }
+        #expect(files.count > 12)
+        let run = try simulate(["scenarios"] + files)
+        #expect(run.status == 0, "\(run.output)")
+    }
+
     @Test func `a seed does the same whenever it is run`() throws {
         let first = try simulate("replay", "whole", "3", "--trace")
         #expect(first.output.utf8.count > 1000)
@@ -26,6 +35,10 @@ struct SimulationTests {
 
     /// Runs the command to its end.
     private func simulate(_ arguments: String...) throws -> (status: Int32, output: String) {
+        try simulate(arguments)
+    }
+
+    private func simulate(_ arguments: [String]) throws -> (status: Int32, output: String) {
         let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         let process = Process()
         process.executableURL = URL(filePath: tests).deletingLastPathComponent().appending(path: "simulate")

@@ -37,7 +37,7 @@ final class CoreDevice: SimulatedDevice {
 
     func start() {
         let isOurs = disk.origin != nil && runtime?.origin == disk.origin
-        if !isOurs || (runtime?.publications ?? 0) > disk.publications {
+        if disk.origin == nil || Rule.freshOrigins.isOn, !isOurs || (runtime?.publications ?? 0) > disk.publications {
             disk.leave(for: drawOrigin())
             runtime = nil
         }
@@ -185,9 +185,16 @@ extension CoreReplica {
     /// Forgets a tombstone that the remote has, unless it is from the future.
     mutating func forget(_ key: Key, _ now: UInt64) {
         guard let entry = state.entries[key], entry.value == nil, entry.stamp.wall < now else { return }
-        if let sequence = own[key], sequence > published { return }
+        if Rule.keepPending.isOn, let sequence = own[key], sequence > published { return }
         state.entries[key] = nil
         own[key] = nil
+        if !Rule.keepOrigins.isOn { pruneContext() }
+    }
+
+    /// Forgets the origins of which no entry is left.
+    private mutating func pruneContext() {
+        let living = Set(state.entries.values.map(\.stamp.origin))
+        state.context = Context(state.context.seen.filter { living.contains($0.key) })
     }
 }
 

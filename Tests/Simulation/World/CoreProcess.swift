@@ -22,8 +22,10 @@ final class CoreProcess {
     private var lookedUp: Set<Origin> = []
     private var inherited: Set<UInt64> = []
     private var isMissing = false
+    private var staleSince: UInt64?
     /// What there was to see when everything was joined.
     private var lookedAt: Int?
+    private var seen: Int?
 
     private var world: World<CoreDevice> { device.world }
     private var timeline: Timeline { device.world.timeline }
@@ -83,7 +85,7 @@ final class CoreProcess {
         place.getAll(below: "h/", unless: isMissing ? nil : lookedAt, client) { [self] in
             guard let (heads, revision) = proceed($0) else { return }
             guard let heads else { return download(false, [:]) }
-            lookedAt = revision
+            (lookedAt, seen) = (nil, revision)
             look(at: heads.compactMapValues { if case .head(let head) = $0 { head } else { nil } })
         }
     }
@@ -114,7 +116,7 @@ final class CoreProcess {
         case .missing, .outdated: isMissing = true
         case .foreign:
             isMissing = true
-            device.leaveOrigin()
+            if Rule.leaveTwins.isOn { device.leaveOrigin() }
         }
         let needed = Set(heads.values.flatMap { $0.parts.compactMap(\.segment) }).sorted().map { "s/\($0)" }
         if needed.isEmpty { return join(heads, [:]) }
@@ -154,11 +156,13 @@ final class CoreProcess {
                 joined.insert(head.digest)
                 continue
             }
-            let isLacking = head.parts.contains { part in part.segment.map { segments[$0] == nil } ?? false }
+            let isLacking =
+                Rule.wholeStates.isOn
+                && head.parts.contains { part in part.segment.map { segments[$0] == nil } ?? false }
             if !isLacking || isDominated(head, heads, segments) { joined.insert(head.digest) }
         }
         let isComplete = heads.values.allSatisfy { joined.contains($0.digest) }
-        if !isComplete { lookedAt = nil }
+        if isComplete { lookedAt = seen }
         // The account's values arrive all at once.
         if isComplete || device.disk.current.isDownloaded {
             for store in 0..<world.conditions.stores { if join(store, heads, segments) { received = true } }
@@ -189,7 +193,7 @@ final class CoreProcess {
         for (_, head) in heads.sorted(by: { $0.key < $1.key })
         where !known.contains(head.digest) && head.digest != published?.digest && store < head.parts.count {
             let part = head.parts[store]
-            guard let base = part.segment.map({ segments[$0] }) ?? [:] else { continue }
+            guard let base = base(of: part, segments) else { continue }
             let state = part.state(over: base)
             if news?.join(state) == nil { news = state }
         }
@@ -204,8 +208,13 @@ final class CoreProcess {
         return isArriving || !plan.changesNothing(in: replica.context)
     }
 
+    private func base(of part: CoreHead.Part, _ segments: [UInt64: [Key: Entry]]) -> [Key: Entry]? {
+        guard let name = part.segment else { return [:] }
+        return segments[name] ?? (Rule.wholeStates.isOn ? nil : [:])
+    }
+
     private func download(_ received: Bool, _ heads: [String: CoreHead]) {
-        guard uploads, device.disk.current.isDownloaded, device.disk.isPending || isMissing else {
+        guard uploads, device.disk.current.isDownloaded, wantsUpload else {
             return passed(received: received, uploaded: false)
         }
         upload(received, heads)
@@ -215,17 +224,31 @@ final class CoreProcess {
         let disk = device.disk
         schedule?.passed(
             timeline.now, received: received || !disk.current.isDownloaded, uploaded: uploaded,
-            isPending: disk.current.isDownloaded && (disk.isPending || (isMissing && disk.publications > 0)))
+            isPending: disk.current.isDownloaded && wantsUpload)
         if uploaded, !disk.isPending { world.noteSettled(device) }
         endPass()
     }
 
     // MARK: Upload
 
+    private var wantsUpload: Bool {
+        let disk = device.disk
+        if disk.isPending || isMissing && disk.publications > 0 { return true }
+        guard disk.current.replicas.values.contains(where: { $0.sequence > $0.published }) else {
+            staleSince = nil
+            return false
+        }
+        let since = staleSince ?? timeline.now
+        staleSince = since
+        return !Rule.noEcho.isOn || Rule.dailyHead.isOn && timeline.now - since > day
+    }
+
     private func upload(_ received: Bool, _ heads: [String: CoreHead]) {
         guard let origin = device.disk.origin else { return }
-        device.disk.publications += 1
-        device.runtime = (origin, device.disk.publications)
+        if Rule.recordFirst.isOn {
+            device.disk.publications += 1
+            device.runtime = (origin, device.disk.publications)
+        }
         let sequence =
             1 + max(published?.origin == origin ? published?.sequence ?? 0 : 0, heads["h/\(origin)"]?.sequence ?? 0)
         var (parts, segments) = ([CoreHead.Part](), [UInt64: [Key: Entry]]())
@@ -234,8 +257,10 @@ final class CoreProcess {
         let marks = device.disk.current.replicas.mapValues(\.sequence)
         timeline.after(5 * millisecond) { [self] in
             guard client.isAlive else { return }
-            device.synced = device.disk
-            put(segments.sorted { $0.key < $1.key }[...]) { [self] in put(head, marks, received) }
+            if Rule.syncFirst.isOn { device.synced = device.disk }
+            let segments = segments.sorted { $0.key < $1.key }[...]
+            if Rule.segmentsFirst.isOn { return put(segments) { [self] in put(head, marks, received) } }
+            put(head, marks, received, thenSegments: segments)
         }
     }
 
@@ -269,7 +294,11 @@ final class CoreProcess {
         }
     }
 
-    private func put(_ head: CoreHead, _ marks: [Int: UInt64], _ received: Bool) {
+    private func put(
+        _ head: CoreHead, _ marks: [Int: UInt64], _ received: Bool,
+        thenSegments segments: ArraySlice<(key: UInt64, value: [Key: Entry])> = []
+    ) {
+        checkOnDisk(head)
         guard head.origin == device.disk.origin else { return passed(received: received, uploaded: false) }
         written.insert(head.digest)
         place?.put(head.name, .head(head), client) { [self] in
@@ -278,11 +307,27 @@ final class CoreProcess {
             isMissing = false
             if head.origin == device.disk.origin {
                 for (store, sequence) in marks {
-                    device.disk.update(store) { $0.published = max($0.published, sequence) }
+                    device.disk.update(store) {
+                        $0.published = max($0.published, Rule.exactMarks.isOn ? sequence : $0.sequence)
+                    }
                 }
             }
-            removeFormerHeads(device.disk.formerOrigins[...], received)
+            put(segments) { [self] in removeFormerHeads(deadHeads[...], received) }
         }
+    }
+
+    private func checkOnDisk(_ head: CoreHead) {
+        for (store, part) in head.parts.enumerated()
+        where !device.synced.replica(store).context.isSuperset(of: part.context) {
+            world.report("I1: device \(device.number) uploads what is not on its disk")
+        }
+    }
+
+    /// The origins under which nobody writes any more, as far as this device knows.
+    private var deadHeads: [Origin] {
+        if Rule.deadHeads.isOn { return device.disk.formerOrigins }
+        let names = place?.names(seenBy: device.number) ?? []
+        return names.compactMap { Origin($0.dropFirst(2)) }.filter { $0 != device.disk.origin }
     }
 
     /// Removes the heads of origins under which this device writes no more.

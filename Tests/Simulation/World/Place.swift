@@ -33,6 +33,8 @@ final class Place<Blob> {
     /// What goes wrong now.
     var weather = Weather.fair
     private var isWell = false
+    /// Nothing is carried but by ``carryAll(below:from:to:)``.
+    var isCarriedByHand = false
     private var late: [Int: () -> Void] = [:]
     private var delays = 0
     /// Devices that can't reach it, or see an empty directory, until a time.
@@ -42,6 +44,8 @@ final class Place<Blob> {
     private(set) var requests = 0
     private(set) var headPuts = 0
     private(set) var lastHeadPut: UInt64 = 0
+    /// When each device wrote its head last.
+    private(set) var lastPuts: [Int: UInt64] = [:]
     /// Called when somebody else has changed what a device sees.
     var onArrival: (_ device: Int) -> Void = { _ in }
     /// Told of each head that was written, by whom.
@@ -250,6 +254,7 @@ final class Place<Blob> {
         if name.hasPrefix("h/"), let blob {
             headPuts += 1
             lastHeadPut = timeline.now
+            lastPuts[client.device] = timeline.now
             formerHeads.append((name, blob))
             if formerHeads.count > 64 { formerHeads.removeFirst() }
             onHeadPut(client.device, name)
@@ -259,6 +264,7 @@ final class Place<Blob> {
 
     /// Something carries an object to all other views, to each after a while.
     private func carry(_ name: String, from view: Int) {
+        if isCarriedByHand { return }
         for other in views.keys.sorted() where other != view {
             let longest = isWell ? 10 * second : 30 * minute
             timeline.after(chance.time(second, longest)) { [self] in arrive(name, from: view, to: other) }
@@ -272,6 +278,13 @@ final class Place<Blob> {
             return timeline.after(paused - timeline.now + second) { [self] in arrive(name, from: view, to: other) }
         }
         replicate(name, object, to: other)
+    }
+
+    /// Carries what is below a folder from one device to another, now.
+    func carryAll(below folder: String, from view: Int, to other: Int) {
+        for name in (views[view] ?? [:]).keys.filter({ $0.hasPrefix(folder) }).sorted() {
+            if let object = views[view]?[name] { replicate(name, object, to: other) }
+        }
     }
 
     private func replicate(_ name: String, _ object: Object, to other: Int) {

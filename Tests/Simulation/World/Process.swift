@@ -141,6 +141,7 @@ final class Process: @unchecked Sendable {
             line:
                 "device \(device.number) is told of \(notice.keys) in store \(index), reason \(notice.reason.rawValue)")
         subscribers[index].hear(notice)
+        world.onNotice(device.number, notice)
     }
 
     /// What subscribers were told is what there is.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import StoreEngine
+
 /// A form of the simulation.
 public enum Form: String, CaseIterable, Sendable {
     /// The engine as it is, with SQLite on a file system in memory, and the blob backend.
@@ -14,6 +16,23 @@ public struct Outcome: Equatable, Sendable {
     public let violation: String?
     /// Equal for equal runs.
     public let trace: UInt64
+}
+
+/// The rules that can be switched off, in builds with the trait `RuleSwitches`.
+public enum Rules {
+    /// Their names.
+    public static var names: [String] { Rule.allCases.map(\.rawValue) }
+
+    /// Switches rules off, and all others on.
+    /// - Returns: whether this build can.
+    public static func switchOff(_ names: [String]) -> Bool {
+        #if RuleSwitches
+            Rule.switchOff(Set(names.compactMap(Rule.init(rawValue:))))
+            return true
+        #else
+            return names.isEmpty
+        #endif
+    }
 }
 
 /// Runs seeds.

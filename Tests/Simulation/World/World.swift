@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import StoreEngine
+internal import SyncEngine
 
 /// Devices, remotes, and what everybody did: all of one run.
 final class World<Device: SimulatedDevice> {
@@ -19,6 +20,8 @@ final class World<Device: SimulatedDevice> {
     /// Nobody is at home before.
     var homecoming: UInt64 = 0
     var chance: Chance
+    /// Told what subscribers are told.
+    var onNotice: (_ device: Int, StoreNotice) -> Void = { _, _ in }
 
     /// Where devices have their files.
     private(set) lazy var root: String = {

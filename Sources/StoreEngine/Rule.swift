@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if RuleSwitches
+    internal import Synchronization
+#endif
+
+/// A rule of sync that a simulation can switch off, to show that it would notice.
+///
+/// Only in builds with the trait `RuleSwitches`; in all others a rule is on, and asking costs nothing.
+package enum Rule: String, CaseIterable, Sendable {
+    /// What a context has seen and its state no longer holds is gone.
+    case contexts
+    /// Causality decides before the stamps do.
+    case causalityFirst = "causality-first"
+    /// A write's stamp follows the stamp that it replaces.
+    case successors
+    /// What was written before the account's values arrived gives way to them.
+    case provisional
+    /// A disk that `/run` does not know has a new origin.
+    case freshOrigins = "fresh-origins"
+    /// A publication is recorded before it leaves.
+    case recordFirst = "record-first"
+    /// What leaves the device is on its disk before.
+    case syncFirst = "sync-first"
+    /// Whoever finds a stranger under its own name takes another one.
+    case leaveTwins = "leave-twins"
+    /// Exactly what was uploaded is marked as published.
+    case exactMarks = "exact-marks"
+    /// A state is joined once all of its segments are there.
+    case wholeStates = "whole-states"
+    /// Segments are written before the head that names them.
+    case segmentsFirst = "segments-first"
+    /// Only heads under which nobody writes any more are removed.
+    case deadHeads = "dead-heads"
+    /// Receiving never causes an upload.
+    case noEcho = "no-echo"
+    /// What was received is published after a day at the latest.
+    case dailyHead = "daily-head"
+    /// What must not be shown is passed on.
+    case passOn = "pass-on"
+    /// A tombstone that the remote does not have is kept.
+    case keepPending = "keep-pending"
+    /// A context keeps the origins of entries that are gone.
+    case keepOrigins = "keep-origins"
+
+    #if RuleSwitches
+        private static let off = Mutex<Set<Rule>>([])
+
+        /// Whether the rule holds.
+        package var isOn: Bool { !Self.off.withLock { $0.contains(self) } }
+
+        /// Switches rules off, and all others on.
+        package static func switchOff(_ rules: Set<Rule>) { off.withLock { $0 = rules } }
+    #else
+        /// Whether the rule holds: always.
+        @inlinable package var isOn: Bool { true }
+    #endif
+}
