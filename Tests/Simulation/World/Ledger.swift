@@ -114,7 +114,8 @@ struct Ledger {
     }
 
     private func verdictOnProvisional(_ cell: Cell, _ all: [Write], _ found: Int64?) -> String? {
-        if found != nil { return nil }
+        // Among defaults, too, a removal may be the greatest.
+        if found != nil || all.contains(where: \.isRemoval) { return nil }
         let last = Dictionary(all.map { ($0.device, $0) }) { $1 }
         let isLost = last.values.contains { !$0.isRemoval && !$0.isExcused }
         return isLost ? "I2: the default of \(name(cell)) was lost" : nil
