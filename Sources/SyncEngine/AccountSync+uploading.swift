@@ -10,10 +10,13 @@ extension AccountSync {
         setState(.syncing, error: lastError)
         try announceDevice()
         try database.willPublish()
-        let push = try await backend.push(publication())
-        guard isCurrent(backend) else { return false }
-        let origin = database.origin
-        let snapshots = try push.stores.map { try database.store($0, localKeys: localKeys($0)).snapshot() }
+        let publication = try publication()
+        let origin = publication.origin
+        let push = try await backend.push(publication)
+        guard isCurrent(backend), origin == database.origin else { return false }
+        // One that was taken out of the sync meanwhile stays in the remote as it was published before.
+        let snapshots = try push.stores.map { try database.store($0, localKeys: localKeys($0)) }
+            .filter(\.isReplicated).map { $0.snapshot() }
         // What leaves the device is on its disk before: a dot that was published must never be used again.
         if Rule.syncFirst.isOn { try await database.synchronize() }
         for snapshot in snapshots {
