@@ -66,7 +66,7 @@ extension UserDatabase {
                     sql: "UPDATE account SET left = ? WHERE id = ?",
                     arguments: [Int64(bitPattern: environment.time()), former.id])
             }
-            let keepsFormer = former.id != Account.none && !entered.isDownloaded && !bringsValues
+            let keepsFormer = former.id != Account.none && !entered.isDownloaded
             return (entered, backdrop: keepsFormer ? former : nil)
         }
         adopt(origin)
@@ -83,6 +83,8 @@ extension UserDatabase {
             try db.execute(
                 sql: "UPDATE account SET cursor = NULL, pulled = 0, pushed = 0, left = 0 WHERE id = ?",
                 arguments: [cleared.id])
+            // What waits for other accounts stays theirs, but is nobody's history here any more.
+            try db.execute(sql: "UPDATE account SET left = 0")
             guard let none = try db.account(Account.none) else { throw EngineError.corrupt("an account has no row") }
             return (none, backdrop: nil)
         }
@@ -90,9 +92,30 @@ extension UserDatabase {
         return changes
     }
 
+    /// What stores hold in accounts of these names, the current one aside, that this device was signed in to.
+    public func statesOfOthers(named names: Set<String>) throws(EngineError) -> [(store: String, state: StoreState)] {
+        try read { db in
+            try names.sorted().flatMap { name in
+                try Row.fetchAll(
+                    db,
+                    sql: """
+                        SELECT replica.*, store.identifier FROM replica JOIN store ON store.id = replica.store
+                            JOIN account ON account.id = replica.account
+                        WHERE account.identifier = ? AND account.id > 0 AND account.id <> ? ORDER BY replica.id
+                        """,
+                    arguments: [name, account.id]
+                ).map { row in
+                    let replica = try Replica(row: row, limits: limits, db: db)
+                    return (try row.decode(forColumn: "identifier"), replica.state)
+                }
+            }
+        }
+    }
+
     /// Goes on with the current account under the smallest identifier of several that are the same account.
     ///
-    /// The device may have been signed in to it under the others as well: what is pending there goes on here.
+    /// The device may have been signed in to it under the others as well. What it has there was to be joined before
+    /// (see ``statesOfOthers(named:)``); of a store that takes no part in the sync, what is pending goes on here.
     /// - Parameter aliases: the others.
     /// - Returns: the stores that are loaded, with what changed in them.
     @discardableResult
@@ -123,6 +146,7 @@ extension UserDatabase {
             try db.execute(sql: "UPDATE account SET identifier = ? WHERE id = ?", arguments: [identifier, id])
             return try db.account(id) ?? account
         }
+        account.lastPull = max(account.lastPull, current.lastPull)
         for (store, _) in before { try reload(store) }
         return before.map { StoreViewChange(store: $0, since: $1) }
     }
@@ -169,7 +193,8 @@ extension UserDatabase {
             arguments: ["dropped": Cause.dropped.rawValue, "origin": Int64(bitPattern: origin.bits)])
         try db.execute(
             sql: """
-                UPDATE replica SET account = :account, published = 0, downloaded = :downloaded
+                UPDATE replica SET account = :account, published = 0,
+                    downloaded = :downloaded AND store IN \(Self.replicatedStores)
                     WHERE account = \(Account.none) AND NOT EXISTS
                     (SELECT 1 FROM replica AS other WHERE other.account = :account AND other.store = replica.store)
                 """,

@@ -17,6 +17,7 @@ extension Database {
             sql: """
                 INSERT OR IGNORE INTO replica (store, account, downloaded)
                     SELECT store, :target, (SELECT cursor IS NOT NULL FROM account WHERE id = :target)
+                        AND store IN \(UserDatabase.replicatedStores)
                     FROM replica WHERE account = :source AND store IN (SELECT id FROM store WHERE \(stores))
                 """,
             arguments: accounts)

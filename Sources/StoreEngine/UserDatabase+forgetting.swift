@@ -48,7 +48,15 @@ extension UserDatabase {
                 arguments: [store.id, identifier, base, base, isSynchronized])
         }
         if isSynchronized { return try beginAnew(identifier, change) }
-        try write(change)
+        try write { db in
+            try change(db)
+            // What is shown of the account before goes with the next download, and this store stays as it is.
+            guard store.hasBackdrop, let backdrop else { return }
+            try db.saveOrigin(origin)
+            try db.carry(
+                from: backdrop, to: account, under: origin, time: environment.time(), stores: "id = \(store.id)")
+            try skipReplicaIDs(db)
+        }
         try reload(store)
     }
 

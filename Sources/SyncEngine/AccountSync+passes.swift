@@ -7,10 +7,12 @@ extension AccountSync {
     /// - Throws: why it could not be done.
     public func syncNow() async throws(RemoteError) {
         guard backend != nil else { throw RemoteError(.noAccount, "no account is signed in") }
-        if state == .paused { throw pauseReason }
+        if isPaused { throw pauseReason }
         if waiters.count >= Self.maximumWaiters {
             throw RemoteError(.unavailable, "\(Self.maximumWaiters) others wait for the account already")
         }
+        // A place that was empty may be a drive that is back.
+        looksAgain = isReset
         schedule?.request(monotonicTime())
         let result = await withCheckedContinuation { continuation in
             waiters.append(continuation)
@@ -27,7 +29,7 @@ extension AccountSync {
     public func runDuePasses() async {
         guard !isPassing else { return }
         while let due = nextPass, due <= monotonicTime(), let backend {
-            isPassing = true
+            (isPassing, looksAgain) = (true, false)
             (answeredByPass, waiters) = (waiters, [])
             let result = await pass(backend)
             // Meanwhile the account may have left this backend, and even be in a pass with another one.

@@ -39,11 +39,13 @@ extension AccountSync {
 
     /// Signs out. The values stay as the account's, and writes to them are pending until it is signed in again.
     /// - Parameter keepsValues: `false` removes the account's values from this device, history included.
+    /// - Throws: nothing has changed then.
     public func signOut(keepingValues keepsValues: Bool) throws(EngineError) {
+        let changes = keepsValues ? [] : try database.clearAccount()
         leaveBackend("the account was signed out")
         isPaused = false
         setState(.signedOut, error: nil)
-        if !keepsValues { tell(try database.clearAccount(), .accountChange) }
+        tell(changes, .accountChange)
     }
 
     /// Ends what is under way; the account stays signed in.
@@ -68,8 +70,27 @@ extension AccountSync {
     func rename(to remote: RemoteAccount) throws(EngineError) {
         let before = database.account.identifier
         if remote.identifier == before, remote.aliases.isEmpty { return }
+        try joinOthers(named: remote.aliases.union([remote.identifier]))
         tell(try database.rename(accountTo: remote.identifier, aliases: remote.aliases), .serverChange)
         if remote.identifier != before { onRename?() }
+    }
+
+    /// Joins what this device has of the account under its other names: it is the state of one account.
+    ///
+    /// The remote may have lost all of it, so that everything is published anew.
+    private func joinOthers(named names: Set<String>) throws(EngineError) {
+        let states = try database.statesOfOthers(named: names)
+        if states.isEmpty { return }
+        try database.forgetPublication()
+        for (identifier, state) in states {
+            let store = try database.store(identifier, localKeys: localKeys(identifier))
+            guard store.isReplicated else { continue }
+            let plan = Join.plan(store, taking: state)
+            guard store.canHold(plan) else {
+                throw .storage("the store \(identifier) would be too large with what this device has of it twice")
+            }
+            if !plan.changesNothing(in: store.context) { try carryOut(plan, in: store, isArriving: false) }
+        }
     }
 
     func start(_ backend: any RemoteBackend) {
@@ -89,7 +110,7 @@ extension AccountSync {
         let leaving = backend
         backend = nil
         schedule = nil
-        isPassing = false
+        (isPassing, looksAgain) = (false, false)
         answer(answeredByPass + waiters, .failure(RemoteError(.unavailable, reason)))
         (answeredByPass, waiters) = ([], [])
         if let leaving { onLeave?(leaving) }

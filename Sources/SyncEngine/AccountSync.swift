@@ -57,6 +57,8 @@ public final class AccountSync {
     /// A device was forgotten: what it left at the remote may go.
     var tidies = false
     var damage: String?
+    /// Somebody wants a remote that was reset to be looked at all the same.
+    var looksAgain = false
     private var told: Told?
 
     typealias Waiter = CheckedContinuation<Result<Void, RemoteError>, Never>
@@ -117,7 +119,9 @@ public final class AccountSync {
     public var hints: AsyncStream<Void>? { backend?.hints() }
 
     /// When the next pass is due, on the monotonic clock; `nil`: not before something happens.
-    public var nextPass: UInt64? { isPassing || state == .paused ? nil : schedule?.nextPass }
+    public var nextPass: UInt64? {
+        isPassing || isPaused || (isReset && !looksAgain) ? nil : schedule?.nextPass
+    }
 
     /// Has the account rest, or go on. It rests without an error, and what is pending waits.
     public func setPaused(_ isPaused: Bool) {

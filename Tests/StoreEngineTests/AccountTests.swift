@@ -213,7 +213,8 @@ import Testing
         let state = store.snapshot().state
         #expect(try enter("B", bringing: true) == ["app": []])
         for store in [store, try reopenedStore()] {
-            #expect(!store.hasBackdrop)
+            // It is a switch all the same, and is told as one.
+            #expect(store.hasBackdrop)
             #expect(try visible() == ["k": .integer(1), "theirs": .integer(2)])
             let brought = store.snapshot().state
             #expect(Set(brought.entries.keys) == [key("k"), key("theirs")])
@@ -255,6 +256,37 @@ import Testing
         }
     }
 
+    @Test func `a store that stays here is not taken for downloaded where the account never saw it`() throws {
+        try enter("B")
+        try arrive()
+        try device.write([("k", .integer(1))], to: "other")
+        try enter("A")
+        try arrive()
+        try database.synchronize(store: "off", false)
+        try device.write([("k", .integer(1))], to: "off")
+        try enter("B")
+        #expect(try visible("off") == ["k": .integer(1)])
+        try database.synchronize(store: "off", true)
+        #expect(try !device.store("off").isDownloaded)
+        #expect(try database.accountStores().map(\.identifier) == ["app", "other"])
+        // What is written before the account's values have arrived gives way to them.
+        try device.write([("k", .integer(2))], to: "off")
+        #expect(try device.store("off").isProvisionalHere(key("k")))
+    }
+
+    @Test func `a store that is to stay here keeps what it shows of the account before`() throws {
+        try enter("A")
+        try device.write([("k", .integer(1)), ("gone", .integer(1))])
+        try arrive()
+        try enter("B")
+        try device.write([("new", .integer(2))], removing: ["gone"])
+        try database.synchronize(store: "app", false)
+        try database.completeDownload(cursor: [1])
+        #expect(try visible() == ["k": .integer(1), "new": .integer(2)])
+        try device.reopen()
+        #expect(try visible() == ["k": .integer(1), "new": .integer(2)])
+    }
+
     // MARK: Clearing
 
     @Test func `clearing forgets the account's values and history, and generations go on`() throws {
@@ -279,6 +311,21 @@ import Testing
         try enter("A")
         #expect(!database.account.isDownloaded)
         #expect(try !device.store().isDownloaded)
+    }
+
+    @Test func `clearing leaves no history of other accounts, and what waits for them waits on`() throws {
+        try enter("A")
+        try arrive()
+        try device.write([("k", .integer(1))])
+        try enter("B")
+        try arrive(cursor: 2)
+        let store = try device.store()
+        #expect(try database.history(of: key("k"), in: store).count == 1)
+        _ = try database.clearAccount()
+        #expect(try database.history(of: key("k"), in: store).isEmpty)
+        try enter("A")
+        #expect(try visible() == ["k": .integer(1)])
+        #expect(try database.pendingChanges() == 1)
     }
 
     @Test func `what is written after clearing is offered to the next account`() throws {

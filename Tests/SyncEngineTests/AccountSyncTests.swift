@@ -1,25 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import PropertyList
 import StoreEngine
-import Synchronization
+import SyncEngine
 import Testing
-
-@testable import SyncEngine
-
-/// What another device has written to a store.
-private func arriving(_ values: [String: Int64], isComplete: Bool = true) -> RemoteChange {
-    let stranger = Origin(bits: 99)
-    var state = StoreState()
-    for (index, (name, value)) in values.sorted(by: { $0.key < $1.key }).enumerated() {
-        let n = UInt64(index + 1)
-        let stamp = Stamp(isProvisional: false, wall: 1, counter: UInt16(index), origin: stranger)
-        state.entries[Key(unchecked: name)] = Entry(stamp: stamp, n: n, value: Value.integer(value).encoded())
-        state.context.insert(Dot(origin: stranger, n: n))
-    }
-    return RemoteChange(state: state, isComplete: isComplete)
-}
 
 /// What an account does when its remote is slow, halfway there, or somebody else's.
 @MainActor
@@ -147,76 +131,5 @@ struct AccountSyncTests {
         #expect(device.database.origin != shared)
         #expect(try device.value("mine") == 1)
         #expect(try device.store().entry(for: Key(unchecked: "mine"))?.stamp.origin == device.database.origin)
-    }
-}
-
-/// A database with its account, and what its subscribers would be told.
-@MainActor
-final class SyncDevice {
-    let database: UserDatabase
-    let sync: AccountSync
-    private(set) var notices: [String] = []
-    private let directory = NSTemporaryDirectory() + "account-sync-" + UUID().uuidString
-
-    init() {
-        let numbers = Mutex(SystemRandomNumberGenerator())
-        do {
-            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-            database = try UserDatabase(
-                in: directory, runtimeDirectory: directory,
-                environment: Environment(
-                    time: { UInt64(Date().timeIntervalSince1970 * 1e6) },
-                    random: { numbers.withLock { $0.next() } }))
-        } catch {
-            preconditionFailure("a test needs its directory: \(error)")
-        }
-        sync = AccountSync(database, device: RemoteDevice(identifier: "d", name: "Device")) {
-            DispatchTime.now().uptimeNanoseconds / 1000
-        }
-        sync.onLeave = { backend in Task { await backend.close() } }
-        sync.onNotice = { [weak self] notice in
-            let text = "\(notice.reason.rawValue) " + notice.keys.map(\.string).joined(separator: " ")
-            MainActor.assumeIsolated { self?.notices.append(text) }
-        }
-    }
-
-    isolated deinit {
-        database.close()
-        try? FileManager.default.removeItem(atPath: directory)
-    }
-
-    func store() throws -> Store { try database.store("app") }
-
-    func write(_ key: String, _ value: Int64) throws {
-        try store().stage(setting: [(Key(unchecked: key), .integer(value))], removing: [])
-        try database.commit()
-        sync.noteLocalChange()
-    }
-
-    func value(_ key: String) throws -> Int64? {
-        if case .integer(let value) = try store().value(for: Key(unchecked: key)) { value } else { nil }
-    }
-
-    /// Makes the passes that are due, as a timer would.
-    func startPass() -> Task<Void, Never> {
-        Task { await sync.runDuePasses() }
-    }
-
-    /// Asks for a pass and makes it; comes to why it failed.
-    func startSyncNow() -> Task<RemoteError?, Never> {
-        let asked = Task { () -> RemoteError? in
-            do {
-                try await sync.syncNow()
-                return nil
-            } catch {
-                return error as? RemoteError
-            }
-        }
-        Task { await sync.runDuePasses() }
-        return asked
-    }
-
-    func syncNow() async throws {
-        if let error = await startSyncNow().value { throw error }
     }
 }

@@ -21,6 +21,8 @@ actor ScriptedBackend: RemoteBackend {
         var isComplete = true
         var ownPublication = OwnPublication.asPublished
         var failure: RemoteError?
+        /// A push waits at its beginning, and not at its end.
+        var holdsPush = false
     }
 
     init(_ script: Script = Script()) {
@@ -68,7 +70,8 @@ actor ScriptedBackend: RemoteBackend {
     }
 
     func push(_ publication: Publication) async throws(RemoteError) -> any RemotePush {
-        Push(backend: self, stores: publication.stores.map(\.identifier))
+        if script.holdsPush { await passGate() }
+        return Push(backend: self, stores: publication.stores.map(\.identifier))
     }
 
     func tidy(_ request: Tidying) async throws(RemoteError) { tidyings.append(request) }

@@ -205,7 +205,7 @@ extension UserAccount {
                     try message.append(account.sync.device.name)
                 },
                 .property("InitialSyncDone", "b", changes: .silently) { account, message, _ in
-                    try message.append(account.isDownloaded && account.sync.isSignedIn)
+                    try message.append(account.isDownloaded)
                 },
                 .property("PendingChanges", "u", changes: .silently) { account, message, _ in
                     daemon.writes.commit()

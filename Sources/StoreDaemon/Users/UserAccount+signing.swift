@@ -48,7 +48,7 @@ extension UserAccount {
             }
         }
         var next = file
-        (next.account, next.isPaused) = (remote.identifier, nil)
+        (next.account, next.isPaused, next.deviceName) = (remote.identifier, nil, sync.device.name)
         try commit(next) {
             switch side {
             case .local: try sync.signIn(to: backend, asRestored: remote)
@@ -116,11 +116,13 @@ extension UserAccount {
         guard sync.isSignedIn || AccountFile.exists(in: directory) else {
             throw Self.notSignedIn
         }
+        // Values go before the file: what a crash leaves in between is signed in, and can be signed out again.
+        if !keepingValues { try sync.signOut(keepingValues: false) }
         try AccountFile.remove(in: directory)
         attempts += 1
         listener?.cancel()
         url = ""
-        try sync.signOut(keepingValues: keepingValues)
+        if keepingValues { try sync.signOut(keepingValues: true) }
         daemon.logger.notice("The user \(uid) signed out.")
         daemon.armIdleTimer()
     }

@@ -143,7 +143,7 @@ final class UserAccount {
     var deviceIdentifier: String { sync.device.identifier }
     /// The account that is signed in; empty if none is.
     var accountIdentifier: String { sync.state == .signedOut ? "" : database.account.identifier }
-    var isDownloaded: Bool { database.hasAccount && database.account.isDownloaded }
+    var isDownloaded: Bool { sync.isSignedIn && database.account.isDownloaded }
     func pendingChanges() throws -> Int { try database.pendingChanges() }
 
     /// When a failed attempt is made up for, in microseconds since 1970; 0: none is to be.

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PropertyList
+import StoreEngine
+import SyncEngine
+import Testing
+
+/// What an account does by itself, what it passes on, and how it says what is wrong.
+@MainActor
+struct AccountDailyTests {
+    private let device = SyncDevice()
+    private let backend = ScriptedBackend()
+    private static let day: UInt64 = 86_400_000_000
+
+    private func join() async throws {
+        try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
+        try await device.syncNow()
+    }
+
+    /// Looks at the remote, and makes no more of it than a hint would.
+    private func look() async {
+        device.sync.noteHint()
+        await device.startPass().value
+    }
+
+    @Test func `what a device has only received is uploaded a day later, and not before`() async throws {
+        try await join()
+        let first = device.sync.lastPush
+        #expect(first > 0)
+        await backend.change { $0.changes = ["app": arriving(["theirs": 1])] }
+        await look()
+        #expect(try device.value("theirs") == 1)
+        device.later.move(by: Self.day - 3_600_000_000)
+        await look()
+        #expect(device.sync.lastPush == first)
+        #expect(await backend.uploads["app"] == nil)
+        device.later.move(by: 3_600_000_000)
+        await look()
+        #expect(device.sync.lastPush > first)
+        #expect(await backend.uploads["app"]?.entries.count == 1)
+    }
+
+    @Test func `the remote is tidied up once a day, and when a device was forgotten`() async throws {
+        try await join()
+        #expect(await backend.tidyings.count == 1)
+        for _ in 0..<3 { try await device.syncNow() }
+        #expect(await backend.tidyings.count == 1)
+        device.later.move(by: Self.day)
+        await look()
+        #expect(await backend.tidyings.count == 2)
+    }
+
+    @Test func `what nobody may be shown is joined, told to nobody, and passed on as it came`() async throws {
+        let (hidden, local, bad) = (Key(unchecked: "hidden"), Key(unchecked: "local"), Key(unchecked: "bad\u{0}key"))
+        var state = arriving(["k": 1, "local": 2]).state
+        for (n, key) in [(8, hidden), (9, bad)] {
+            let stamp = Stamp(isProvisional: false, wall: 1, counter: 9, origin: Origin(bits: 99))
+            state.entries[key] = Entry(stamp: stamp, n: UInt64(n), value: [0xFF, 0xFF])
+            state.context.insert(Dot(origin: stamp.origin, n: UInt64(n)))
+        }
+        let change = RemoteChange(state: state, isComplete: true)
+        await backend.change { $0.changes = ["app": change] }
+        device.sync.localKeys = { _ in LocalKeys(["local"]) }
+        let store = try device.database.store("app", localKeys: LocalKeys(["local"]))
+        try await join()
+        #expect(device.notices == ["1 k"])
+        try device.write("mine", 1)
+        try await device.syncNow()
+        #expect(Set(store.values.keys.map(\.string)) == ["k", "mine"])
+        let uploaded = await backend.uploads["app"]
+        for key in [hidden, local, bad] { #expect(uploaded?.entries[key] == state.entries[key]) }
+        #expect(uploaded?.context.isSuperset(of: state.context) == true)
+    }
+
+    @Test(arguments: [
+        (RemoteError.Code.unauthorized, AccountSync.State.authFailed), (.denied, .error), (.full, .error),
+        (.tooNew, .error), (.damaged, .error), (.unavailable, .offline),
+    ])
+    func `each failure has its state, is tried again, and is over with the next success`(
+        code: RemoteError.Code, state: AccountSync.State
+    ) async throws {
+        try await join()
+        let failure = RemoteError(code, "a sentence")
+        await backend.change { $0.failure = failure }
+        #expect(await device.startSyncNow().value == failure)
+        #expect(device.sync.state == state && device.sync.lastError == failure)
+        #expect(device.sync.nextAttempt != nil && !device.sync.isUploading)
+        await backend.change { $0.failure = nil }
+        try await device.syncNow()
+        #expect(device.sync.state == .idle && device.sync.lastError == nil && device.sync.nextAttempt == nil)
+    }
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PropertyList
+import StoreEngine
+import SyncEngine
+import Testing
+
+/// Accounts and stores that are left, rest, and turn out to be others.
+@MainActor
+struct AccountLeavingTests {
+    private let device = SyncDevice()
+
+    @Test(arguments: ["forgotten", "off"])
+    func `a store that leaves the sync while an upload begins stays in the remote as it was`(how: String) async throws {
+        let backend = ScriptedBackend()
+        try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
+        try await device.syncNow()
+        try device.write("k", 1)
+        await backend.change { $0.holdsPush = true }
+        await backend.hold()
+        let upload = device.startSyncNow()
+        await backend.someoneWaits()
+        if how == "off" {
+            try device.database.synchronize(store: "app", false)
+            try device.write("k", 2)
+        } else {
+            _ = try device.database.forget(store: "app")
+        }
+        await backend.letGo()
+        _ = await upload.value
+        #expect(await backend.uploads["app"] == nil)
+    }
+
+    @Test func `whoever waits is told at once that the account is paused, and nothing more happens`() async throws {
+        let backend = ScriptedBackend()
+        try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
+        try await device.syncNow()
+        try device.write("k", 1)
+        await backend.change { $0.holdsPush = true }
+        await backend.hold()
+        let waiting = device.startSyncNow()
+        await backend.someoneWaits()
+        device.sync.setPaused(true)
+        #expect(await waiting.value?.code == .unavailable)
+        await backend.letGo()
+        #expect(await device.startSyncNow().value?.code == .unavailable)
+        #expect(device.sync.state == .paused && device.sync.nextPass == nil)
+        #expect(await backend.uploads["app"] == nil)
+        device.sync.setPaused(false)
+        try await device.syncNow()
+        #expect(await backend.uploads["app"] != nil)
+        #expect(try device.store().pendingChanges == 0)
+    }
+
+    @Test func `a remote that was reset is looked at again by whoever asks, and only then`() async throws {
+        let backend = ScriptedBackend()
+        try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
+        try await device.syncNow()
+        await backend.change { $0.failure = RemoteError(.reset, "gone") }
+        #expect(await device.startSyncNow().value?.code == .reset)
+        #expect(device.sync.isReset && device.sync.nextPass == nil)
+        await backend.change { $0.failure = nil }
+        device.sync.noteHint()
+        await device.startPass().value
+        #expect(device.sync.isReset)
+        try await device.syncNow()
+        #expect(device.sync.state == .idle && device.sync.lastError == nil)
+    }
+
+    @Test func `values that are brought along are told as a switch of the account, once`() async throws {
+        try device.sync.signIn(to: ScriptedBackend(), as: RemoteAccount(identifier: "A"), bringingValues: false)
+        try await device.syncNow()
+        try device.write("k", 1)
+        let other = ScriptedBackend()
+        await other.change { $0.account = RemoteAccount(identifier: "B") }
+        let remote = RemoteAccount(identifier: "B", isNew: true)
+        let told = device.notices.count
+        try device.sync.signIn(to: other, as: remote, bringingValues: true)
+        try await device.syncNow()
+        #expect(device.notices.dropFirst(told) == ["3 "])
+        #expect(try device.value("k") == 1)
+    }
+
+    @Test func `what the remote has lost of an account that turns out to be this one is not lost here`() async throws {
+        let backend = ScriptedBackend()
+        try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
+        try device.write("published", 1)
+        try device.write("removed", 1)
+        try await device.syncNow()
+        try device.write("pending", 1)
+        try device.store().stage(setting: [], removing: [Key(unchecked: "removed")])
+        try device.database.commit()
+        // The person goes over to what is there, and another device puts the first account back beside it.
+        let next = ScriptedBackend()
+        await next.change { $0.account = RemoteAccount(identifier: "B") }
+        try device.sync.signIn(to: next, as: RemoteAccount(identifier: "B"), bringingValues: false)
+        try await device.syncNow()
+        #expect(try device.store().values.isEmpty)
+        await next.change { $0.account = RemoteAccount(identifier: "A", aliases: ["B"]) }
+        try await device.syncNow()
+        #expect(try device.value("published") == 1)
+        #expect(try device.value("pending") == 1)
+        #expect(device.notices.last == "0 pending published")
+        let uploaded = await next.uploads["app"]
+        #expect(uploaded?.entries[Key(unchecked: "removed")].map { $0.value == nil } == true)
+        #expect(uploaded?.entries.count == 3)
+        #expect(device.database.account.identifier == "A")
+    }
+}
