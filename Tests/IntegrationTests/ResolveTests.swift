@@ -186,6 +186,15 @@ struct ResolveTests {
             rename(devices.folder + ".away", devices.folder)
             try await account.resolve("remote")
             #expect(try await devices.converge() == ["key": .integer(2)])
+
+            rename(devices.folder, devices.folder + ".away")
+            _ = try devices.makeFolder("folder")
+            #expect(await errorName { try await account.syncNow() } == "RemoteReset")
+            rmdir(devices.folder)
+            rename(devices.folder + ".away", devices.folder)
+            try await account.syncNow()
+            #expect(try await account.state() == "idle")
+            #expect(try await account.lastError() == "")
         }
     }
 }

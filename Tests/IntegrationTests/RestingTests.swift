@@ -39,23 +39,6 @@ struct RestingTests {
         }
     }
 
-    @Test func `whoever waits for the remote is told when the account is paused`() async throws {
-        try await withTwoDevices { devices in
-            try await devices.join()
-            let account = try devices.account(devices.laptop)
-            // Something at which a pass stops for a while: a fifo where the folder's marker was.
-            let store = try devices.store(devices.laptop)
-            try await store.set("key", .integer(1))
-            let waiting = Task { @BusActor in await errorName { _ = try await store.synchronize(0x1) } }
-            try await account.setPaused(true)
-            #expect(["", "BackendUnavailable"].contains(await waiting.value))
-            #expect(try await account.state() == "paused")
-            try await account.setPaused(false)
-            try await account.syncNow()
-            #expect(try await store.property("PendingChanges") == .integer(0))
-        }
-    }
-
     @Test func `a store that is not synchronized stays as it is here, and merges when it is again`() async throws {
         try await withTwoDevices { devices in
             try await devices.join()

@@ -21,6 +21,8 @@ public actor FolderStorage: BlobStorage {
     private let now: @Sendable () -> Int
     /// The device that the folder was on at the last check.
     private var device: dev_t?
+    /// The device that the account was on.
+    private var home: dev_t?
 
     /// Folders block; this is where.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
@@ -67,9 +69,20 @@ public actor FolderStorage: BlobStorage {
                 _ = try subfolder(name, in: folder, making: true)
             }
         }
+        try checkDrive(of: folder)
         let isWatched = try watchFolders(in: folder)
         tellsOfChanges.store(isWatched && Mount.isLocal(folder.directory), ordering: .relaxed)
         return folder.notes
+    }
+
+    /// A mount point without its drive is an empty folder on another device: nobody has removed the account.
+    private func checkDrive(of folder: borrowing OpenFolder) throws(RemoteError) {
+        if try subfolder(BlobName.markers, in: folder, making: false) != nil {
+            home = folder.device
+        } else if let home, home != folder.device {
+            throw RemoteError(
+                .unavailable, "\(folder.path) is empty and on another device than before: is its drive mounted?")
+        }
     }
 
     private func watchFolders(in folder: borrowing OpenFolder) throws(RemoteError) -> Bool {
