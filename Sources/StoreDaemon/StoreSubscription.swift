@@ -108,7 +108,7 @@ final class StoreSubscription {
             try signal.append(strings: change.keys.sorted().map(\.string))
             try signal.append(change.generation)
             try signal.appendDictionary {
-                for (key, value) in change.info { try signal.append(entry: key, value) }
+                for (key, value) in change.info { try signal.append(info: key, value) }
             }
             try connection.send(signal)
         } catch {
@@ -127,5 +127,16 @@ final class StoreSubscription {
             }
         }
         waiting = merged
+    }
+}
+
+extension Message {
+    /// Writes an entry of a signal's info, in which every number is a count.
+    fileprivate func append(info key: String, _ value: Value) throws {
+        guard case .integer(let count) = value else { return try append(entry: key, value) }
+        try container("e", "sv") {
+            try append(key)
+            try container("v", "t") { try append(UInt64(clamping: count)) }
+        }
     }
 }
