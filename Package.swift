@@ -29,6 +29,7 @@ let package = Package(
 
         // Stores and their sync: no bus, no network.
         .target(name: "PropertyList"),
+        .target(name: "PropertyListFiles", dependencies: ["PropertyList"]),
         .target(
             name: "StoreEngine",
             dependencies: [
@@ -82,6 +83,7 @@ let package = Package(
 
         .testTarget(name: "SDBusTests", dependencies: ["SDBus"]),
         .testTarget(name: "PropertyListTests", dependencies: ["PropertyList"]),
+        .testTarget(name: "PropertyListFilesTests", dependencies: ["PropertyListFiles", "PropertyList"]),
         .testTarget(name: "StoreEngineTests", dependencies: ["StoreEngine", "PropertyList"]),
         .testTarget(name: "SyncEngineTests", dependencies: ["SyncEngine", "StoreEngine", "PropertyList"]),
         .testTarget(

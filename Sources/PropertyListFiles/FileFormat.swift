@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Property lists as files. Every format carries every value there and back, bit by bit; only control characters are
+// beyond XML. That is why Foundation's reading and writing is not used here: it takes keys that Unicode calls equal
+// for one key, rounds dates in XML to seconds, and doesn't say at which column a file is broken.
+
+public import PropertyList
+
+/// A format of property-list files.
+public enum FileFormat: String, CaseIterable, Sendable {
+    /// Apple's XML property list, version 1.0.
+    case xml
+    /// Apple's binary property list, version 00.
+    case binary
+    /// JSON (RFC 8259), where an object with one key stands for what JSON doesn't have; see ``JSONTag``.
+    case json
+
+    /// The format that a file's first bytes are of: what is no property list of Apple's is taken for JSON.
+    public init(of bytes: [UInt8]) {
+        if bytes.starts(with: "bplist".utf8) {
+            self = .binary
+        } else {
+            let start = bytes.first { !" \t\r\n\u{FEFF}".utf8.contains($0) }
+            self = start == UInt8(ascii: "<") ? .xml : .json
+        }
+    }
+
+    /// Reads a file of this format.
+    ///
+    /// Whatever the bytes are, it makes no more values than there are bytes, and nests them 64 deep at most.
+    public func read(_ bytes: [UInt8]) throws(FileError) -> Value {
+        switch self {
+        case .xml: try XMLReader.read(bytes)
+        case .binary: try BinaryReader.read(bytes)
+        case .json: try JSONReader.read(bytes)
+        }
+    }
+
+    /// Writes a file of this format; dictionaries sorted by the bytes of their keys.
+    ///
+    /// - Throws: for XML only, if a string has a control character, which XML 1.0 can't hold.
+    public func write(_ value: Value) throws(UnwritableText) -> [UInt8] {
+        switch self {
+        case .xml: try XMLWriter.write(value)
+        case .binary: BinaryWriter.write(value)
+        case .json: Array((JSONWriter.write(value, indented: true) + "\n").utf8)
+        }
+    }
+}
+
+/// A string with a character that XML can't hold.
+public struct UnwritableText: Error, Hashable, CustomStringConvertible {
+    /// The character.
+    public let scalar: Unicode.Scalar
+
+    /// A sentence that says what is wrong and what to do.
+    public var description: String {
+        let hexadecimal = String(scalar.value, radix: 16, uppercase: true)
+        let code = String(repeating: "0", count: max(0, 4 - hexadecimal.count)) + hexadecimal
+        return "a string or key has the control character U+\(code), which XML can't hold; use binary or JSON"
+    }
+}
+
+/// Why a file can't be read, and where.
+public struct FileError: Error, Hashable, CustomStringConvertible {
+    /// A place in a file.
+    public enum Place: Hashable, Sendable {
+        /// In a text: both are counted from 1, the column in characters of Unicode.
+        case text(line: Int, column: Int)
+        /// In a binary file, counted from 0.
+        case byte(Int)
+    }
+
+    /// Where reading stopped.
+    public let place: Place
+    /// What was wrong there, in words.
+    public let reason: String
+
+    /// The place and the reason.
+    public var description: String {
+        switch place {
+        case .text(let line, let column): "line \(line), column \(column): \(reason)"
+        case .byte(let offset): "byte \(offset): \(reason)"
+        }
+    }
+}
+
+/// Deeper than any store allows, and far from what would exhaust the stack.
+let deepestNesting = 64

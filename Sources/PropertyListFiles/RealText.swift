@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Reals that aren't finite, as words.
+public enum RealText {
+    /// `nan`, `inf`, `-inf`, or the 16 hexadecimal digits of a NaN that isn't the usual one.
+    public static func text(_ real: Double) -> String {
+        if real.isInfinite { return real < 0 ? "-inf" : "inf" }
+        if real.bitPattern == Double.nan.bitPattern { return "nan" }
+        let digits = String(real.bitPattern, radix: 16)
+        return String(repeating: "0", count: 16 - digits.count) + digits
+    }
+
+    /// The real that a text of ``text(_:)`` is of; `nil` if it is of none.
+    public static func real(_ text: String) -> Double? {
+        switch text {
+        case "nan": return .nan
+        case "inf": return .infinity
+        case "-inf": return -.infinity
+        default:
+            guard text.utf8.count == 16, text.allSatisfy(\.isHexDigit), let bits = UInt64(text, radix: 16) else {
+                return nil
+            }
+            return Double(bitPattern: bits)
+        }
+    }
+}
