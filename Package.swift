@@ -6,6 +6,7 @@ let package = Package(
     name: "ubiquitous-store",
     products: [
         .executable(name: "ubiquitous-stored", targets: ["ubiquitous-stored"]),
+        .executable(name: "ubiquitousctl", targets: ["ubiquitousctl"]),
         .library(name: "UbiquitousStore", targets: ["UbiquitousStore"]),
         .library(name: "UbiquitousStoreTesting", targets: ["UbiquitousStoreTesting", "BackendTesting"]),
         // For this package's tests: it is preloaded into the service, so it has to be a file of its own.
@@ -69,6 +70,14 @@ let package = Package(
         // What an app in Swift uses.
         .target(name: "UbiquitousStore", dependencies: ["StoreBus", "SDBus", "PropertyList", "AppManifest"]),
 
+        // The command line.
+        .executableTarget(
+            name: "ubiquitousctl",
+            dependencies: [
+                "UbiquitousStore", "SDBus", "PropertyList", "PropertyListFiles", "AppManifest",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ]),
+
         // Prints a store's signals; the demonstration's subscriber.
         .executableTarget(name: "watch-store", dependencies: ["StoreBus", "SDBus", "PropertyList"]),
 
@@ -107,6 +116,12 @@ let package = Package(
             name: "UbiquitousStoreTests",
             dependencies: [
                 "UbiquitousStore", "UbiquitousStoreTesting", "StoreBus", "SDBus", "PropertyList", "ubiquitous-stored",
+            ]),
+        .testTarget(
+            name: "ubiquitousctlTests",
+            dependencies: [
+                "ubiquitousctl", "UbiquitousStoreTesting", "SDBus", "PropertyList", "PropertyListFiles",
+                "ubiquitous-stored",
             ]),
         .testTarget(
             name: "IntegrationTests",

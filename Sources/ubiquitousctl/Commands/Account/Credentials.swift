@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import SDBus
+internal import UbiquitousStore
+
+/// How to get into a remote.
+struct Credentials: ParsableArguments {
+    @Option(help: ArgumentHelp("Whom the server knows you as; the password is asked for.", valueName: "name"))
+    var login: String?
+
+    @Option(
+        help: ArgumentHelp("Read the password from a file's first line; - is standard input.", valueName: "file"),
+        completion: .file())
+    var passwordFile: String?
+
+    @Option(
+        help: ArgumentHelp("Read an access token from a file's first line; - is standard input.", valueName: "file"),
+        completion: .file())
+    var tokenFile: String?
+
+    @Option(
+        help: ArgumentHelp("Trust these certificates for this server, in PEM.", valueName: "file"),
+        completion: .file())
+    var caFile: String?
+
+    func validate() throws {
+        if passwordFile == "-" && tokenFile == "-" {
+            throw ValidationError("Only one of --password-file and --token-file can be standard input")
+        }
+    }
+
+    /// Whether there are any: then an account that is there already may get new ones.
+    var areGiven: Bool { login != nil || passwordFile != nil || tokenFile != nil || caFile != nil }
+
+    /// Puts them together, and asks for what is missing.
+    @BusActor
+    func options(for url: String) async throws -> SignInOptions {
+        var options = SignInOptions()
+        options.user = login
+        if let passwordFile {
+            options.password = try Password.read(from: passwordFile)
+        } else if let login, tokenFile == nil {
+            options.password = try await Password.ask("Password of \(login) for \(url): ")
+        }
+        options.token = try tokenFile.map { try Password.read(from: $0) }
+        options.certificateAuthority = try caFile.map { try WholeFile.read($0) }
+        return options
+    }
+
+    /// An address may not have a secret in it: every user of the machine can see arguments, and they stay in the
+    /// shell's history.
+    static func check(_ url: String) throws {
+        guard let colon = url.firstRange(of: ":"), colon.lowerBound != url.startIndex else {
+            throw ValidationError(
+                "\"\(url)\" is no address; write folder:///PATH, webdavs://HOST/PATH or etcds://HOST/PREFIX")
+        }
+        let authority = url[colon.upperBound...].drop { $0 == "/" }.prefix { $0 != "/" }
+        if let at = authority.lastIndex(of: "@"), authority[..<at].contains(":") {
+            throw ValidationError(
+                "A password in the address can be seen by everybody, and now it has been: change it, "
+                    + "and use --login and --password-file")
+        }
+    }
+}

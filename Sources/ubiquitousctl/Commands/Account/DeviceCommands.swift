@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import PropertyList
+internal import SDBus
+internal import UbiquitousStore
+
+/// `account devices`.
+struct DevicesCommand: ServiceCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "devices", abstract: "Lists the devices of the account.")
+
+    @OptionGroup var service: ServiceOptions
+
+    @Flag(help: "Print an array of JSON.")
+    var json = false
+
+    func perform() async throws {
+        let devices = try await Progress.showing("Waiting for the service") {
+            try await service.account().devices()
+        }
+        if json { return Output.print(json: .array(devices.map(\.json))) }
+        let style = Style(for: 1)
+        for device in devices {
+            let seen = device.isThisOne ? "this device" : "last seen \(TimeText.local(device.lastSeen))"
+            Output.print("\(style.dim(device.identifier))  \(Output.printable(device.name))  \(style.dim(seen))")
+        }
+    }
+}
+
+/// `account rename`.
+struct RenameCommand: ServiceCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "rename", abstract: "Changes what a device is called.")
+
+    @OptionGroup var options: AccountOptions
+
+    @Option(
+        help: "Which device, by name or identifier (default: this one).",
+        completion: .custom { arguments, _, _ in Completions.devices(arguments) })
+    var device: String?
+
+    @Argument(help: "The new name.")
+    var name: String
+
+    func validate() throws {
+        if !(1...255).contains(name.utf8.count) { throw ValidationError("A name has 1 to 255 bytes") }
+    }
+
+    func perform() async throws {
+        var identifier = ""
+        try await options.make("Renaming") { account, _ in
+            let device = try await account.device(device)
+            identifier = device.identifier
+            return device.name == name ? nil : "rename \"\(device.name)\" to \"\(name)\""
+        } _: {
+            try await $0.renameDevice(identifier, name)
+        }
+    }
+}
+
+/// `account forget`.
+struct ForgetCommand: ServiceCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "forget",
+        abstract: "Takes a device that is lost, or of no use any more, off the account's list.",
+        discussion: """
+            What it wrote stays. It comes back if it syncs again: to keep somebody out, change the remote's password. \
+            Ends with 1 if there is no such device.
+            """)
+
+    @OptionGroup var options: AccountOptions
+
+    @Argument(
+        help: "The device, by name or identifier.",
+        completion: .custom { arguments, _, _ in Completions.devices(arguments) })
+    var device: String
+
+    func perform() async throws {
+        var identifier = ""
+        try await options.make("Forgetting") { account, _ in
+            let device = try await account.device(device)
+            identifier = device.identifier
+            return "forget \"\(device.name)\""
+        } _: {
+            try await $0.forgetDevice(identifier)
+        }
+    }
+}
+
+extension AccountObject {
+    /// The one device of an identifier or a name; this one if neither is given.
+    fileprivate func device(_ name: String?) async throws -> DeviceDescription {
+        let all = try await devices()
+        guard let name else {
+            guard let this = all.first(where: \.isThisOne) else { throw Failure(.absent, "This device isn't listed") }
+            return this
+        }
+        if let device = all.first(where: { $0.identifier == name }) { return device }
+        let named = all.filter { $0.name == name }
+        guard let device = named.first else {
+            throw Failure(
+                .absent, "There is no device \"\(name)\"", advice: "\"ubiquitousctl account devices\" lists them.")
+        }
+        guard named.count == 1 else {
+            throw Failure(
+                .usage, "\(named.count) devices are called \"\(name)\"",
+                advice: "Name one by its identifier: " + named.map(\.identifier).joined(separator: ", "))
+        }
+        return device
+    }
+}
+
+extension DeviceDescription {
+    fileprivate var json: Value {
+        var object: [Text: Value] = [
+            "identifier": .string(Text(identifier)), "name": .string(Text(name)), "this": .boolean(isThisOne),
+        ]
+        object["last-seen"] = TimeText.value(lastSeen)
+        return .dictionary(object)
+    }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import UbiquitousStore
+
+/// `account sync`.
+struct SyncCommand: ServiceCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "sync", abstract: "Syncs all stores now, and ends when that is done.")
+
+    @OptionGroup var service: ServiceOptions
+
+    func perform() async throws {
+        let account = try await service.account()
+        try await Progress.showing("Syncing") { try await account.syncNow(timeout: Patience.remote) }
+    }
+}
+
+/// `account pause`.
+struct PauseCommand: ServiceCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "pause", abstract: "Has nothing synced until \"account resume\".")
+
+    @OptionGroup var options: AccountOptions
+
+    func perform() async throws {
+        try await options.make("Pausing") { _, account in
+            // A remote that was emptied pauses sync as well, which isn't what was asked for.
+            account.state == "paused" && account.lastError == nil ? nil : "pause sync"
+        } _: {
+            try await $0.setPaused(true)
+        }
+    }
+}
+
+/// `account resume`.
+struct ResumeCommand: ServiceCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "resume", abstract: "Ends a pause.")
+
+    @OptionGroup var options: AccountOptions
+
+    func perform() async throws {
+        try await options.make("Resuming") { _, account in
+            account.state == "paused" ? "resume sync" : nil
+        } _: {
+            try await $0.setPaused(false)
+        }
+    }
+}
+
+/// `account resolve`.
+struct ResolveCommand: ServiceCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "resolve",
+        abstract: "Says which side is right, after the remote was emptied or is another account's.",
+        discussion: "Until then sync is paused: it could be a mistake, such as a folder that isn't mounted.")
+
+    @OptionGroup var options: AccountOptions
+
+    @Argument(help: "local: this device's values are right. remote: the remote's are.")
+    var side: AccountObject.Side
+
+    func perform() async throws {
+        try await options.make("Resolving") { _, account in
+            account.lastError?.code == .remoteReset ? "take the \(side.rawValue) values for right" : nil
+        } _: {
+            try await $0.resolve(side)
+        }
+    }
+}
+
+extension AccountObject.Side: ExpressibleByArgument {}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import Glibc
+internal import PropertyList
+internal import SDBus
+internal import UbiquitousStore
+
+/// `doctor`.
+struct DoctorCommand: ServiceCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "doctor",
+        abstract: "Looks for what is wrong: the bus, the service, the account and, if named, a remote.",
+        discussion: """
+            With a URL the remote is tried step by step, and nothing is changed there that isn't undone. Ends with 0 if \
+            all is well, with 4 if the service can't be reached, and with 3 if anything else is wrong.
+            """)
+
+    @OptionGroup var service: ServiceOptions
+    @OptionGroup var credentials: Credentials
+
+    @Flag(help: "Print an array of JSON.")
+    var json = false
+
+    @Argument(help: "A remote to try, as for \"account sign-in\".")
+    var url: String?
+
+    func validate() throws {
+        if let url { try Credentials.check(url) }
+    }
+
+    func perform() async throws {
+        var findings: [Finding] = []
+        do {
+            let connection = try await service.connect()
+            found(Finding("bus", "connected to \(service.bus.address.words)"), &findings)
+            try await examine(connection, &findings)
+        } catch {
+            let failure = Failure(error)
+            found(Finding(findings.isEmpty ? "bus" : "service", failure.description, isPassed: false), &findings)
+            try finish(findings, failure.outcome)
+        }
+        try finish(findings, .refused)
+    }
+
+    @BusActor
+    private func examine(_ connection: ServiceConnection, _ findings: inout [Finding]) async throws {
+        let description = try await connection.manager.properties()
+        found(Finding("service", "version \(description.version)"), &findings)
+        let caller = try await connection.manager.identify()
+        found(Finding("identity", "user \(caller.uid), \(caller.entitled.count) stores may be opened"), &findings)
+        let account = connection.account(ofUser: try service.uid())
+        let state = try await account.properties()
+        found(
+            Finding(
+                "account", state.state + (state.lastError.map { ": \(Failure($0))" } ?? ""),
+                isPassed: state.lastError == nil),
+            &findings)
+        guard let url else { return }
+        let request = try await credentials.options(for: url)
+        let steps = try await Progress.showing("Trying \(url)") {
+            try await account.check(url, request, timeout: Patience.remote)
+        }
+        for step in steps { found(Finding(step.step, step.detail, isPassed: step.isPassed), &findings) }
+    }
+
+    private func found(_ finding: Finding, _ findings: inout [Finding]) {
+        findings.append(finding)
+        if json { return }
+        let style = Style(for: STDOUT_FILENO)
+        let mark = finding.isPassed ? style.green("ok   ") : style.red("WRONG")
+        let detail = Output.printable(finding.detail).replacing("\n", with: "\n       ")
+        Output.print("\(mark)  \(style.bold(finding.step))" + (detail.isEmpty ? "" : ": \(detail)"))
+    }
+
+    private func finish(_ findings: [Finding], _ outcome: Outcome) throws {
+        if json { Output.print(json: .array(findings.map(\.json))) }
+        if !findings.allSatisfy(\.isPassed) { throw Ending(outcome: outcome) }
+    }
+}
+
+/// What the doctor looked at, and how it was.
+private struct Finding: Sendable {
+    let step: String
+    let detail: String
+    let isPassed: Bool
+
+    init(_ step: String, _ detail: String, isPassed: Bool = true) {
+        (self.step, self.detail, self.isPassed) = (step, detail, isPassed)
+    }
+
+    var json: Value {
+        ["step": .string(Text(step)), "detail": .string(Text(detail)), "ok": .boolean(isPassed)]
+    }
+}
+
+extension BusAddress {
+    fileprivate var words: String {
+        switch self {
+        case .system: "the system bus"
+        case .session: "the session bus"
+        case .address(let address): address
+        }
+    }
+}

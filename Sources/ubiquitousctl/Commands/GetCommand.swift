@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import PropertyList
+internal import PropertyListFiles
+internal import UbiquitousStore
+
+/// `get`.
+struct GetCommand: ServiceCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "get",
+        abstract: "Prints the value of a key.",
+        discussion: """
+            What is printed is one word that "set" takes for the same value of the same type: JSON, and strings \
+            without quotes where nothing else could be meant. What JSON doesn't have is an object with one key: \
+            {"$date":"2026-11-21T09:30:00Z"}, {"$data":"AAEC"} (Base64), {"$real":"nan"}.
+
+            Ends with 1 if the store has no value for the key.
+            """)
+
+    @OptionGroup var options: StoreOptions
+
+    @Flag(help: "Print JSON, strings in quotes included.")
+    var json = false
+
+    @Flag(help: "Print a string or data as it is, without a newline.")
+    var raw = false
+
+    @Flag(help: "Print the value's type: string, int, float, bool, date, data, array or dict.")
+    var type = false
+
+    @Argument(help: "The key.", completion: .custom { arguments, _, _ in Completions.keys(arguments) })
+    var key: String
+
+    func validate() throws {
+        if [json, raw, type].count(where: { $0 }) > 1 {
+            throw ValidationError("Only one of --json, --raw and --type can be given")
+        }
+    }
+
+    func perform() async throws {
+        let value = try await options.withStore { try await $0.value(key) }
+        guard let value else { throw Failure(.absent, "The store has no value for \"\(key)\"") }
+        if type { return Output.print(value.typeName) }
+        if json { return Output.print(json: value) }
+        guard raw else { return Output.print(ValueText.word(value)) }
+        switch value {
+        case .string(let text): Output.write(bytes: Array(text.string.utf8))
+        case .data(let bytes): Output.write(bytes: bytes)
+        default: throw Failure(.usage, "--raw is for strings and data, and \"\(key)\" is of type \(value.typeName)")
+        }
+    }
+}
+
+extension Value {
+    /// The type, as the options of `set` are called.
+    var typeName: String {
+        switch self {
+        case .boolean: "bool"
+        case .integer: "int"
+        case .real: "float"
+        case .string: "string"
+        case .data: "data"
+        case .date: "date"
+        case .array: "array"
+        case .dictionary: "dict"
+        }
+    }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import PropertyList
+internal import SDBus
+internal import UbiquitousStore
+
+/// `stores`.
+struct StoresCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "stores",
+        abstract: "Lists the stores that hold something, forgets one, or keeps one on this device.",
+        subcommands: [StoresListCommand.self, StoresRemoveCommand.self, StoresSyncCommand.self],
+        defaultSubcommand: StoresListCommand.self)
+}
+
+/// `stores list`.
+struct StoresListCommand: ServiceCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list", abstract: "Lists the stores that hold something.")
+
+    @OptionGroup var service: ServiceOptions
+
+    @Flag(help: "Those of every user, with whose they are; for root.")
+    var everybody = false
+
+    @Flag(help: "Print an array of JSON.")
+    var json = false
+
+    func perform() async throws {
+        let uid = try service.uid()
+        let stores = try await Progress.showing("Waiting for the service") {
+            try await service.connect().manager.stores(ofEverybody: everybody || service.user != nil)
+        }.filter { everybody || $0.uid == uid }
+        if json { return Output.print(json: .array(stores.map(\.json))) }
+        for store in stores { Output.print(everybody ? "\(store.uid)\t\(store.identifier)" : store.identifier) }
+    }
+}
+
+/// `stores remove`.
+struct StoresRemoveCommand: ServiceCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "remove",
+        abstract: "Has this device forget a store, until its app opens it again.",
+        discussion: "It is for one's own stores: root removes those of others as that user (sudo -u).")
+
+    @OptionGroup var service: BusOptions
+
+    @Flag(help: "Remove the store and its values on every device of the account.")
+    var everywhere = false
+
+    @Argument(help: "The store.", completion: .custom { arguments, _, _ in Completions.stores(arguments) })
+    var identifier: String
+
+    func perform() async throws {
+        try await Progress.showing("Removing") {
+            try await service.connect().manager.removeStore(identifier, everywhere: everywhere)
+        }
+    }
+}
+
+/// `stores sync`.
+struct StoresSyncCommand: ServiceCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "sync",
+        abstract: "Says whether a store is synced with the account.")
+
+    enum Switch: String, CaseIterable, ExpressibleByArgument {
+        case on, off
+    }
+
+    @OptionGroup var service: ServiceOptions
+
+    @Argument(help: "The store.", completion: .custom { arguments, _, _ in Completions.stores(arguments) })
+    var identifier: String
+
+    @Argument(help: "on, or off: the store stays on this device.")
+    var state: Switch
+
+    func perform() async throws {
+        try await Progress.showing("Waiting for the service") {
+            try await service.account().setSynchronized(identifier, state == .on)
+        }
+    }
+}
+
+extension ListedStore {
+    fileprivate var json: Value {
+        ["uid": .integer(Int64(uid)), "identifier": .string(Text(identifier)), "path": .string(Text(path))]
+    }
+}

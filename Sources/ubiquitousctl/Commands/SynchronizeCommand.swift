@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import PropertyList
+internal import UbiquitousStore
+
+/// `synchronize`.
+struct SynchronizeCommand: ServiceCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "synchronize",
+        abstract: "Brings a store to disk, and its changes on their way to the other devices.",
+        discussion: """
+            Without --wait it ends when everything is on disk, where no power cut takes it, and says whether anything \
+            has to stay there for now. With --wait it ends when the remote has it and what was new there is here.
+            """)
+
+    @OptionGroup var options: StoreOptions
+
+    @Flag(help: "Wait for the remote.")
+    var wait = false
+
+    @Option(help: ArgumentHelp("How long to wait for the remote.", valueName: "seconds"))
+    var timeout = 300
+
+    @Flag(help: "Print an object of JSON.")
+    var json = false
+
+    func validate() throws {
+        guard (1...86_400).contains(timeout) else { throw ValidationError("--timeout takes 1 to 86400 seconds") }
+    }
+
+    func perform() async throws {
+        let accepted = try await options.withOpenStore { store in
+            try await Progress.showing(wait ? "Synchronizing" : "Writing to disk") {
+                try await store.synchronize(waitingForRemote: wait, timeout: .seconds(wait ? timeout : 120))
+            }
+        }
+        if json { return Output.print(json: ["accepted": .boolean(accepted)]) }
+        if !accepted {
+            Output.remark("Everything is on disk, and stays on this device for now; see \"ubiquitousctl status\"")
+        }
+    }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import PropertyList
+internal import SDBus
+internal import UbiquitousStore
+
+/// `usage`.
+struct UsageCommand: ServiceCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "usage",
+        abstract: "Shows how full stores are, and their largest keys.",
+        discussion: "All stores that hold something, unless one is named.")
+
+    @OptionGroup var options: StoreOptions
+
+    @Option(help: "How many of the largest keys to show for each store.")
+    var keys = 3
+
+    @Flag(help: "Print an array of JSON.")
+    var json = false
+
+    func validate() throws {
+        if keys < 0 { throw ValidationError("--keys takes a number, 0 or more") }
+    }
+
+    func perform() async throws {
+        let usages = try await Progress.showing("Looking at the stores") { try await measured() }
+        if json { return Output.print(json: .array(usages.map(\.json))) }
+        if usages.isEmpty { return Output.remark("No store holds anything") }
+        for usage in usages { usage.show() }
+    }
+
+    @BusActor
+    private func measured() async throws -> [Usage] {
+        if options.store != nil || Variable.identifier.value != nil {
+            return [try await options.withOpenStore { try await Usage($0, largest: keys) }]
+        }
+        let uid = try options.service.uid()
+        let connection = try await options.service.connect()
+        var usages: [Usage] = []
+        for store in try await connection.manager.stores(ofEverybody: options.service.user != nil)
+        where store.uid == uid {
+            usages.append(try await Usage(connection.store(store.identifier, ofUser: uid), largest: keys))
+        }
+        return usages
+    }
+}
+
+/// How full one store is.
+private struct Usage: Sendable {
+    private let store: StoreDescription
+    private let largest: [(key: Text, size: Int)]
+
+    @BusActor
+    init(_ object: StoreObject, largest count: Int) async throws {
+        store = try await object.properties()
+        let values = count == 0 ? [:] : try await object.snapshot().values
+        largest = Array(
+            values.map { (key: $0.key, size: $0.value.size) }
+                .sorted { ($1.size, $0.key) < ($0.size, $1.key) }.prefix(count))
+    }
+
+    /// Of what there is least left of: bytes or keys.
+    private var share: Double {
+        max(
+            Double(store.bytesUsed) / Double(max(1, store.limits.totalBytes)),
+            Double(store.keyCount) / Double(max(1, store.limits.keys)))
+    }
+
+    func show() {
+        let style = Style(for: 1)
+        Output.print(style.bold(store.identifier))
+        let percent = Int((share * 100).rounded())
+        Output.print(
+            "  \(style.byFullness(share, SizeText.bar(share))) \(percent) %  \(SizeText.text(store.bytesUsed)) of "
+                + "\(SizeText.text(store.limits.totalBytes)), \(store.keyCount) of \(store.limits.keys) keys")
+        for (key, size) in largest {
+            Output.print("  \(String(repeating: " ", count: 20)) \(SizeText.text(size))  \(ValueText.word(key: key))")
+        }
+    }
+
+    var json: Value {
+        [
+            "identifier": .string(Text(store.identifier)),
+            "bytes": .integer(Int64(store.bytesUsed)), "bytes-limit": .integer(Int64(store.limits.totalBytes)),
+            "keys": .integer(Int64(store.keyCount)), "keys-limit": .integer(Int64(store.limits.keys)),
+            "largest": .array(largest.map { ["key": .string($0.key), "bytes": .integer(Int64($0.size))] }),
+        ]
+    }
+}

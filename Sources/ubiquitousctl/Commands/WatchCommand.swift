@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import Glibc
+internal import PropertyList
+internal import SDBus
+internal import UbiquitousStore
+
+/// `watch`.
+struct WatchCommand: ServiceCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "watch",
+        abstract: "Prints changes as they happen, until it is interrupted.",
+        discussion: """
+            A line for each key: "KEY = VALUE", or "KEY removed"; with --json an object that also says why \
+            (server-change, initial-sync-change, quota-violation, account-change or local-change) and which device \
+            wrote it. It goes on when the service is restarted, and misses nothing.
+            """)
+
+    @OptionGroup var options: StoreOptions
+
+    @Flag(help: "Print an object of JSON for each change.")
+    var json = false
+
+    @Flag(help: "Print the present values first.")
+    var initial = false
+
+    @Argument(help: "The keys (default: all).", completion: .custom { arguments, _, _ in Completions.keys(arguments) })
+    var keys: [String] = []
+
+    func perform() async throws {
+        try await options.withOpenStore { store in
+            let watch = Watch(store, keys: Set(keys.map { Text($0) }), json: json)
+            try await watch.begin(printing: initial)
+            await watch.untilTheBusEnds()
+            throw Failure(.unreachable, "The bus has ended")
+        }
+    }
+}
+
+/// A store that is being followed: its changes are what differs between two snapshots, whatever was missed between.
+@BusActor
+private final class Watch {
+    private let store: StoreObject
+    private let keys: Set<Text>
+    private let isJSON: Bool
+    private var values: [Text: Value] = [:]
+    private var generation: UInt64 = 0
+    private var slot: Slot?
+    private var pending: [ExternalChange] = []
+    private var isReading = false
+
+    init(_ store: StoreObject, keys: Set<Text>, json: Bool) {
+        (self.store, self.keys, isJSON) = (store, keys, json)
+    }
+
+    func begin(printing: Bool) async throws {
+        slot = try await store.onChange { [weak self] in self?.received($0) }
+        store.connection.onOwnerChange = { [weak self] _ in self?.serviceChanged() }
+        try await store.subscribe()
+        let snapshot = try await store.snapshot()
+        (values, generation) = (snapshot.values, snapshot.generation)
+        guard printing else { return }
+        for (key, value) in values.sorted(by: { $0.key < $1.key }) where isWanted(key) { tell(key, value, nil) }
+    }
+
+    func untilTheBusEnds() async {
+        await withCheckedContinuation { continuation in
+            var waiting: CheckedContinuation<Void, Never>? = continuation
+            store.connection.onDisconnect {
+                waiting?.resume()
+                waiting = nil
+            }
+        }
+    }
+
+    private func isWanted(_ key: Text) -> Bool { keys.isEmpty || keys.contains(key) }
+
+    // MARK: What happens
+
+    private func received(_ change: ExternalChange) {
+        if change.reason == ExternalChange.quotaViolation { refused(change) }
+        pending.append(change)
+        EventLoop.task { await self.catchUp() }
+    }
+
+    /// A service that has just started knows of no subscription.
+    private func serviceChanged() {
+        guard store.connection.owner != nil else {
+            return Output.remark("The service has ended; waiting for it")
+        }
+        EventLoop.task {
+            _ = try? await self.store.subscribe()
+            await self.catchUp()
+        }
+    }
+
+    /// Prints what became different since the last time; what comes meanwhile is looked at in the next round.
+    private func catchUp() async {
+        guard !isReading else { return }
+        isReading = true
+        defer { isReading = false }
+        repeat {
+            let causes = pending
+            pending = []
+            guard let snapshot = try? await store.snapshot(since: generation) else { return }
+            generation = snapshot.generation
+            show(snapshot, causes)
+        } while !pending.isEmpty
+    }
+
+    private func show(_ snapshot: Snapshot, _ causes: [ExternalChange]) {
+        let gone = snapshot.isComplete ? values.keys.filter { snapshot.values[$0] == nil } : snapshot.removed
+        let changed = gone.map { ($0, Value?.none) } + snapshot.values.map { ($0.key, $0.value) }
+        for (key, value) in changed.sorted(by: { $0.0 < $1.0 }) where values[key] != value {
+            values[key] = value
+            if isWanted(key) { tell(key, value, causes.last { $0.keys.contains(key) }) }
+        }
+    }
+
+    // MARK: What is said
+
+    private func tell(_ key: Text, _ value: Value?, _ cause: ExternalChange?) {
+        if isJSON {
+            var line: [Text: Value] = ["key": .string(key)]
+            line["value"] = value
+            line["removed"] = value == nil ? .boolean(true) : nil
+            line["reason"] = cause.map { .string(Text($0.reasonName)) }
+            line["device"] = cause?.originDevice.map { .string(Text($0)) }
+            return Output.print(json: .dictionary(line))
+        }
+        let style = Style(for: STDOUT_FILENO)
+        let name = style.bold(ValueText.word(key: key))
+        Output.print(value.map { "\(name) = \(ValueText.word($0))" } ?? "\(name) removed")
+    }
+
+    private func refused(_ change: ExternalChange) {
+        let names = change.keys.filter(isWanted).map { "\"\($0)\"" }
+        if names.isEmpty { return }
+        Output.remark("The limit \(change.limit ?? "of the store") is exceeded by \(names.joined(separator: ", "))")
+    }
+}
+
+extension ExternalChange {
+    fileprivate static let quotaViolation: UInt32 = 2
+
+    fileprivate var reasonName: String {
+        let names: [UInt32: String] = [
+            0: "server-change", 1: "initial-sync-change", 2: "quota-violation", 3: "account-change",
+            16: "local-change",
+        ]
+        return names[reason] ?? "\(reason)"
+    }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import UbiquitousStore
+
+/// How the program ends; what scripts rely on.
+enum Outcome: Int32 {
+    /// What was asked for is so.
+    case done = 0
+    /// There is no value, no history or no device of that name.
+    case absent = 1
+    /// The command line, or a file that it names, isn't right; nothing was done.
+    case usage = 2
+    /// The service refused, and changed nothing.
+    case refused = 3
+    /// The bus, the service or the account's remote doesn't answer.
+    case unreachable = 4
+}
+
+/// An end that isn't well, where everything has been said.
+struct Ending: Error {
+    let outcome: Outcome
+}
+
+/// Why a command didn't do what was asked.
+struct Failure: Error, CustomStringConvertible {
+    let outcome: Outcome
+    /// What was wrong.
+    let message: String
+    /// What to do.
+    let advice: String?
+
+    init(_ outcome: Outcome, _ message: String, advice: String? = nil) {
+        (self.outcome, self.message, self.advice) = (outcome, message, advice)
+    }
+
+    /// Both, in lines.
+    var description: String { advice.map { "\(message)\n\($0)" } ?? message }
+}
+
+extension Failure {
+    /// What any error means to the person who called the program.
+    init(_ error: any Error) {
+        switch error {
+        case let failure as Failure: self = failure
+        case let error as UbiquitousStoreError: self.init(error)
+        case is CancellationError: self.init(.unreachable, "It was interrupted")
+        default: self.init(.refused, "\(error)")
+        }
+    }
+
+    private init(_ error: UbiquitousStoreError) {
+        let outcome = Self.outcomes[error.code] ?? .refused
+        self.init(outcome, Self.sentences[error.code] ?? error.message, advice: Self.advice[error.code])
+    }
+
+    private static let outcomes: [UbiquitousStoreError.Code: Outcome] = [
+        .noSuchKey: .absent, .serviceUnavailable: .unreachable, .timedOut: .unreachable,
+        .backendUnavailable: .unreachable,
+    ]
+
+    /// In place of what the bus says, which is of no use to a person.
+    private static let sentences: [UbiquitousStoreError.Code: String] = [
+        .timedOut: "The service doesn't answer"
+    ]
+
+    private static let advice: [UbiquitousStoreError.Code: String] = [
+        .serviceUnavailable: """
+        See that ubiquitous-store is installed and runs (systemctl status ubiquitous-store), or name another bus \
+        with --bus; "ubiquitousctl doctor" tells what is there.
+        """,
+        .timedOut: "It may be busy; try again, and see its log (journalctl -u ubiquitous-store).",
+        .notEntitled: "\"ubiquitousctl identify\" lists the identifiers that installed manifests declare.",
+        .ambiguousIdentity: "Name the store with --store.",
+        .identityUnknown: "Name the store with --store.",
+        .quotaExceeded: "\"ubiquitousctl usage\" shows what takes up the room.",
+        .notSignedIn: "Sign in with \"ubiquitousctl account sign-in URL\".",
+        .noAccount: "Leave out --no-create to make one there.",
+        .backendAuthenticationFailed: "Sign in again, with the right credentials.",
+        .backendUnavailable: "\"ubiquitousctl doctor URL\" tries it step by step.",
+        .remoteReset: "Say which side is right: \"ubiquitousctl account resolve local\", or \"remote\".",
+        .conflict: "Somebody else wrote at the same time; try again.",
+        .notSupported: "The service is of an older version than this program.",
+    ]
+}

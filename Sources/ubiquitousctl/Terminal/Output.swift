@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import PropertyList
+internal import PropertyListFiles
+internal import Synchronization
+
+/// What the program says: results on standard output, and everything else on standard error.
+enum Output {
+    private static let isBroken = Mutex(false)
+
+    /// A line of a result, at once.
+    static func print(_ line: String) {
+        write(line + "\n", to: STDOUT_FILENO)
+    }
+
+    /// A result as JSON, in one line.
+    static func print(json value: Value) {
+        print(JSONWriter.write(value))
+    }
+
+    /// Bytes of a result, as they are.
+    static func write(bytes: [UInt8]) {
+        bytes.withUnsafeBytes { write($0, to: STDOUT_FILENO) }
+    }
+
+    /// An error: what was wrong in the first line, and what to do in those that follow.
+    static func complain(_ text: String) {
+        let style = Style(for: STDERR_FILENO)
+        let lines = text.split(separator: "\n", maxSplits: 1)
+        var message = style.red("ubiquitousctl:") + " \(printable(lines.first ?? ""))\n"
+        if lines.count > 1 { message += "\(printable(lines[1]))\n" }
+        write(message, to: STDERR_FILENO)
+    }
+
+    /// A remark that isn't an error.
+    static func remark(_ text: String) {
+        write("ubiquitousctl: \(printable(text))\n", to: STDERR_FILENO)
+    }
+
+    /// How the program ends that has said everything: not well if somebody missed some of it.
+    static func finish() -> Outcome {
+        guard isBroken.withLock({ $0 }) else { return .done }
+        complain("Standard output can't be written to: \(String(cString: strerror(errno)))")
+        return .refused
+    }
+
+    static func write(_ text: String, to descriptor: Int32) {
+        var text = text
+        text.withUTF8 { write(UnsafeRawBufferPointer($0), to: descriptor) }
+    }
+
+    private static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) {
+        var rest = bytes
+        while !rest.isEmpty {
+            let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
+            if count < 0 && errno == EINTR { continue }
+            guard count > 0 else {
+                if descriptor == STDOUT_FILENO { isBroken.withLock { $0 = true } }
+                return
+            }
+            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+        }
+    }
+
+    /// Text that others have a part in, without what would steer a terminal.
+    private static func printable(_ text: Substring) -> String { printable(String(text)) }
+
+    static func printable(_ text: String) -> String {
+        var shown = ""
+        for scalar in text.unicodeScalars {
+            let isControl = scalar.value < 0x20 && scalar != "\n" || (0x7F...0x9F).contains(scalar.value)
+            shown.unicodeScalars.append(isControl ? "\u{FFFD}" : scalar)
+        }
+        return shown
+    }
+}

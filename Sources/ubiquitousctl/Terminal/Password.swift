@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import SDBus
+
+/// Where a password comes from: a file, a person who isn't shown it, or a pipe. Never from an argument, which every user
+/// of the machine can see.
+@BusActor
+enum Password {
+    /// The first line of a file; `-` is standard input.
+    static func read(from file: String) throws -> String {
+        let bytes = file == "-" ? try StandardInput.bytes() : try WholeFile.read(file)
+        let name = file == "-" ? "standard input" : "the file \"\(file)\""
+        guard let text = String(validating: bytes, as: UTF8.self),
+            let line = text.split(whereSeparator: \.isNewline).first
+        else { throw Failure(.usage, "There is no password in \(name)") }
+        return String(line)
+    }
+
+    /// Asks at the terminal without showing what is typed; where there is none, reads a line of standard input.
+    static func ask(_ prompt: String) async throws -> String {
+        guard isatty(STDIN_FILENO) == 1 else { return try read(from: "-") }
+        return try await HiddenInput(STDIN_FILENO).line(prompt)
+    }
+}
+
+/// A terminal that doesn't show what is typed.
+@BusActor
+private final class HiddenInput {
+    private let terminal: Int32
+    private let before: termios
+    private var sources: [EventSource] = []
+
+    init(_ terminal: Int32) throws {
+        self.terminal = terminal
+        var settings = termios()
+        guard tcgetattr(terminal, &settings) == 0 else {
+            throw Failure(
+                .usage, "The terminal can't be kept from showing the password", advice: "Use --password-file.")
+        }
+        before = settings
+    }
+
+    func line(_ prompt: String) async throws -> String {
+        Output.write(prompt, to: STDERR_FILENO)
+        hide()
+        // A terminal that stays silent after the program was interrupted is a nuisance.
+        sources = Interruption.signals.map { number in
+            EventLoop.shared.onSignal(number) { [weak self] in
+                self?.show()
+                Interruption.end(number)
+            }
+        }
+        await readable()
+        let line = readLine(strippingNewline: true)
+        show()
+        sources = []
+        Interruption.allow()
+        Output.write("\n", to: STDERR_FILENO)
+        guard let line, !line.isEmpty else { throw Failure(.usage, "No password was given") }
+        return line
+    }
+
+    /// Waits until there is a line.
+    private func readable() async {
+        await withCheckedContinuation { continuation in
+            var waiting: CheckedContinuation<Void, Never>? = continuation
+            sources.append(
+                EventLoop.shared.onReadable(terminal) {
+                    waiting?.resume()
+                    waiting = nil
+                })
+        }
+    }
+
+    private func hide() {
+        var hidden = before
+        hidden.c_lflag &= ~tcflag_t(ECHO)
+        tcsetattr(terminal, TCSAFLUSH, &hidden)
+    }
+
+    private func show() {
+        var shown = before
+        tcsetattr(terminal, TCSAFLUSH, &shown)
+    }
+}

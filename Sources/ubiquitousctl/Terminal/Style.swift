@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+/// Colours, on terminals that have them and for people who want them (https://no-color.org).
+struct Style {
+    private let isColoured: Bool
+
+    /// For what is written to a descriptor.
+    init(for descriptor: Int32) {
+        isColoured = isatty(descriptor) == 1 && Variable.noColor.value == nil && Variable.terminal.value != "dumb"
+    }
+
+    func bold(_ text: String) -> String { wrap(text, 1) }
+    func dim(_ text: String) -> String { wrap(text, 2) }
+    func red(_ text: String) -> String { wrap(text, 31) }
+    func green(_ text: String) -> String { wrap(text, 32) }
+    func yellow(_ text: String) -> String { wrap(text, 33) }
+
+    /// Green, yellow or red, by how full something is: from 0 to 1.
+    func byFullness(_ share: Double, _ text: String) -> String {
+        share < 0.7 ? green(text) : share < 0.9 ? yellow(text) : red(text)
+    }
+
+    private func wrap(_ text: String, _ code: Int) -> String {
+        isColoured ? "\u{1B}[\(code)m\(text)\u{1B}[0m" : text
+    }
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import PropertyList
+internal import PropertyListFiles
+
+/// Times of the service, which are microseconds since 1970.
+enum TimeText {
+    /// From 1970 to 2001, in seconds.
+    private static let epoch: Double = 978_307_200
+
+    /// In UTC and whole seconds, or `nil` for never.
+    static func utc(_ microseconds: UInt64) -> String? {
+        microseconds == 0 ? nil : DateText.text((Double(microseconds) / 1_000_000).rounded(.down) - epoch)
+    }
+
+    /// For a person, in the time of this place.
+    static func local(_ microseconds: UInt64) -> String {
+        if microseconds == 0 { return "never" }
+        var time = time_t(clamping: microseconds / 1_000_000)
+        var parts = tm()
+        localtime_r(&time, &parts)
+        var text = [CChar](repeating: 0, count: 64)
+        strftime(&text, text.count - 1, "%Y-%m-%d %H:%M:%S", &parts)
+        return text.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } } ?? ""
+    }
+
+    /// As a value of JSON: a time in UTC; `nil` for never.
+    static func value(_ microseconds: UInt64) -> Value? {
+        utc(microseconds).map { .string(Text($0)) }
+    }
+}

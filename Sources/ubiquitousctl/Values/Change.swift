@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import PropertyList
+internal import SDBus
+internal import UbiquitousStore
+
+/// Carries out what commands that write were asked for.
+@BusActor
+struct Change {
+    let store: StoreObject
+    let options: ChangeOptions
+
+    /// Has the store hold what is wanted; what it holds already is no change.
+    ///
+    /// - Parameters:
+    ///   - isGuarded: whether what is wanted depends on everything that is there, so that nobody may write meanwhile.
+    ///   - wanted: keys with their values, `nil` to remove, from what is there.
+    func make(guarded isGuarded: Bool = false, _ wanted: ([Text: Value]) throws -> [Text: Value?]) async throws {
+        for _ in 0..<9 {
+            do {
+                return try await attempt(guarded: isGuarded, wanted)
+            } catch let error as UbiquitousStoreError where error.code == .conflict { continue }
+        }
+        try await attempt(guarded: isGuarded, wanted)
+    }
+
+    private func attempt(guarded isGuarded: Bool, _ wanted: ([Text: Value]) throws -> [Text: Value?]) async throws {
+        let snapshot = try await store.snapshot()
+        let plan = Plan(try wanted(snapshot.values), on: snapshot.values)
+        try plan.checkValues()
+        if options.check {
+            try plan.checkTotals(try await store.properties().limits)
+        } else if !plan.steps.isEmpty {
+            try await store.apply(
+                plan.changes, ifGeneration: isGuarded ? snapshot.generation : nil, timeout: .seconds(60))
+        }
+        report(plan)
+    }
+
+    private func report(_ plan: Plan) {
+        if options.json {
+            let changes = plan.steps.map { Value.dictionary($0.description) }
+            Output.print(json: ["changed": .boolean(!plan.steps.isEmpty), "changes": .array(changes)])
+        } else if options.check {
+            for step in plan.steps { Output.print(step.sentence) }
+            if plan.steps.isEmpty { Output.print("nothing would change") }
+        }
+    }
+}
+
+extension Plan.Step {
+    fileprivate var description: [Text: Value] {
+        var description: [Text: Value] = ["key": .string(key)]
+        description["old"] = old
+        description["new"] = new
+        return description
+    }
+
+    fileprivate var sentence: String {
+        let key = ValueText.word(key: key)
+        return switch (old, new) {
+        case (nil, let new?): "would set \(key) = \(ValueText.word(new))"
+        case (let old?, let new?): "would set \(key) = \(ValueText.word(new)) (now \(ValueText.word(old)))"
+        default: "would remove \(key)"
+        }
+    }
+}
+
+extension Value: ExpressibleByDictionaryLiteral {
+    /// A dictionary, as results in JSON are written.
+    public init(dictionaryLiteral elements: (Text, Value)...) {
+        self = .dictionary(Dictionary(elements) { $1 })
+    }
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import PropertyList
+internal import UbiquitousStore
+
+/// What writing some values would change in a store.
+struct Plan: Equatable {
+    /// A key whose value becomes another one.
+    struct Step: Equatable {
+        let key: Text
+        /// `nil`: it has none.
+        let old: Value?
+        /// `nil`: it is removed.
+        let new: Value?
+    }
+
+    /// Sorted by key; empty if everything is so already.
+    let steps: [Step]
+    /// How many keys there are afterwards, and how large their values are together.
+    private let keys: Int
+    private let bytes: Int
+    /// How much larger the store gets.
+    private let growth: (keys: Int, bytes: Int)
+
+    /// Compares what is wanted with what is there.
+    init(_ wanted: [Text: Value?], on present: [Text: Value]) {
+        steps = wanted.filter { present[$0.key] != $0.value }
+            .map { Step(key: $0.key, old: present[$0.key], new: $0.value) }
+            .sorted { $0.key < $1.key }
+        growth = steps.reduce((keys: 0, bytes: 0)) { sum, step in
+            let keys = (step.new == nil ? 0 : 1) - (step.old == nil ? 0 : 1)
+            return (sum.keys + keys, sum.bytes + (step.new?.size ?? 0) - (step.old?.size ?? 0))
+        }
+        keys = present.count + growth.keys
+        bytes = present.values.reduce(0) { $0 + $1.size } + growth.bytes
+    }
+
+    static func == (left: Plan, right: Plan) -> Bool { left.steps == right.steps }
+
+    /// What the store is to be given.
+    var changes: [Text: Value?] {
+        Dictionary(uniqueKeysWithValues: steps.map { ($0.key, $0.new) })
+    }
+
+    /// Finds what the service would refuse by itself, so that it is said which key it is.
+    ///
+    /// - Throws: ``Failure``.
+    func checkValues() throws {
+        for step in steps {
+            guard let value = step.new else { continue }
+            do {
+                _ = try Key(step.key.string)
+                try value.validate()
+            } catch {
+                throw Failure(.refused, "The value for \"\(step.key)\" can't be stored: \(error)")
+            }
+        }
+    }
+
+    /// Finds out whether the service would refuse all of it together.
+    ///
+    /// Only the service knows for certain: keys that never leave the device are counted apart.
+    ///
+    /// - Throws: ``Failure``.
+    func checkTotals(_ limits: Limits) throws {
+        if growth.keys > 0 && keys > limits.keys {
+            throw Failure(.refused, "The store would have \(keys) keys, and may have \(limits.keys)")
+        }
+        if growth.bytes > 0 && bytes > limits.totalBytes {
+            throw Failure(
+                .refused, "The store would have \(bytes) bytes, and may have \(limits.totalBytes)",
+                advice: "\"ubiquitousctl usage\" shows what takes up the room.")
+        }
+    }
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+/// Files that are read and written as a whole.
+enum WholeFile {
+    /// A store has a mebibyte, and no format makes more than thirty of it.
+    private static let maximumSize = 64 << 20
+
+    /// Reads all of a file.
+    static func read(_ path: String) throws -> [UInt8] {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw failure("The file \"\(path)\" can't be opened") }
+        defer { close(descriptor) }
+        return try readAll(descriptor, "The file \"\(path)\"")
+    }
+
+    /// Reads a descriptor to its end.
+    static func readAll(_ descriptor: Int32, _ name: String) throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 1 << 16)
+        while true {
+            let count = Glibc.read(descriptor, &buffer, buffer.count)
+            if count < 0 && errno == EINTR { continue }
+            guard count >= 0 else { throw failure("\(name) can't be read") }
+            if count == 0 { return bytes }
+            bytes += buffer[..<count]
+            if bytes.count > maximumSize { throw Failure(.usage, "\(name) is far larger than any store") }
+        }
+    }
+
+    /// Replaces a file by one with these contents: whoever looks sees the old one or the new one, whole.
+    ///
+    /// It is written beside and renamed; a signal waits for that.
+    static func replace(_ path: String, with bytes: [UInt8]) throws {
+        let target = destination(path)
+        var status = stat()
+        let exists = stat(target, &status) == 0
+        // A pipe or a device can't be replaced, and is what the caller wants to have written to.
+        if exists && status.st_mode & S_IFMT != S_IFREG { return try write(bytes, into: target) }
+        let mode = exists ? status.st_mode & 0o777 : 0o666 & ~currentMask()
+        try Interruption.deferring { try write(bytes, beside: target, mode: mode) }
+    }
+
+    private static func write(_ bytes: [UInt8], beside target: String, mode: mode_t) throws {
+        var template = Array((target + ".XXXXXX").utf8CString)
+        let descriptor = mkstemp(&template)
+        guard descriptor >= 0 else { throw failure("The file \"\(target)\" can't be written") }
+        let part = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        defer { close(descriptor) }
+        do {
+            try writeAll(bytes, descriptor, target)
+            guard fchmod(descriptor, mode) == 0, fsync(descriptor) == 0, rename(part, target) == 0 else {
+                throw failure("The file \"\(target)\" can't be written")
+            }
+        } catch {
+            unlink(part)
+            throw error
+        }
+    }
+
+    /// Where a link leads: the link stays.
+    private static func destination(_ path: String) -> String {
+        guard let resolved = realpath(path, nil) else { return path }
+        defer { free(resolved) }
+        return String(cString: resolved)
+    }
+
+    private static func write(_ bytes: [UInt8], into path: String) throws {
+        let descriptor = open(path, O_WRONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw failure("The file \"\(path)\" can't be written") }
+        defer { close(descriptor) }
+        try writeAll(bytes, descriptor, path)
+    }
+
+    private static func writeAll(_ bytes: [UInt8], _ descriptor: Int32, _ path: String) throws {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0 && errno == EINTR { continue }
+            guard count > 0 else { throw failure("The file \"\(path)\" can't be written") }
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    private static func currentMask() -> mode_t {
+        let mask = umask(0o077)
+        umask(mask)
+        return mask
+    }
+
+    private static func failure(_ what: String) -> Failure {
+        Failure(.usage, "\(what): \(String(cString: strerror(errno)))")
+    }
+}
+
+/// What comes through a pipe, or is typed.
+enum StandardInput {
+    static func bytes() throws -> [UInt8] {
+        try WholeFile.readAll(STDIN_FILENO, "Standard input")
+    }
+
+    /// As text, without the newline at the end.
+    static func text() throws -> String {
+        guard var text = String(validating: try bytes(), as: UTF8.self) else {
+            throw Failure(.usage, "Standard input is no UTF-8")
+        }
+        if text.hasSuffix("\n") { text.removeLast() }
+        return text
+    }
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import PropertyList
+import Testing
+import UbiquitousStoreTesting
+
+/// Every subcommand with what is wrong with its store, its key, its arguments and its service.
+@Suite struct BadInputTests {
+    /// Of each subcommand that is on a store, a line that would work.
+    private static let onStores: [[String]] = [
+        ["get", "key"], ["set", "key", "1"], ["remove", "key"], ["list"], ["export"], ["import"], ["watch"],
+        ["usage"], ["history", "key"], ["restore", "key"], ["synchronize"],
+    ]
+    private static let onAccounts: [[String]] = [
+        ["stores"], ["status"], ["identify"], ["account", "sign-in", "folder:///tmp"], ["account", "sign-out"],
+        ["account", "switch", "folder:///tmp"], ["account", "sync"], ["account", "pause"], ["account", "resume"],
+        ["account", "resolve", "local"], ["account", "devices"], ["account", "rename", "x"],
+        ["account", "forget", "x"],
+    ]
+
+    @Test func `a store that no manifest declares is refused by every subcommand`() async throws {
+        try await Terminal.with { terminal in
+            try terminal.write("in.json", #"{"a": 1}"#)
+            for line in Self.onStores {
+                let result = try await terminal.ctl2(
+                    line + (line == ["import"] ? [terminal.file("in.json")] : []), store: "org.example.None")
+                expect(result, 3, "There is no store \"org.example.None\"", "ubiquitousctl identify")
+            }
+        }
+    }
+
+    @Test func `no store at all is an error of usage that says how to name one`() async throws {
+        try await Terminal.with { terminal in
+            expect(try await terminal.ctl2(["get", "key"], store: ""), 2, "No store is named", "--store")
+        }
+    }
+
+    @Test func `a service that isn't there ends every subcommand with 4`() async throws {
+        try await Terminal.with(started: false) { terminal in
+            try terminal.write("in.json", #"{"a": 1}"#)
+            for line in Self.onStores + Self.onAccounts {
+                let result = try await terminal.ctl2(line + (line == ["import"] ? [terminal.file("in.json")] : []))
+                expect(result, 4, "ubiquitousctl: ", "--bus")
+            }
+            let doctor = try await terminal.ctl("doctor")
+            #expect(doctor.code == 4)
+            #expect(doctor.output.contains("WRONG  service: "))
+            expect(
+                try await terminal.ctl("get", "--bus", "unix:path=/nonexistent", "key"), 4, "The bus can't be reached")
+        }
+    }
+
+    @Test func `a key that isn't there is 1, and one that can't be is refused`() async throws {
+        try await Terminal.with { terminal in
+            expect(try await terminal.ctl("get", "nothing"), 1, "no value for \"nothing\"")
+            expect(try await terminal.ctl("get", ""), 1, "no value for \"\"")
+            expect(try await terminal.ctl("set", "", "1"), 3, "The key is empty")
+            expect(try await terminal.ctl("set", String(repeating: "k", count: 129), "1"), 3, "at most 128")
+            expect(try await terminal.ctl("restore", "nothing"), 1, "no earlier values")
+            let deep = String(repeating: "[", count: 17) + String(repeating: "]", count: 17)
+            expect(try await terminal.ctl("set", "deep", deep), 3, "nested deeper than 16")
+        }
+    }
+
+    @Test(arguments: [
+        ["frob"], ["get"], ["get", "a", "b"], ["set"], ["set", "key"], ["set", "key", "a", "b"], ["set", "-int", "1"],
+        ["set", "key", "-int", "x"], ["set", "key", "{\"a\""], ["remove"], ["list", "x"],
+        ["export", "--format", "yaml"],
+        ["import", "a", "b"], ["watch", "--frob"], ["usage", "--keys", "-1"], ["history"], ["restore", "key", "x"],
+        ["synchronize", "--timeout", "0"], ["stores", "sync", "x", "maybe"], ["stores", "remove"], ["status", "x"],
+        ["account", "sign-in"], ["account", "sign-in", "nonsense"],
+        ["account", "sign-in", "webdavs://me:secret@host/"],
+        ["account", "resolve", "both"], ["account", "rename", ""], ["account", "forget"], ["doctor", "nonsense"],
+        ["get", "--user", "no such user", "key"],
+        ["account", "sign-in", "folder:///x", "--password-file", "/nonexistent"],
+    ])
+    func `a command line that isn't right ends with 2 and changes nothing`(line: [String]) async throws {
+        try await Terminal.with { terminal in
+            let result = try await terminal.ctl2(line)
+            expect(result, 2)
+            #expect(!result.error.isEmpty && !result.error.contains("Fatal") && !result.error.contains("secret@"))
+            #expect(try await terminal.store().everything().isEmpty)
+        }
+    }
+
+    @Test func `output that can't be written is an error`() async throws {
+        try await Terminal.with { terminal in
+            try await terminal.store().set("key", .string("value"))
+            let list = try ChildProcess(
+                ["env", "UBIQUITOUS_STORE_BUS=\(terminal.bus.address)", Terminal.program, "list", "--store", notes],
+                output: ("/dev/full", terminal.file("error")))
+            #expect(try await list.finish() == .code(3))
+            #expect(terminal.text("error").contains("No space left"))
+        }
+    }
+
+    @Test func `what takes long says so, and colours are for terminals only`() async throws {
+        try await Terminal.with { terminal in
+            terminal.device.signal(SIGSTOP)
+            let list = try terminal.start("list")
+            try await eventually("the program says what it waits for") {
+                terminal.text("error") == "Waiting for the service …\n"
+            }
+            terminal.device.signal(SIGCONT)
+            #expect(try await list.finish() == .code(0))
+            let usage = try await terminal.ctl("usage")
+            #expect(!usage.output.contains("\u{1B}"))
+        }
+    }
+}
+
+extension Terminal {
+    /// Runs the program on another store, or on none if it is "".
+    func ctl2(_ arguments: [String], store: String = notes) async throws -> ProgramResult {
+        try await run(
+            ["env", "UBIQUITOUS_STORE_BUS=\(bus.address)", "UBIQUITOUS_STORE_IDENTIFIER=\(store)", Self.program]
+                + arguments)
+    }
+}

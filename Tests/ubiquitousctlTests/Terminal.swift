@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import PropertyList
+import SDBus
+import Testing
+import UbiquitousStoreTesting
+
+/// The store that the usual manifest declares.
+let notes = "org.example.Notes"
+
+/// A person at a terminal: a private bus with a real service on it, and the real program to call it with.
+final class Terminal: Sendable {
+    let bus: PrivateBus
+    let device: Device
+
+    private init(started isStarted: Bool) async throws {
+        bus = try await .start()
+        var options = Device.Options()
+        options.name = "laptop"
+        options.manifests = [ManifestText(notes), ManifestText("org.example.Other")]
+        device = try Device(on: bus, options)
+        if isStarted { try await device.start() }
+    }
+
+    /// Runs a test at a terminal of its own.
+    static func with(started isStarted: Bool = true, _ body: (Terminal) async throws -> Void) async throws {
+        let terminal = try await Terminal(started: isStarted)
+        defer {
+            terminal.device.signal(SIGCONT)
+            terminal.device.kill()
+            terminal.bus.end()
+        }
+        do {
+            try await body(terminal)
+        } catch {
+            Issue.record("\(error)\nThe service said:\n\(terminal.device.log.suffix(2000))")
+        }
+    }
+
+    /// A file of the test's, by name.
+    func file(_ name: String) -> String { device.directory.path + "/" + name }
+
+    func write(_ name: String, _ text: String) throws {
+        try Data(text.utf8).write(to: URL(filePath: file(name)))
+    }
+
+    /// The program that is tested: the one beside the tests.
+    static let program: String = {
+        let tests = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? "/"
+        return URL(filePath: tests).deletingLastPathComponent().appending(path: "ubiquitousctl").path
+    }()
+
+    /// Runs the program on the usual store.
+    ///
+    /// - Parameters:
+    ///   - arguments: of the program.
+    ///   - input: what it reads from standard input.
+    ///   - variables: besides those for the bus and the store.
+    func ctl(_ arguments: String..., input: String = "", variables: [String] = []) async throws -> ProgramResult {
+        try write("input", input)
+        return try await run(command(arguments, variables: variables, input: file("input")))
+    }
+
+    /// Starts the program and waits for nothing; it writes to the files `output` and `error`.
+    func start(_ arguments: String...) throws -> ChildProcess {
+        try ChildProcess(
+            command(arguments, variables: [], input: "/dev/null"), output: (file("output"), file("error")))
+    }
+
+    /// What ``start(_:)`` has written.
+    func text(_ name: String) -> String {
+        String(decoding: FileManager.default.contents(atPath: file(name)) ?? Data(), as: UTF8.self)
+    }
+
+    private func command(_ arguments: [String], variables: [String], input: String) -> [String] {
+        let environment = ["UBIQUITOUS_STORE_BUS=\(bus.address)", "UBIQUITOUS_STORE_IDENTIFIER=\(notes)"] + variables
+        return ["env"] + environment + ["sh", "-c", "exec \"$@\" <\"$0\"", input, Self.program] + arguments
+    }
+
+    /// The store, as another program has it.
+    @BusActor
+    func store(_ identifier: String = notes) throws -> StoreClient { try BusClient(bus).store(identifier) }
+}
+
+extension ProgramResult {
+    /// The exit code; -1 for a signal.
+    var code: Int32 { if case .code(let code) = exit { code } else { -1 } }
+}
+
+/// Expects an end with a code and with words on standard error, and nothing on standard output.
+func expect(
+    _ result: ProgramResult, _ code: Int32, _ words: String..., at location: SourceLocation = #_sourceLocation
+) {
+    #expect(result.code == code, "\(result)", sourceLocation: location)
+    #expect(result.output == "", sourceLocation: location)
+    for word in words { #expect(result.error.contains(word), sourceLocation: location) }
+}

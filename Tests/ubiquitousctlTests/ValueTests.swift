@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PropertyList
+import Testing
+import UbiquitousStoreTesting
+
+@testable import ubiquitousctl
+
+@Suite struct ValueTests {
+    /// Values of every type, and strings that could be mistaken for something else.
+    static let values: [Value] = [
+        .boolean(true), .integer(12), .integer(-5), .integer(.min), .real(1), .real(-0.0), .real(.nan),
+        .real(-.infinity), .real(.leastNonzeroMagnitude), .real(Double(bitPattern: 0xFFF8_0000_0000_0001)),
+        .date(812_345_678),
+        .date(812_345_678.123456), .date(-0.0), .date(1e300), .data([]), .data([0, 255, 10]), .string("dark"),
+        .string(""), .string("12"), .string("true"), .string("null"), .string("-x"), .string("--help"), .string("-"),
+        .string("a b"), .string(" a"), .string("a\n"), .string("\u{1B}[31m"), .string("\"quoted\""), .string("{x"),
+        .string("e\u{301}"), .string("\u{FEFF}x"), .string("007"), .string("99999999999999999999"), .string("$(id)"),
+        .array([]), .array([.array([.string("1"), .integer(1), .real(1), .boolean(true)])]), .dictionary([:]),
+        .dictionary(["a": .dictionary(["": .data([1]), "é": .date(0.25)])]), .dictionary(["$date": .string("x")]),
+    ]
+
+    @Test(arguments: values)
+    func `a value's word is read back as the same value and type`(value: Value) throws {
+        #expect(try ValueText.value(ValueText.word(value)) == value)
+    }
+
+    @Test func `what get prints, set reads back as the same value and type`() async throws {
+        try await Terminal.with { terminal in
+            let store = try await terminal.store()
+            // One of each type; the others are read back without a process for each.
+            let values = Dictionary(Self.values.map { ($0.typeName, $0) }) { $1 }
+            for value in values.values {
+                try await store.set("key", value)
+                let printed = try await terminal.ctl("get", "key")
+                #expect(printed.code == 0)
+                try await store.remove("key")
+                expect(try await terminal.ctl("set", "key", printed.output), 0)
+                #expect(try await store.value("key") == value, "\(printed.output)")
+            }
+        }
+    }
+
+    @Test func `a word means the value that it was made of, whatever the string`() throws {
+        var generator = SystemRandomNumberGenerator()
+        let scalars = Array(" \"'\\{}[]$-+.0123eEtrufalsn:,\n\t\u{0}\u{85}\u{FEFF}\u{301}é\u{1F600}".unicodeScalars)
+        for _ in 0..<50_000 {
+            var string = String.UnicodeScalarView()
+            for _ in 0..<Int.random(in: 0..<6, using: &generator) {
+                string.append(scalars[Int.random(in: 0..<scalars.count, using: &generator)])
+            }
+            let value = Value.string(Text(String(string)))
+            try #require(try ValueText.value(ValueText.word(value)) == value, "\(ValueText.word(value))")
+        }
+    }
+
+    @Test(
+        arguments: [
+            (["-string", "12"], .string("12")), (["-string", "--help"], .string("--help")),
+            (["-int", "-5"], .integer(-5)),
+            (["-float", "2"], .real(2)), (["-float", "-0.0"], .real(-0.0)), (["-float", "nan"], .real(.nan)),
+            (["-bool", "YES"], .boolean(true)), (["-bool", "0"], .boolean(false)),
+            (["-data", "00fF"], .data([0, 255])),
+            (["-data", ""], .data([])), (["-date", "2001-01-01T01:00:00+01:00"], .date(0)),
+            (["-date", "2001-01-02"], .date(86_400)), (["-array"], .array([])),
+            (
+                ["-array", "1", "-string", "1", "-dict", "a", "x"],
+                .array([.integer(1), .string("1"), .dictionary(["a": .string("x")])])
+            ),
+            (["-dict", "-int", "-int", "1"], .dictionary(["-int": .integer(1)])), (["dark"], .string("dark")),
+            (["12"], .integer(12)), (["12.0"], .real(12)), (["1e3"], .real(1000)),
+            (["{\"a\": [true]}"], .dictionary(["a": .array([.boolean(true)])])),
+            (["-dict"], .dictionary([:])),
+        ] as [([String], Value)])
+    func `typed words are values`(words: [String], value: Value) throws {
+        let (read, rest) = try TypedWords.value(words[...])
+        #expect(read == value)
+        #expect(rest.isEmpty)
+    }
+
+    @Test(
+        arguments: [
+            ([], "A value is missing"), (["-int"], "A value is missing after -int"), (["-int", "1.5"], "whole number"),
+            (["-int", "9223372036854775808"], "whole number"), (["-float", "1e999"], "it takes a number"),
+            (["-bool", "maybe"], "true, yes, 1"), (["-date", "tomorrow"], "2026-11-21T09:30:00Z"),
+            (["-date", "2026-02-30"], "it takes a time"), (["-data", "abc"], "pairs of hexadecimal digits"),
+            (["-dict", "a"], "has no value"), (["-dict", "a", "1", "a", "2"], "comes twice"),
+            (["{\"a\":}"], "column 6"),
+            (["null"], "no null"), (["99999999999999999999"], "64 bits"),
+        ] as [([String], String)])
+    func `a wrong type is refused with what it takes`(words: [String], sentence: String) {
+        #expect { try TypedWords.value(words[...]) } throws: { "\($0)".contains(sentence) }
+    }
+
+    @Test func `types, raw strings and JSON are printed when asked for`() async throws {
+        try await Terminal.with { terminal in
+            try await terminal.store().set("key", .string("12"))
+            #expect(try await terminal.ctl("get", "key", "--type").output == "string")
+            #expect(try await terminal.ctl("get", "key", "--raw").output == "12")
+            #expect(try await terminal.ctl("get", "key", "--json").output == "\"12\"")
+            expect(try await terminal.ctl("get", "key", "--json", "--raw"), 2, "Only one of")
+            try await terminal.store().set("key", .integer(12))
+            expect(try await terminal.ctl("get", "key", "--raw"), 2, "\"key\" is of type int")
+        }
+    }
+
+    @Test func `a value is read from standard input`() async throws {
+        try await Terminal.with { terminal in
+            expect(try await terminal.ctl("set", "key", "-", input: "[1, \"x\"]\n"), 0)
+            #expect(try await terminal.store().value("key") == .array([.integer(1), .string("x")]))
+            let large = String(repeating: "x", count: 400_000)
+            expect(try await terminal.ctl("set", "key", "-", input: large), 0)
+            #expect(try await terminal.store().value("key") == .string(Text(large)))
+        }
+    }
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import PropertyList
+import Testing
+import UbiquitousStoreTesting
+
+@Suite struct WatchTests {
+    @Test func `a change is printed as it happens, and the service's restart is survived`() async throws {
+        try await Terminal.with { terminal in
+            let watch = try terminal.start("watch", "--initial", "theme", "size")
+            let store = try await terminal.store()
+            try await store.set("theme", .string("dark"))
+            try await eventually("the first value") { terminal.text("output").hasPrefix("theme = dark\n") }
+            try await store.set("other", .integer(1))
+            try await store.remove("theme")
+            try await eventually("the removal") { terminal.text("output").hasSuffix("theme removed\n") }
+            terminal.device.kill()
+            try await eventually("the end of the service is noticed") { terminal.text("error").contains("has ended") }
+            try await terminal.device.start()
+            let again = try await terminal.store()
+            try await again.set("size", .integer(12))
+            try await eventually("the value after the restart") { terminal.text("output").hasSuffix("size = 12\n") }
+            #expect(terminal.text("output") == "theme = dark\ntheme removed\nsize = 12\n")
+            watch.send(SIGINT)
+            #expect(try await watch.finish() == .signal(SIGINT))
+        }
+    }
+
+    @Test func `changes are objects of JSON with the reason`() async throws {
+        try await Terminal.with { terminal in
+            let watch = try terminal.start("watch", "--json", "--initial")
+            let store = try await terminal.store()
+            // Whether it is there before or after the subscription: once the program says anything, it follows.
+            try await store.set("first", .boolean(true))
+            try await eventually("the program watches") { terminal.text("output").contains("first") }
+            try await store.set("theme", .string("dark"))
+            let line = #"{"key":"theme","reason":"local-change","value":"dark"}"#
+            try await eventually("the change") { terminal.text("output").contains(line + "\n") }
+            terminal.bus.end()
+            #expect(try await watch.finish() == .code(4))
+        }
+    }
+}

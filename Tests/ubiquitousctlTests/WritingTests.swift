@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PropertyList
+import Testing
+import UbiquitousStoreTesting
+
+@Suite struct WritingTests {
+    @Test func `a check says what would change, and changes nothing`() async throws {
+        try await Terminal.with { terminal in
+            let store = try await terminal.store()
+            try await store.set("theme", .string("dark"))
+            #expect(
+                try await terminal.ctl("set", "--check", "theme", "light").output
+                    == "would set theme = light (now dark)")
+            #expect(try await terminal.ctl("set", "--check", "size", "12").output == "would set size = 12")
+            #expect(try await terminal.ctl("set", "--check", "theme", "dark").output == "nothing would change")
+            #expect(try await terminal.ctl("remove", "theme", "nothing", "--check").output == "would remove theme")
+            let refused = try await terminal.ctl(
+                "set", "--check", "large", "-", input: String(repeating: "x", count: 1_048_577))
+            expect(refused, 3, "\"large\" can't be stored")
+            #expect(try await store.everything() == ["theme": .string("dark")])
+        }
+    }
+
+    @Test func `what is so already is no change, and says so in JSON`() async throws {
+        try await Terminal.with { terminal in
+            let store = try await terminal.store()
+            #expect(
+                try await terminal.ctl("set", "--json", "size", "12").output
+                    == #"{"changed":true,"changes":[{"key":"size","new":12}]}"#)
+            let generation = try await store.generation()
+            #expect(try await terminal.ctl("set", "--json", "size", "12").output == #"{"changed":false,"changes":[]}"#)
+            expect(try await terminal.ctl("remove", "nothing"), 0)
+            #expect(try await store.generation() == generation)
+        }
+    }
+
+    @Test func `a list shows every key, quoted where it could be mistaken`() async throws {
+        try await Terminal.with { terminal in
+            let store = try await terminal.store()
+            try await store.apply(["b": .integer(1), "a key": .string("x"), "A": .boolean(false)])
+            #expect(try await terminal.ctl("list").output == "A = false\n\"a key\" = x\nb = 1")
+            #expect(try await terminal.ctl("list", "--keys").output == "A\n\"a key\"\nb")
+            #expect(try await terminal.ctl("list", "--json").output == #"{"A":false,"a key":"x","b":1}"#)
+        }
+    }
+
+    @Test func `an earlier value comes back`() async throws {
+        try await Terminal.with { terminal in
+            let store = try await terminal.store()
+            for theme in ["dark", "light", "blue"] as [Text] { try await store.set("theme", .string(theme)) }
+            let history = try await terminal.ctl("history", "theme").output.split(separator: "\n")
+            #expect(history.count == 2)
+            #expect(history.first?.hasPrefix("1  ") == true && history.first?.hasSuffix("light") == true)
+            #expect(
+                try await terminal.ctl("restore", "theme", "2", "--check").output == "would set theme = dark (now blue)"
+            )
+            expect(try await terminal.ctl("restore", "theme", "2"), 0)
+            #expect(try await store.value("theme") == .string("dark"))
+            expect(try await terminal.ctl("restore", "theme", "9"), 1, "no number 9")
+            expect(try await terminal.ctl("restore", "theme", "0"), 2, "numbered from 1")
+            expect(try await terminal.ctl("history", "nothing"), 1, "no earlier values of \"nothing\"")
+        }
+    }
+
+    @Test func `root acts for a user, whether logged in or not`() async throws {
+        try await Terminal.with { terminal in
+            if try await run(["id", "-u"]).output != "0" {
+                expect(try await terminal.ctl("get", "--user", "root", "theme"), 3, "Only root may act")
+                return
+            }
+            expect(try await terminal.ctl("set", "--user", "nobody", "theme", "dark"), 0)
+            #expect(try await terminal.ctl("get", "--user", "65534", "theme").output == "dark")
+            #expect(try await terminal.ctl("get", "theme").code == 1)
+            #expect(try await terminal.ctl("stores", "--user", "nobody").output == notes)
+            #expect(try await terminal.ctl("usage", "--user", "nobody", "--json").output.contains("\"keys\":1"))
+        }
+    }
+}
