@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import PropertyList
+import Testing
+import UbiquitousStoreTesting
+
+/// The programs of docs/clients.md, as they stand there.
+@Suite struct ClientTests {
+    /// A language, how its program is run, and whether this machine has what that takes.
+    struct Language: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        /// As after the three backquotes.
+        let tag: String
+        /// A command of the shell; `$0` is the program, `$1` the bus's address.
+        let command: String
+        /// A command of the shell that ends well where the language is installed.
+        let probe: String
+
+        static let all = [
+            Language(
+                testDescription: "C", tag: "c",
+                command: """
+                    cc -x c -Wall -Werror -Wno-unused-parameter -o "$0.bin" "$0" $(pkg-config --cflags --libs libsystemd) \
+                    && exec "$0.bin" "$1"
+                    """,
+                probe: "cc --version && pkg-config --exists libsystemd"),
+            Language(
+                testDescription: "Python", tag: "python", command: "exec /usr/bin/python3 \"$0\" \"$1\"",
+                probe: "/usr/bin/python3 -c 'from gi.repository import Gio'"),
+            Language(
+                testDescription: "JavaScript", tag: "js", command: "exec gjs \"$0\" \"$1\"", probe: "gjs --version"),
+        ]
+    }
+
+    @Test(arguments: Language.all)
+    func `a program in another language reads, writes, is told, and follows a restart`(language: Language) async throws
+    {
+        guard try await run(["sh", "-c", language.probe]).exit == .code(0) else {
+            print("NOT TESTED: the \(language.testDescription) program of docs/clients.md, for it isn't installed here")
+            return
+        }
+        try await Terminal.with { terminal in
+            let store = try await terminal.store()
+            try await store.set("theme", .string("dark"))
+            try terminal.write("program", try Self.program(language.tag))
+            let program = try ChildProcess(
+                ["sh", "-c", language.command, terminal.file("program"), terminal.bus.address],
+                output: (terminal.file("output"), terminal.file("error")))
+            try await Self.says("theme = dark\nready\n", terminal, program)
+            #expect(try await store.value("greeting") == .string("hello"))
+
+            try await store.set("theme", .string("light"))
+            try await Self.says("theme = light\n", terminal, program)
+            try await store.remove("theme")
+            try await Self.says("theme removed\n", terminal, program)
+
+            try await terminal.device.restart()
+            try await terminal.store().set("theme", .string("blue"))
+            try await Self.says("theme = blue\n", terminal, program)
+            #expect(program.exit == nil, "it ended: \(terminal.text("error"))")
+        }
+    }
+
+    private static func says(_ text: String, _ terminal: Terminal, _ program: ChildProcess) async throws {
+        try await eventually("the program says \(text)") {
+            if program.exit != nil { throw StartFailed(description: terminal.text("error")) }
+            return terminal.text("output").contains(text)
+        }
+    }
+
+    private struct StartFailed: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    private static func program(_ tag: String) throws -> String {
+        let page = try String(contentsOfFile: repositoryFile("docs/clients.md"), encoding: .utf8)
+        let blocks = page.components(separatedBy: "```\(tag)\n")
+        try #require(blocks.count == 2, "docs/clients.md has one program in \(tag)")
+        return blocks[1].components(separatedBy: "```")[0]
+    }
+}
+
+/// A file of the repository.
+func repositoryFile(_ path: String, here: String = #filePath) -> String {
+    URL(filePath: here).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        .appending(path: path).path
+}
