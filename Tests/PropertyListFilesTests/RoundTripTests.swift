@@ -31,7 +31,7 @@ import Testing
 
     @Test func `a large string, data and array survive`() throws {
         let value = Value.array([
-            .string(Text(String(repeating: "ä", count: 70_000))), .data([UInt8](repeating: 7, count: 70_000)),
+            .string(Text(String(repeating: "ä", count: 20_000))), .data([UInt8](repeating: 7, count: 20_000)),
             .array((0..<70_000).map { .integer($0) }),
         ])
         for format in FileFormat.allCases { #expect(try format.read(format.write(value)) == value) }
@@ -39,7 +39,7 @@ import Testing
 
     @Test func `random reals and dates survive`() throws {
         var generator = SystemRandomNumberGenerator()
-        for _ in 0..<20_000 {
+        for _ in 0..<2_000 {
             let real = Double(bitPattern: generator.next())
             let seconds = Double.random(in: -70e9...260e9, using: &generator)
             let near = Double.random(in: -10...10, using: &generator)
@@ -81,7 +81,7 @@ import Testing
 
     @Test func `dates are those of Foundation's calendar`() throws {
         let formatter = ISO8601DateFormatter()
-        for seconds in stride(from: -60_000_000_000.0, to: 250_000_000_000, by: 86_400 * 37 + 3601) {
+        for seconds in stride(from: -60_000_000_000.0, to: 250_000_000_000, by: 86_400 * 370 + 3601) {
             let text = formatter.string(from: Date(timeIntervalSinceReferenceDate: seconds))
             // Foundation's calendar is the Julian one before October 1582.
             if seconds > -13_197_000_000 { #expect(DateText.text(seconds) == text) }
