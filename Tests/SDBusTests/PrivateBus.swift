@@ -32,8 +32,9 @@ final class PrivateBus {
     /// Ends the daemon without warning.
     func kill() {
         guard daemon.isRunning else { return }
+        // Not waitUntilExit(): a program that another test starts inherits what it waits for, and it would wait for that
+        // program as well.
         Foundation.kill(daemon.processIdentifier, SIGKILL)
-        daemon.waitUntilExit()
     }
 
     @BusActor
