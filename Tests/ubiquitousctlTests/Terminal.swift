@@ -26,6 +26,8 @@ final class Terminal: Sendable {
 
     /// Runs a test at a terminal of its own.
     static func with(started isStarted: Bool = true, _ body: (Terminal) async throws -> Void) async throws {
+        await Desks.shared.take()
+        defer { Task { await Desks.shared.giveBack() } }
         let terminal = try await Terminal(started: isStarted)
         defer {
             terminal.device.signal(SIGCONT)
@@ -96,4 +98,20 @@ func expect(
     #expect(result.code == code, "\(result)", sourceLocation: location)
     #expect(result.output == "", sourceLocation: location)
     for word in words { #expect(result.error.contains(word), sourceLocation: location) }
+}
+
+/// As many terminals as there may be at once: a user has 128 watches of files, and a bus and a service take some each.
+private actor Desks {
+    static let shared = Desks()
+
+    private var free = 4
+    private var waiting: [CheckedContinuation<Void, Never>] = []
+
+    func take() async {
+        if free > 0 { free -= 1 } else { await withCheckedContinuation { waiting.append($0) } }
+    }
+
+    func giveBack() {
+        if waiting.isEmpty { free += 1 } else { waiting.removeFirst().resume() }
+    }
 }
