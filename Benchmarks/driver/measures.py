@@ -271,6 +271,9 @@ def wakeups(run: Run) -> list[Row]:
     with Daemon(run.programs, run.directory / "daemon") as daemon:
         for number in (1, 2, 3):
             daemon.fill(f"{STORE}.rest{number}", 10)
+        # A database that was there is opened in another way than one that is made.
+        daemon.restart()
+        daemon.load("GetValue", store_path(f"{STORE}.rest1"), calls=10, keys=10, warm_up=0)
         time.sleep(settle)
         before = sleeps(daemon.service.pid)
         time.sleep(seconds)

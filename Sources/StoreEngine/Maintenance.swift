@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Foundation
-internal import GRDB
+internal import GRDBSQLite
 internal import Glibc
 internal import Synchronization
 
@@ -55,15 +54,11 @@ final class Maintenance: Sendable {
         // A checkpoint that fails is tried again with the next one; the log only gets longer until then.
         // A database that was set aside meanwhile must not be made anew here.
         guard access(path, F_OK) == 0 else { return }
-        var configuration = Configuration()
-        configuration.busyMode = .timeout(1)
-        let connection = try? DatabaseQueue(path: path, configuration: configuration)
-        try? connection?.writeWithoutTransaction { db in
-            let log = try db.checkpoint(.passive)
-            // What is left for this one to do is little.
-            if log.walFrameCount > Self.longestLog { try db.checkpoint(.restart) }
+        guard let connection = try? BriefConnection(path, flags: SQLITE_OPEN_READWRITE) else { return }
+        // What is left for the second one to do is little.
+        if connection.checkpoint(SQLITE_CHECKPOINT_PASSIVE) > Self.longestLog {
+            _ = connection.checkpoint(SQLITE_CHECKPOINT_RESTART)
         }
-        try? connection?.close()
     }
 
     /// Returns when what was committed before the call is on the disk.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import GRDB
+internal import GRDBSQLite
 internal import Glibc
 
 /// The versions of the database's schema. A version that was released is never changed.
@@ -17,14 +18,11 @@ enum Schema {
     /// - Throws: `EngineError.newer` if it doesn't; the database is left as it is.
     static func check(_ path: String) throws {
         guard access(path, F_OK) == 0 else { return }
-        var configuration = Configuration()
-        configuration.readonly = true
-        configuration.busyMode = .timeout(5)
         do {
-            let queue = try DatabaseQueue(path: path, configuration: configuration)
-            let isNewer = try queue.read { try migrator.hasBeenSuperseded($0) }
-            try queue.close()
-            if isNewer { throw EngineError.newer }
+            let known = Set(migrator.migrations)
+            let applied = try BriefConnection(path, flags: SQLITE_OPEN_READONLY).strings(
+                "SELECT identifier FROM grdb_migrations")
+            if !known.isSuperset(of: applied) { throw EngineError.newer }
         } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_READONLY_ROLLBACK {
             // A rollback journal is there only until the database is in WAL mode: its making was cut, and nothing
             // of any version is in it. Who opens it to write rolls back what is half done.
