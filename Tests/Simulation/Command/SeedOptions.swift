@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
-internal import Glibc
+internal import Foundation
 internal import Simulation
 
 /// Which seeds, and what is said of them.
@@ -11,11 +11,14 @@ struct SeedOptions: ParsableArguments {
     @Flag(help: "Go on after a seed that breaks a rule.") var keepGoing = false
     @Option(help: "Every so many seeds one is run again, to compare the traces; 0: none.") var again: UInt64 = 50
 
+    @Option(help: "How many processes share the seeds.") var jobs: UInt64 = 1
+
     @Option(help: "Rules that are switched off, with commas; needs a build with the trait RuleSwitches.")
     var without: String?
 
     func run(_ form: Form) throws {
         try Self.switchOff(without)
+        if jobs > 1 { return try share(form) }
         let simulation = Simulation(form)
         let start = Self.time
         var (broken, lastLine) = (0, start)
@@ -37,6 +40,20 @@ struct SeedOptions: ParsableArguments {
         }
         tellProgress(seeds, broken, start)
         if broken > 0 { throw ExitCode.failure }
+    }
+
+    /// Gives each process as many seeds as the others. A simulation is one thread, and a process of its own.
+    private func share(_ form: Form) throws {
+        let each = max(1, (seeds + jobs - 1) / jobs)
+        let runs = try stride(from: first, to: first + seeds, by: Int(each)).map { start in
+            let count = min(each, first + seeds - start)
+            var arguments = [form.rawValue, "--first", "\(start)", "--seeds", "\(count)", "--again", "\(again)"]
+            if keepGoing { arguments.append("--keep-going") }
+            if let without { arguments += ["--without", without] }
+            return try Process.run(URL(filePath: "/proc/self/exe").resolvingSymlinksInPath(), arguments: arguments)
+        }
+        for run in runs { run.waitUntilExit() }
+        if runs.contains(where: { $0.terminationStatus != 0 }) { throw ExitCode.failure }
     }
 
     static func switchOff(_ rules: String?) throws {

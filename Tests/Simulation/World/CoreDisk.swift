@@ -21,6 +21,8 @@ struct CoreDisk {
         /// The digests of the heads that were there at the last look and are joined.
         var heads: Set<UInt64> = []
         var own: (origin: Origin, digest: UInt64)?
+        /// When it was uploaded last, by this device's clock.
+        var pushed: UInt64 = 0
     }
 
     var current: Account {

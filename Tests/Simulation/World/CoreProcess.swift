@@ -22,7 +22,6 @@ final class CoreProcess {
     private var lookedUp: Set<Origin> = []
     private var inherited: Set<UInt64> = []
     private var isMissing = false
-    private var staleSince: UInt64?
     /// What there was to see when everything was joined.
     private var lookedAt: Int?
     private var seen: Int?
@@ -96,6 +95,7 @@ final class CoreProcess {
         switch result {
         case .success(let value): return value
         case .failure(let error):
+            world.trace.note(timeline.now, 6, UInt64(device.number), line: "device \(device.number): \(error)")
             schedule?.failed(timeline.now, retryAfter: error.retryAfter, jitter: world.chance.next())
             endPass()
             return nil
@@ -214,7 +214,7 @@ final class CoreProcess {
     }
 
     private func download(_ received: Bool, _ heads: [String: CoreHead]) {
-        guard uploads, device.disk.current.isDownloaded, wantsUpload else {
+        guard uploads || isPublicationDue, device.disk.current.isDownloaded, wantsUpload else {
             return passed(received: received, uploaded: false)
         }
         upload(received, heads)
@@ -233,14 +233,15 @@ final class CoreProcess {
 
     private var wantsUpload: Bool {
         let disk = device.disk
-        if disk.isPending || isMissing && disk.publications > 0 { return true }
-        guard disk.current.replicas.values.contains(where: { $0.sequence > $0.published }) else {
-            staleSince = nil
-            return false
-        }
-        let since = staleSince ?? timeline.now
-        staleSince = since
-        return !Rule.noEcho.isOn || Rule.dailyHead.isOn && timeline.now - since > day
+        if disk.isPending || isMissing && disk.publications > 0 || isPublicationDue { return true }
+        return !Rule.noEcho.isOn && disk.current.replicas.values.contains { $0.sequence > $0.published }
+    }
+
+    /// A day has passed since the last upload by the device's clock, or there was none.
+    private var isPublicationDue: Bool {
+        let (pushed, now) = (device.disk.current.pushed, world.now(device))
+        guard Rule.dailyHead.isOn, device.disk.current.isDownloaded else { return false }
+        return max(now, pushed) - min(now, pushed) >= day / millisecond
     }
 
     private func upload(_ received: Bool, _ heads: [String: CoreHead]) {
@@ -306,6 +307,7 @@ final class CoreProcess {
             published = head
             isMissing = false
             if head.origin == device.disk.origin {
+                device.disk.current.pushed = world.now(device)
                 for (store, sequence) in marks {
                     device.disk.update(store) {
                         $0.published = max($0.published, Rule.exactMarks.isOn ? sequence : $0.sequence)

@@ -26,6 +26,8 @@ struct Write {
     let known: Context
     /// It may be gone, for a reason that no rule can do anything about.
     var isExcused = false
+    /// It was lost before anybody else had it, and so its dot may name another write.
+    var isUnheardOf = false
     /// A remote has acknowledged it.
     var isPublished = false
 
@@ -65,8 +67,16 @@ struct Ledger {
 
     mutating func update(_ cell: Cell, _ body: (inout Write) -> Void) {
         guard var list = writes.removeValue(forKey: cell) else { return }
-        for index in list.indices { body(&list[index]) }
+        for index in list.indices {
+            body(&list[index])
+            if list[index].isUnheardOf { forget(list[index], in: cell) }
+        }
         writes[cell] = list
+    }
+
+    private mutating func forget(_ write: Write, in cell: Cell) {
+        let place = Place(place: cell.place, store: cell.store)
+        if dots[place]?[write.dot] == write.number { dots[place]?[write.dot] = nil }
     }
 
     /// Where a value was written.

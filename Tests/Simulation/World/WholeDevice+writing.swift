@@ -68,6 +68,7 @@ extension WholeDevice {
         let plan = Join.plan(store, taking: state)
         let change = store.stage(plan, cause: .carried)
         try process.database.commit()
+        if let place { world.hidden[place, default: []].append(key) }
         if !change.keys.isEmpty { world.report("a record that breaks the rules was shown: \(change.keys)") }
     }
 }

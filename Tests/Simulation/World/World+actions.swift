@@ -15,7 +15,7 @@ extension World {
         case .syncNow(let index): running(index)?.syncNow()
         case .stop(let index, let ending, let downtime): stop(index, ending, downtime: downtime)
         case .dieWhileWriting(let index, let writes): running(index)?.dieAfter(writes: writes)
-        case .setClock(let index, let clock): device(index)?.clock = clock
+        case .setClock(let index, let clock): if let device = device(index) { setClock(device, clock) }
         case .backUp(let index): device(index)?.backUp()
         case .restore(let index): restore(index)
         case .copy(let index, let isTwin): copy(index, isTwin: isTwin)
@@ -47,6 +47,11 @@ extension World {
 
     private func write(_ index: Int, _ store: Int, _ key: Int, removes: Bool) {
         running(index)?.write(store: store, key: key, number: nextNumber(), removes: removes)
+    }
+
+    private func setClock(_ device: Device, _ clock: Int64) {
+        device.clock = clock
+        clockSet[device.number] = timeline.now
     }
 
     private func stop(_ index: Int, _ ending: Ending, downtime: UInt64) {

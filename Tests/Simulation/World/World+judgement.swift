@@ -35,8 +35,8 @@ extension World {
         // That a segment is gone is noticed with every twentieth look.
         let rest = (hasWeather ? Device.looksUntilNoticed : 4) * (conditions.tellsOfChanges ? 16 : 5) * minute
         let start = timeline.now
-        // Tombstones that not all have forgotten are made up for by the daily heads.
-        if hasForgotten { timeline.run(for: 49 * hour) }
+        // Tombstones that not all have forgotten, and what a remote has lost, are made up for by the daily heads.
+        if hasForgotten || hasWeather { passDays(hasForgotten ? 2 : 1) }
         for _ in 0..<60 {
             timeline.run(for: 12 * minute)
             if violation != nil { return false }
@@ -49,9 +49,19 @@ extension World {
         return false
     }
 
+    /// Days pass by everybody's clock, and what waits for the next day is done. What a clock that was hours ahead has
+    /// dated is a day old, too.
+    private func passDays(_ count: Int) {
+        for _ in 0..<count {
+            for device in present { device.clock += Int64(28 * hour / millisecond) }
+            timeline.run(for: (conditions.tellsOfChanges ? 33 : 11) * minute)
+        }
+    }
+
     private func judge(_ place: Place<Device.Blob>) {
         for device in present { if let broken = device.check() { report("device \(device.number): \(broken)") } }
         for store in 0..<conditions.stores { judge(place, store) }
+        judgeHidden(place)
         guard violation == nil, let first = present.first else { return }
         for store in 0..<conditions.stores {
             let values = first.values(of: store)
@@ -60,6 +70,17 @@ extension World {
                 if conditions.hazards.contains(.twin) { continue }
                 let broken = ledger.verdict(cell, found: values[key], keepsTombstones: !hasForgotten)
                 if let broken { report(broken) }
+            }
+        }
+    }
+
+    /// What nobody may show is there all the same.
+    private func judgeHidden(_ place: Place<Device.Blob>) {
+        if conditions.hazards.contains(where: \.losesDevices) { return }
+        for device in present {
+            let entries = device.state(of: 0).entries
+            for key in hidden[place.number, default: []] where entries[key] == nil {
+                report("I2: device \(device.number) lacks a record that breaks the rules")
             }
         }
     }
@@ -122,9 +143,14 @@ extension World {
         if place.requests - requests > most { report("I16: \(place.requests - requests) requests in an idle hour") }
     }
 
-    /// How many devices are to write their head in the next hours whatever happens, as they do each day.
+    /// How many devices may write their head in the next hours whatever happens, as they do each day. A head that was
+    /// on its way when its device's clock was set is of another day.
     private func dailyHeads(_ place: Place<Device.Blob>) -> Int {
-        present.count { place.lastPuts[$0.number, default: 0] + 22 * hour < timeline.now }
+        present.count { device in
+            let put = place.lastPuts[device.number, default: 0]
+            let isOfOtherDay = clockSet[device.number].map { put < $0 + minute } ?? false
+            return put + 22 * hour < timeline.now || isOfOtherDay
+        }
     }
 
     /// A new device finds everything that is there.
@@ -153,6 +179,9 @@ extension World {
         writer.write(store: 0, key: 0, number: number, removes: writer.values(of: 0)[0] != nil)
         executor.drain()
         if ledger.writes[Cell(place: place.number, store: 0, key: 0)]?.last?.number != number { return }
+        // What is to be forgotten is, but not a removal that the remote does not have.
+        timeline.run(for: 100 * millisecond)
+        if conditions.hazards.contains(.forget) { _ = writer.forgetTombstones(&chance) }
         // Coalescing, the longest time between two looks, and where something carries files, its time.
         timeline.run(for: (conditions.tellsOfChanges ? 16 : 6) * minute + (conditions.isFolder ? minute : 0))
         let wanted = writer.values(of: 0)[0]

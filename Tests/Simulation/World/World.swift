@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import PropertyList
 internal import StoreEngine
 internal import SyncEngine
 
@@ -17,6 +18,10 @@ final class World<Device: SimulatedDevice> {
     private(set) var violation: String?
     /// Something was away for longer than tombstones are kept.
     var hasForgotten = false
+    /// By account, keys of the first store under which somebody has put a record that breaks the rules.
+    var hidden: [Int: [Key]] = [:]
+    /// When somebody set a device's clock last.
+    var clockSet: [Int: UInt64] = [:]
     /// Nobody is at home before.
     var homecoming: UInt64 = 0
     var chance: Chance
@@ -140,7 +145,9 @@ final class World<Device: SimulatedDevice> {
                 if write.isProvisional, write.device == device.number { write.isExcused = true }
                 let isLost = before[store].contains(write.dot) && !after[store].contains(write.dot)
                 let isSafe = write.isPublished && !losesPlace
-                if isLost, !isSafe, !known[store].contains(where: { $0.contains(write.dot) }) { write.isExcused = true }
+                if isLost, !isSafe, !known[store].contains(where: { $0.contains(write.dot) }) {
+                    (write.isExcused, write.isUnheardOf) = (true, true)
+                }
             }
         }
     }
