@@ -169,27 +169,6 @@ import Testing
         let news = StoreState(context: Context([Origin(bits: 2): 1]))
         #expect(!Join.plan(state, taking: news).changesNothing(in: state.context))
     }
-
-    // MARK: Runs of devices
-
-    @Test(arguments: 0..<20)
-    func `devices that crash, are cloned, restored and late agree, lose nothing and bring nothing back`(part: UInt64) {
-        for seed in (part * 100)..<(part * 100 + 100) {
-            var simulation = JoinSimulation(seed: seed)
-            let violation = simulation.run()
-            #expect(violation == nil, "seed \(seed)")
-        }
-    }
-
-    /// Each rule is there for a reason: without it the simulation finds what goes wrong.
-    @Test(arguments: JoinSimulation.Flaw.allCases)
-    func `with a rule switched off something goes wrong`(flaw: JoinSimulation.Flaw) {
-        let violation = (0..<6000 as Range<UInt64>).lazy.compactMap { seed in
-            var simulation = JoinSimulation(seed: seed, flaw: flaw)
-            return simulation.run()
-        }.first
-        #expect(violation != nil)
-    }
 }
 
 // MARK: - Parts
