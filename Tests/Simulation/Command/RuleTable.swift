@@ -13,7 +13,7 @@ struct RuleTable: ParsableCommand {
     private static let seeds: [(rule: String, form: Form, most: UInt64)] = [
         ("contexts", .core, 4000), ("causality-first", .core, 2000), ("successors", .core, 20),
         ("provisional", .core, 200), ("fresh-origins", .core, 200), ("record-first", .core, 2000),
-        ("sync-first", .core, 20), ("exact-marks", .core, 500), ("whole-states", .core, 100),
+        ("sync-first", .core, 20), ("exact-marks", .core, 1000), ("whole-states", .core, 100),
         ("segments-first", .core, 5000), ("dead-heads", .core, 20), ("no-echo", .core, 50),
         ("daily-head", .core, 6000), ("keep-origins", .core, 6000),
         ("keep-pending", .core, 500), ("pass-on", .whole, 100),
