@@ -413,6 +413,7 @@ import Testing
         let (place, a, _) = try await two()
         try a.set(store, "a", .integer(1))
         try await a.sync()
+        try await a.pull()
         try FileManager.default.moveItem(atPath: place.path + "/a", toPath: place.path + "/gone")
         // A look that finds nothing new does not look at the marker.
         try await a.pull()

@@ -38,12 +38,12 @@ extension BlobBackend {
         if account == nil { account = try await markedAccount() }
         let problems = try await readHeads(believing: !isThorough)
         let isLess = before.keys.contains { memory.found[$0] == nil }
-        if memory.found.contains(where: { before[$0.key]?.digest != $0.value.digest }) {
-            memory.changedAt = environment.time()
-        }
+        let isChanged = memory.found.contains { before[$0.key]?.digest != $0.value.digest }
+        if isChanged { memory.changedAt = environment.time() }
         let hasStranger = memory.found.values.contains { account?.isNamed($0.head.account.description) != true }
-        // Where there are no heads, nothing but the marker tells whose place it is.
-        if isLess || ((hasStranger || memory.found.isEmpty) && !isThorough) {
+        // Where there are no heads, nothing but the marker tells whose place it is. Whoever has put a second marker
+        // beside the one that is known, since both are the same account, publishes after that under the smaller name.
+        if isLess || ((isChanged || hasStranger || memory.found.isEmpty) && !isThorough) {
             let known = accountIdentifiers
             account = try await markedAccount()
             // Its parts were not made out yet.
