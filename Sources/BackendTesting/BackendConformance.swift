@@ -140,7 +140,7 @@ extension BackendConformance {
             let backend = try place.makeBackend()
             _ = try await backend.open(creatingAccount: false)
             let publication = Publication(
-                account: String(repeating: "0", count: 31) + "1", origin: device.origin, formerOrigins: [],
+                account: String(repeating: "0", count: 31) + "1", origin: device.origin, formerOrigins: [], counts: [:],
                 device: RemoteDevice(identifier: "x", name: "x"), stores: [], time: 1)
             try await expect(.reset) { _ = try await backend.push(publication) }
         },
@@ -318,7 +318,7 @@ extension BackendConformance {
             state.context.insert(Dot(origin: other, n: 1))
             let push = try await twin.push(
                 Publication(
-                    account: a.account, origin: a.origin, formerOrigins: [],
+                    account: a.account, origin: a.origin, formerOrigins: [], counts: [:],
                     device: RemoteDevice(identifier: a.name, name: a.name),
                     stores: [AccountStore(identifier: store, sequence: 9, published: 0)], time: a.time))
             for identifier in push.stores {

@@ -27,6 +27,7 @@ public final class BackendDevice {
     private var cursor: [UInt8]?
     private var random: UInt64
     private var formerOrigins: [Origin] = []
+    private var counts: [Origin: UInt64] = [:]
     private var lastN: [String: UInt64] = [:]
     private var sequences: [String: UInt64] = [:]
     private var published: [String: UInt64] = [:]
@@ -131,7 +132,7 @@ public final class BackendDevice {
     /// What it is about to publish.
     public var publication: Publication {
         Publication(
-            account: account, origin: origin, formerOrigins: formerOrigins,
+            account: account, origin: origin, formerOrigins: formerOrigins, counts: counts,
             device: RemoteDevice(identifier: name, name: name),
             stores: stores.keys.sorted().map {
                 AccountStore(identifier: $0, sequence: sequences[$0] ?? 0, published: published[$0] ?? 0)
@@ -141,6 +142,7 @@ public final class BackendDevice {
 
     /// Publishes all that it holds.
     public func push() async throws(RemoteError) {
+        counts[origin, default: 0] += 1
         let push = try await backend.push(publication)
         let sent = sequences
         for store in push.stores {

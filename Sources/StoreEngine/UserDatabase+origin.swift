@@ -30,9 +30,6 @@ extension UserDatabase {
     /// The random name under which this device writes.
     public var origin: Origin { originState.origin }
 
-    /// Whether anything was published under the present origin.
-    public var hasPublished: Bool { originState.publications > 0 }
-
     /// Draws an origin for ``adopt(_:)``, whose row is written in the transaction that makes it necessary.
     ///
     /// A crash after that transaction must not bring the former origin back: its dots would be used again.
@@ -59,6 +56,18 @@ extension UserDatabase {
             try Int64.fetchAll(db, sql: "SELECT bits FROM origin ORDER BY position")
                 .map { Origin(bits: UInt64(bitPattern: $0)) }
                 .filter { $0 != originState.origin }
+        }
+    }
+
+    /// How often something was about to be published, under each origin of this device.
+    public func publicationCounts() throws(EngineError) -> [Origin: UInt64] {
+        try read { db in
+            let rows = try Row.fetchAll(db, sql: "SELECT bits, publications FROM origin")
+            return try Dictionary(
+                rows.map {
+                    (Origin(bits: UInt64(bitPattern: try $0.decode(forColumn: "bits"))), try $0.counter("publications"))
+                }
+            ) { max($0, $1) }
         }
     }
 

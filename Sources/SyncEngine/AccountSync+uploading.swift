@@ -54,8 +54,8 @@ extension AccountSync {
     func publication() throws(EngineError) -> Publication {
         Publication(
             account: database.account.identifier, origin: database.origin,
-            formerOrigins: try database.formerOrigins(), device: device, stores: try database.accountStores(),
-            time: database.environment.time())
+            formerOrigins: try database.formerOrigins(), counts: try database.publicationCounts(), device: device,
+            stores: try database.accountStores(), time: database.environment.time())
     }
 
     var hasSomethingToPublish: Bool {
@@ -83,7 +83,6 @@ extension AccountSync {
 
     /// What this device published is not there any more, or what it wrote goes under a new name.
     var needsRepublication: Bool {
-        if case .asPublished = ownPublication { return false }
-        return database.hasPublished
+        if case .asPublished = ownPublication { false } else { true }
     }
 }

@@ -132,6 +132,9 @@ public struct Publication: Sendable {
     public let origin: Origin
     /// Under which it published before; what is left there may go when this publication has finished.
     public let formerOrigins: [Origin]
+    /// How often it has begun to publish under each of these, this time included. What is there under a former origin
+    /// and has been published later is of somebody who goes on under it: of the disk that this one was copied from.
+    public let counts: [Origin: UInt64]
     /// The device's own name for itself.
     public let device: RemoteDevice
     /// All stores of the account that this device holds.
@@ -141,12 +144,13 @@ public struct Publication: Sendable {
 
     /// A publication of its parts.
     public init(
-        account: String, origin: Origin, formerOrigins: [Origin], device: RemoteDevice, stores: [AccountStore],
-        time: UInt64
+        account: String, origin: Origin, formerOrigins: [Origin], counts: [Origin: UInt64], device: RemoteDevice,
+        stores: [AccountStore], time: UInt64
     ) {
         self.account = account
         self.origin = origin
         self.formerOrigins = formerOrigins
+        self.counts = counts
         self.device = device
         self.stores = stores
         self.time = time

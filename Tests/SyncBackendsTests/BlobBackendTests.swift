@@ -115,10 +115,10 @@ import Testing
         try await a.sync()
         let former = a.headName
         try await a.restart(machine: true)
-        // A twin that still writes under the former name, after the pull.
+        // Another version of it arrives after the pull.
         try await a.pull()
         var head = try WrittenHead(decoding: try place.read(former))
-        head.head.sequence += 1
+        head.head.time += 1
         try place.write(former, head.encoded())
         try await a.push()
         #expect(place.names("h").contains(String(former.dropFirst(2))))
@@ -301,6 +301,38 @@ import Testing
         try a.set(store, "c", .integer(1))
         try await a.push()
         #expect(try await a.pull().own.name == "asPublished")
+    }
+
+    @Test func `a head that is lost is missed after the machine was restarted, too`() async throws {
+        let (place, a, _) = try await two()
+        try a.set(store, "a", .integer(1))
+        try await a.sync()
+        try await a.pull()
+        let origin = a.database.origin
+        try await a.restart(machine: true)
+        #expect(a.database.origin != origin)
+        #expect(try await a.pull().own.name == "asPublished")
+        try place.remove("h/\(origin)")
+        #expect(try await a.pull().own.name == "missing")
+        try await a.push()
+        #expect(try await a.pull().own.name == "asPublished")
+    }
+
+    @Test func `the head of the disk that this one was copied from stays`() async throws {
+        let (place, a, b) = try await two()
+        try a.set(store, "a", .integer(1))
+        try await a.sync()
+        let name = "h/\(a.database.origin)"
+        try await a.restart(machine: true)
+        // The original has published once more.
+        var written = try WrittenHead(decoding: place.read(name))
+        written.head.sequence += 1
+        try place.write(name, written.encoded())
+        try a.set(store, "b", .integer(1))
+        try await a.sync()
+        #expect(place.names("h").contains(String(name.dropFirst(2))))
+        try await b.pull()
+        #expect(try b.values(store).count == 2)
     }
 
     @Test func `a device that never published misses nothing`() async throws {

@@ -243,6 +243,7 @@ final class Device {
                 account: database.account.identifier,
                 origin: database.origin,
                 formerOrigins: try database.formerOrigins(),
+                counts: try database.publicationCounts(),
                 device: RemoteDevice(identifier: name, name: name),
                 stores: try database.accountStores(),
                 time: time

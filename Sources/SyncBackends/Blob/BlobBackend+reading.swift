@@ -279,6 +279,7 @@ extension BlobBackend {
     func readState(of part: Head.Part, store: String) async throws(RemoteError) -> PartContent {
         let base: [Key: Entry]
         switch try await readBase(part.base, store: store) {
+        case .lacking where !Rule.wholeStates.isOn: return .state(part.state(over: [:]))
         case .lacking(let sentence): return .lacking(sentence)
         case .senseless(let sentence): return .senseless(sentence)
         case .entries(let entries): base = entries

@@ -14,12 +14,13 @@ struct BlobCursor: Equatable {
     struct Own: Equatable {
         let origin: Origin
         let digest: Bits128
+        let sequence: UInt64
     }
 
     /// For how long what nobody needs was seen to lie there.
     var observations = Observations()
 
-    private static let format: UInt8 = 1
+    private static let format: UInt8 = 2
 
     init() {}
 
@@ -30,7 +31,9 @@ struct BlobCursor: Equatable {
             guard try decoder.byte() == Self.format else { return }
             var own: Own?
             if try decoder.byte() == 1 {
-                own = Own(origin: Origin(bits: try decoder.fixed64()), digest: try decoder.bits128())
+                own = Own(
+                    origin: Origin(bits: try decoder.fixed64()), digest: try decoder.bits128(),
+                    sequence: try decoder.varint())
             }
             var heads: Set<Bits128> = []
             for _ in 0..<(try decoder.count(elementBytes: 16)) { heads.insert(try decoder.bits128()) }
@@ -49,6 +52,7 @@ struct BlobCursor: Equatable {
         if let own {
             encoder.fixed64(own.origin.bits)
             encoder.bits128(own.digest)
+            encoder.varint(own.sequence)
         }
         encoder.count(heads.count)
         for digest in heads.sorted() { encoder.bits128(digest) }

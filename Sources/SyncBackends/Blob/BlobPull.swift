@@ -14,7 +14,8 @@ extension BlobBackend {
         if cursor == nil { memory.forgetJoined() }
         if let cursor, memory.observations.time == 0 { memory.observations = cursor.observations }
         let found = try await look()
-        let own = try await look(at: found.heads.named(origin), as: origin, cursor)
+        var own = try await look(at: found.heads.named(origin), as: origin, cursor)
+        if own == .asPublished, isFormerLost(found.heads, origin, cursor) { own = .missing }
         var known = cursor?.heads ?? []
         if let cursor {
             known.formUnion([cursor.own?.digest, memory.published?.digest].compactMap(\.self))
@@ -96,6 +97,14 @@ extension BlobBackend {
         }
     }
 
+    /// Whether nothing was published under the present origin yet, and what was under a former one is there no more.
+    private func isFormerLost(_ heads: FoundHeads, _ origin: Origin, _ cursor: BlobCursor?) -> Bool {
+        guard let former = cursor?.own, former.origin != origin, memory.published == nil, heads.named(origin) == nil
+        else { return false }
+        guard let found = heads.named(former.origin), found.isWhole else { return true }
+        return found.head.sequence < former.sequence
+    }
+
     /// Whether what our head names is still there. It is looked for while others are busy, and once more after that:
     /// somebody who did not have our head yet may have removed what it shares with a head that they have replaced.
     private func hasAllSegments(_ head: Head) async throws(RemoteError) -> Bool {
@@ -118,7 +127,8 @@ extension BlobBackend {
         var cursor = cursor
         cursor.own = formerOwn
         if let published = memory.published {
-            cursor.own = BlobCursor.Own(origin: published.head.origin, digest: published.digest)
+            cursor.own = BlobCursor.Own(
+                origin: published.head.origin, digest: published.digest, sequence: published.head.sequence)
         }
         cursor.observations = memory.observations
         return cursor

@@ -21,9 +21,8 @@ extension BlobBackend {
         {
             throw RemoteError(.unavailable, "Somebody else writes under this device's name; it is looked at first.")
         }
-        let formerOrigins = publication.formerOrigins.filter {
-            $0 != publication.origin && names.contains($0.description)
-        }
+        let dead = Rule.deadHeads.isOn ? publication.formerOrigins : names.sorted().compactMap { Origin($0[...]) }
+        let formerOrigins = dead.filter { $0 != publication.origin && names.contains($0.description) }
         let former = try await formerHead(own, formerOrigins, of: account)
         return BlobPush(
             backend: self,
@@ -169,18 +168,18 @@ extension BlobBackend {
     }
 
     /// Removes the head of an origin under which this device writes no more, once everything in it is joined here.
-    func retire(_ origin: Origin) async throws(RemoteError) {
+    /// One that is later than all that this device published is of somebody who goes on under the origin.
+    func retire(_ origin: Origin, upTo sequence: UInt64) async throws(RemoteError) {
         let content = try await storage.get(BlobName.head(origin), limit: Head.limit, unless: nil)
         guard case .content(let bytes, _) = content else { return }
         let digest = Head.digest(of: bytes)
-        let isDamaged: Bool
         do throws(BlobFlaw) {
-            _ = try WrittenHead(decoding: bytes)
-            isDamaged = false
+            let head = try WrittenHead(decoding: bytes).head
+            guard head.sequence <= sequence || !Rule.deadHeads.isOn else { return }
+            guard memory.joinedHeads.contains(digest) || memory.written.contains(digest) else { return }
         } catch {
-            isDamaged = error != .tooNew
+            if error == .tooNew { return }
         }
-        guard isDamaged || memory.joinedHeads.contains(digest) || memory.written.contains(digest) else { return }
         try await storage.delete(BlobName.head(origin))
     }
 }
@@ -190,6 +189,14 @@ enum IndexLimits {
     static let headBytes = 3 << 10
     /// Not together with a bucket, unless it can't wait.
     static let headBytesWithSegment = 12 << 10
+}
+
+extension StoreState {
+    /// Without the origins of which no entry is left: what must never be published.
+    fileprivate var forgettingOrigins: StoreState {
+        let living = Set(entries.values.map(\.stamp.origin))
+        return StoreState(entries: entries, context: Context(context.seen.filter { living.contains($0.key) }))
+    }
 }
 
 extension Head {
@@ -231,6 +238,8 @@ actor BlobPush<Storage: BlobStorage>: RemotePush {
     private var present: Set<Bits128>
     /// What is going to be published.
     private var parts: [String: Head.Part]
+    /// What is written after the head, where that is tried.
+    private var late: [PartDraft] = []
     /// The stores whose state was given.
     private var uploaded: Set<String> = []
 
@@ -257,7 +266,7 @@ actor BlobPush<Storage: BlobStorage>: RemotePush {
         self.former = former?.head.parts ?? [:]
         formerLength = own?.length
         let sequences = [own?.head, former?.head].compactMap { $0?.origin == publication.origin ? $0?.sequence : nil }
-        sequence = (sequences.max() ?? 0) &+ 1
+        sequence = max((sequences.max() ?? 0) &+ 1, publication.counts[publication.origin] ?? 0)
         // Stores that this device holds no more as well: what was published is nobody's to take back.
         let usable = self.former.filter { present.isSuperset(of: $0.value.segmentNames) }
         parts = usable
@@ -267,7 +276,8 @@ actor BlobPush<Storage: BlobStorage>: RemotePush {
     }
 
     func upload(_ snapshot: StoreSnapshot) async throws(RemoteError) {
-        let (store, state) = (snapshot.identifier, snapshot.state)
+        let store = snapshot.identifier
+        let state = Rule.keepOrigins.isOn ? snapshot.state : snapshot.state.forgettingOrigins
         let digests = StateDigests(of: state, store: store)
         try check(store, state, digests)
         uploaded.insert(store)
@@ -279,7 +289,7 @@ actor BlobPush<Storage: BlobStorage>: RemotePush {
         let draft = PartDraft(
             state, digests: digests, store: store, over: base, contents: contents,
             contextBase: try await contextBase(of: base), limits: limits(besides: store))
-        try await backend.ensure(draft, present: present)
+        if Rule.segmentsFirst.isOn { try await backend.ensure(draft, present: present) } else { late.append(draft) }
         present.formUnion(draft.segments.keys)
         parts[store] = draft.part
     }
@@ -352,9 +362,10 @@ actor BlobPush<Storage: BlobStorage>: RemotePush {
             parts: parts
         )
         try await backend.publish(head, unlikeLength: formerLength, present: present)
+        for draft in late { try await backend.ensure(draft, present: []) }
         for origin in formerOrigins {
             // Not worth a failure: it is tried again, and does no harm until then.
-            do { try await backend.retire(origin) } catch { return }
+            do { try await backend.retire(origin, upTo: publication.counts[origin] ?? 0) } catch { return }
         }
     }
 }

@@ -9,6 +9,8 @@ struct CoreDisk {
     var origin: Origin?
     var publications: UInt64 = 0
     var formerOrigins: [Origin] = []
+    /// How often something was published under each of these.
+    var formerCounts: [Origin: UInt64] = [:]
     /// The remote whose account is current, signed in or not.
     var place: Int?
     var isSignedIn = false
@@ -20,7 +22,7 @@ struct CoreDisk {
         var isDownloaded = false
         /// The digests of the heads that were there at the last look and are joined.
         var heads: Set<UInt64> = []
-        var own: (origin: Origin, digest: UInt64)?
+        var own: (origin: Origin, digest: UInt64, sequence: UInt64)?
         /// When it was uploaded last, by this device's clock.
         var pushed: UInt64 = 0
     }
@@ -45,6 +47,7 @@ struct CoreDisk {
     /// Goes on under another origin.
     mutating func leave(for origin: Origin) {
         if let former = self.origin { formerOrigins.append(former) }
+        if let former = self.origin { formerCounts[former] = publications }
         self.origin = origin
         publications = 0
     }

@@ -112,7 +112,7 @@ final class CoreProcess {
     private func look(at heads: [String: CoreHead]) {
         guard let origin = device.disk.origin else { return }
         switch classify(heads["h/\(origin)"], origin) {
-        case .asPublished: isMissing = false
+        case .asPublished: isMissing = isFormerLost(heads, origin)
         case .missing, .outdated: isMissing = true
         case .foreign:
             isMissing = true
@@ -133,6 +133,14 @@ final class CoreProcess {
             }
             join(heads, segments)
         }
+    }
+
+    /// Whether nothing was published under the present origin yet, and what was under a former one is there no more.
+    private func isFormerLost(_ heads: [String: CoreHead], _ origin: Origin) -> Bool {
+        guard let former = device.disk.current.own, former.origin != origin, published == nil,
+            heads["h/\(origin)"] == nil
+        else { return false }
+        return (heads["h/\(former.origin)"]?.sequence ?? 0) < former.sequence
     }
 
     private func classify(_ found: CoreHead?, _ origin: Origin) -> OwnPublication {
@@ -168,7 +176,7 @@ final class CoreProcess {
             for store in 0..<world.conditions.stores { if join(store, heads, segments) { received = true } }
             device.disk.current.isDownloaded = true
             device.disk.current.heads = joined
-            device.disk.current.own = published.map { ($0.origin, $0.digest) } ?? device.disk.current.own
+            device.disk.current.own = published.map { ($0.origin, $0.digest, $0.sequence) } ?? device.disk.current.own
         }
         download(received, heads)
     }
@@ -233,7 +241,7 @@ final class CoreProcess {
 
     private var wantsUpload: Bool {
         let disk = device.disk
-        if disk.isPending || isMissing && disk.publications > 0 || isPublicationDue { return true }
+        if disk.isPending || isMissing || isPublicationDue { return true }
         return !Rule.noEcho.isOn && disk.current.replicas.values.contains { $0.sequence > $0.published }
     }
 
@@ -250,8 +258,8 @@ final class CoreProcess {
             device.disk.publications += 1
             device.runtime = (origin, device.disk.publications)
         }
-        let sequence =
-            1 + max(published?.origin == origin ? published?.sequence ?? 0 : 0, heads["h/\(origin)"]?.sequence ?? 0)
+        let last = max(published?.origin == origin ? published?.sequence ?? 0 : 0, heads["h/\(origin)"]?.sequence ?? 0)
+        let sequence = max(last + 1, device.disk.publications)
         var (parts, segments) = ([CoreHead.Part](), [UInt64: [Key: Entry]]())
         for store in 0..<world.conditions.stores { parts.append(part(store, &segments)) }
         let head = CoreHead(origin: origin, sequence: sequence, parts: parts)
@@ -332,6 +340,12 @@ final class CoreProcess {
         return names.compactMap { Origin($0.dropFirst(2)) }.filter { $0 != device.disk.origin }
     }
 
+    /// It was joined, and is not later than all that this device published under its origin.
+    private func mayRemove(_ head: CoreHead) -> Bool {
+        let isOwn = head.sequence <= device.disk.formerCounts[head.origin] ?? 0 || !Rule.deadHeads.isOn
+        return isOwn && (device.disk.current.heads.contains(head.digest) || written.contains(head.digest))
+    }
+
     /// Removes the heads of origins under which this device writes no more.
     private func removeFormerHeads(_ origins: ArraySlice<Origin>, _ received: Bool) {
         guard let origin = origins.first else { return passed(received: received, uploaded: true) }
@@ -341,9 +355,7 @@ final class CoreProcess {
         }
         place.get(name, client) { [self] in
             guard let blob = proceed($0) else { return }
-            if case .head(let head)? = blob, !device.disk.current.heads.contains(head.digest),
-                !written.contains(head.digest)
-            {
+            if case .head(let head)? = blob, !mayRemove(head) {
                 return removeFormerHeads(origins.dropFirst(), received)
             }
             place.delete(name, client) { [self] in
