@@ -44,8 +44,9 @@ extension AccountSync {
         let changes = keepsValues ? [] : try database.clearAccount()
         leaveBackend("the account was signed out")
         isPaused = false
-        setState(.signedOut, error: nil)
+        // First, as when an account is entered: who hears of the state finds nothing that was not told.
         tell(changes, .accountChange)
+        setState(.signedOut, error: nil)
     }
 
     /// Ends what is under way; the account stays signed in.

@@ -52,6 +52,20 @@ struct AccountLeavingTests {
         #expect(try device.store().pendingChanges == 0)
     }
 
+    @Test func `whoever hears that the account is signed out was told of each value that went with it`() async throws {
+        let backend = ScriptedBackend()
+        await backend.change { $0.changes = ["app": arriving(["k": 1])] }
+        try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
+        try await device.syncNow()
+        // A store is told of as long as somebody has it.
+        let store = try device.store()
+        var toldBefore: [String] = []
+        device.sync.onStateChange = { [device] in toldBefore = device.notices }
+        try device.sync.signOut(keepingValues: false)
+        #expect(store.values.isEmpty)
+        #expect(toldBefore == ["1 k", "3 k"])
+    }
+
     @Test func `a remote that was reset is looked at again by whoever asks, and only then`() async throws {
         let backend = ScriptedBackend()
         try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
