@@ -29,6 +29,8 @@ struct Record: Sendable {
     /// Its row among the replica's changes.
     var sequence: UInt64
     var cause: Cause
+    /// The rows that are the key's history, oldest first; no more than are kept.
+    var former: [UInt64] = []
 
     enum Content: Sendable {
         /// A value that may be shown, and what it counts against the limits.

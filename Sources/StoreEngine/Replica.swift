@@ -20,8 +20,12 @@ final class Replica {
     var context = Context()
     var records: [Key: Record] = [:]
     var usage = Usage()
-    /// Rows that are not a key's last, and the bytes of their values.
+    /// Rows that are not a key's last, and the bytes of their values, or more: what is removed unread still counts.
     var history = (rows: 0, bytes: 0)
+    /// The rows before those of which as many are kept as of any key. They are to be removed.
+    var surplus: [UInt64] = []
+    /// No value of the history was replaced before this moment, and no tombstone is older.
+    var oldestLoss = UInt64.max
     /// What was worth keeping when it was trimmed last: rows of history, and keys without a value.
     var kept = (history: 0, empty: 0)
 
@@ -54,6 +58,26 @@ final class Replica {
         records[key] = record
     }
 
+    /// Counts a row that is a key's last no more, and leaves the key's history in its successor.
+    ///
+    /// Rows have to come in order.
+    func retire(_ old: Record, before new: inout Record) {
+        history.rows += 1
+        history.bytes += old.size
+        let excess = old.former.prefix(max(0, old.former.count + 1 - Retention.valuesPerKey))
+        surplus.append(contentsOf: excess)
+        new.former.reserveCapacity(Retention.valuesPerKey)
+        new.former.append(contentsOf: old.former[excess.count...])
+        new.former.append(old.sequence)
+    }
+
+    /// Knows of no history any more.
+    func forgetHistory() {
+        history = (0, 0)
+        surplus = []
+        for index in records.indices { records.values[index].former = [] }
+    }
+
     /// Its state as devices exchange it.
     var state: StoreState {
         StoreState(entries: records.compactMapValues(\.entry), context: context)
@@ -83,9 +107,12 @@ final class Replica {
         try ChangeReader.forEach(of: id, db) { version, value in
             sequence = max(sequence, version.sequence)
             if version.cause.isOwn { context.insert(Dot(origin: version.stamp.origin, n: version.n)) }
-            guard records[version.key] == nil else {
+            oldestLoss = min(oldestLoss, version.time)
+            if let index = records.index(forKey: version.key) {
                 history.rows += 1
                 history.bytes += version.length ?? 0
+                let isKept = records.values[index].former.count < Retention.valuesPerKey
+                isKept ? records.values[index].former.append(version.sequence) : surplus.append(version.sequence)
                 return
             }
             let content: Record.Content =
@@ -97,5 +124,6 @@ final class Replica {
                     stamp: version.stamp, n: version.n, content: content, generation: version.generation,
                     sequence: version.sequence, cause: version.cause))
         }
+        for index in records.indices { records.values[index].former.reverse() }
     }
 }

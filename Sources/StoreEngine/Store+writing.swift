@@ -118,14 +118,12 @@ extension Store {
         generation: UInt64, cause: Cause, time: UInt64
     ) {
         replica.sequence += 1
-        let record = Record(
+        var record = Record(
             stamp: stamp, n: n ?? replica.sequence, content: content, generation: generation,
             sequence: replica.sequence, cause: cause)
         undo?.records.append((replica, key, old))
-        if let old {
-            replica.history.rows += 1
-            replica.history.bytes += old.size
-        }
+        if let old { replica.retire(old, before: &record) }
+        replica.oldestLoss = min(replica.oldestLoss, time)
         if cause.isOwn { replica.context.insert(Dot(origin: stamp.origin, n: record.n)) }
         replica.replace(key, old, by: record)
         database.enqueue(
@@ -193,6 +191,7 @@ struct ReplicaUndo {
     private let isDownloaded: Bool
     private let context: Context
     private let history: (rows: Int, bytes: Int)
+    private let surplus: Int
 
     init(_ replica: Replica) {
         self.replica = replica
@@ -200,6 +199,7 @@ struct ReplicaUndo {
         isDownloaded = replica.isDownloaded
         context = replica.context
         history = replica.history
+        surplus = replica.surplus.count
     }
 
     func restore() {
@@ -207,6 +207,7 @@ struct ReplicaUndo {
         replica.isDownloaded = isDownloaded
         replica.context = context
         replica.history = history
+        replica.surplus = Array(replica.surplus.prefix(surplus))
     }
 }
 

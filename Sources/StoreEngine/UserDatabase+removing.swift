@@ -34,7 +34,7 @@ extension UserDatabase {
             }
             try db.saveGeneration(store.generation, knownFrom: store.knownFrom, of: store.id)
         }
-        for replica in replicas { replica.history = (0, 0) }
+        for replica in replicas { replica.forgetHistory() }
     }
 }
 

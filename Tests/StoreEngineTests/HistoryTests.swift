@@ -18,9 +18,9 @@ import Testing
     private func provokeTrim(local: [String] = []) throws {
         let before = try rows
         try withExtendedLifetime(device.store(local: local)) { _ in
-            for index in 0..<600 { try device.write([("churn", .integer(Int64(index)))]) }
+            for index in 0..<1200 { try device.write([("churn", .integer(Int64(index)))]) }
         }
-        #expect(try rows < before + 600)
+        #expect(try rows < before + 1200)
     }
 
     private var rows: Int {

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PropertyList
+import Testing
+
+@testable import StoreEngine
+
+/// What is removed of the past, against a slow and obvious version of the rules.
+@Suite struct TrimmingTests {
+    @Test(arguments: 1...8 as ClosedRange<UInt64>)
+    func `what is kept stays, and what is not goes`(seed: UInt64) throws {
+        var choices = Choices(seed: seed)
+        let device = try Device()
+        var rows: [ChangeOutline] = []
+        var trims = 0
+        for _ in 0..<200 {
+            device.clock.time = choices.moment(after: device.clock.time, steps: seed % 4)
+            if Int.random(in: 0..<40, using: &choices) == 0 { try device.reopen() }
+            try write(to: device, large: seed % 2 == 0, &choices)
+
+            let found = try device.changes
+            // A row of this write is its key's last, and stays.
+            let all = rows + found.filter { $0.sequence > rows.last?.sequence ?? 0 }
+            rows = found
+            if found.count == all.count { continue }
+            trims += 1
+            let kept = Set(found.map(\.sequence))
+            #expect(kept.isSuperset(of: Rules(all, now: device.clock.time).kept(bytes: 1 << 20)))
+            #expect(kept.isSubset(of: Rules(all, now: device.clock.time).kept(bytes: .max)))
+            #expect(Rules(found, now: device.clock.time).historyBytes <= 2 << 20)
+        }
+        #expect(trims > 1)
+    }
+
+    /// Sets and removes some of 40 keys, a few of them more often than the others.
+    private func write(to device: Device, large: Bool, _ choices: inout Choices) throws {
+        var names: Set<String> = []
+        for _ in 0..<Int.random(in: 1...40, using: &choices) {
+            names.insert("k\(min(Int.random(in: 0..<40, using: &choices), Int.random(in: 0..<40, using: &choices)))")
+        }
+        let sorted = names.sorted()
+        let removed = sorted.filter { _ in Int.random(in: 0..<8, using: &choices) == 0 }
+        let values = sorted.filter { !removed.contains($0) }.map { name in
+            let size = large ? Int.random(in: 0..<4000, using: &choices) : 8
+            return (name, Value.data((0..<size).map { _ in UInt8.random(in: 0...255, using: &choices) }))
+        }
+        try device.write(values, removing: removed)
+    }
+}
+
+extension Choices {
+    /// The next moment: soon after, or days later; in one kind of steps the clock is set back now and then.
+    fileprivate mutating func moment(after time: UInt64, steps: UInt64) -> UInt64 {
+        switch steps {
+        case 0: time + UInt64.random(in: 1...1_000_000, using: &self)
+        case 1: time + UInt64.random(in: 0...2 * Clock.day, using: &self)
+        case 2: time + UInt64.random(in: 0...20 * Clock.day, using: &self)
+        default:
+            Int.random(in: 0..<8, using: &self) == 0
+                ? time - 60 * Clock.day : time + UInt64.random(in: 0...16 * Clock.day, using: &self)
+        }
+    }
+}
+
+/// A row of the table of changes, as far as it matters here.
+private struct ChangeOutline {
+    let sequence: Int
+    let key: String
+    let time: UInt64
+    let wall: UInt64
+    /// `nil` is a tombstone.
+    let length: Int?
+}
+
+extension Device {
+    fileprivate var changes: [ChangeOutline] {
+        get throws {
+            try sql("SELECT sequence, hex(key), time, wall, length(value) FROM change ORDER BY sequence").map {
+                ChangeOutline(
+                    sequence: Int($0[0]) ?? -1, key: $0[1], time: UInt64($0[2]) ?? 0, wall: UInt64($0[3]) ?? 0,
+                    length: Int($0[4]))
+            }
+        }
+    }
+}
+
+/// What is kept of these changes, with nothing remembered from one to the next.
+private struct Rules {
+    let all: [ChangeOutline]
+    let now: UInt64
+    let byKey: [String: [ChangeOutline]]
+
+    init(_ all: [ChangeOutline], now: UInt64) {
+        self.all = all
+        self.now = now
+        byKey = Dictionary(grouping: all, by: \.key)
+    }
+
+    private var horizon: UInt64 { now - 90 * Clock.day }
+
+    private func newer(than row: ChangeOutline) -> [ChangeOutline] {
+        (byKey[row.key] ?? []).filter { $0.sequence > row.sequence }
+    }
+
+    /// Rows that are not their key's last.
+    private var history: [ChangeOutline] { all.filter { !newer(than: $0).isEmpty } }
+
+    var historyBytes: Int { history.reduce(0) { $0 + ($1.length ?? 0) } }
+
+    func kept(bytes: Int) -> Set<Int> {
+        var sum = 0
+        var tooOld: Set<Int> = []
+        for row in history.reversed() {
+            sum += row.length ?? 0
+            if sum > bytes { tooOld.insert(row.sequence) }
+        }
+        return Set(all.map(\.sequence).filter { !tooOld.contains($0) })
+            .intersection(all.filter(isKept).map(\.sequence))
+    }
+
+    private func isKept(_ row: ChangeOutline) -> Bool {
+        let newer = newer(than: row)
+        let last = newer.last ?? row
+        if last.length == nil, last.time < horizon, last.wall < now / 1000 { return false }
+        guard let successor = newer.first else { return true }
+        return newer.count <= 16 && successor.time >= horizon
+    }
+}
