@@ -11,11 +11,16 @@ import Testing
     func `what is kept stays, and what is not goes`(seed: UInt64) throws {
         var choices = Choices(seed: seed)
         let device = try Device()
+        // Kept in memory, so that it is not read anew for each write.
+        var store = try device.store()
         var rows: [ChangeOutline] = []
         var trims = 0
         for _ in 0..<200 {
             device.clock.time = choices.moment(after: device.clock.time, steps: seed % 4)
-            if Int.random(in: 0..<40, using: &choices) == 0 { try device.reopen() }
+            if Int.random(in: 0..<40, using: &choices) == 0 {
+                try device.reopen()
+                store = try device.store()
+            }
             try write(to: device, large: seed % 2 == 0, &choices)
 
             let found = try device.changes
@@ -30,6 +35,21 @@ import Testing
             #expect(Rules(found, now: device.clock.time).historyBytes <= 2 << 20)
         }
         #expect(trims > 1)
+        withExtendedLifetime(store) {}
+    }
+
+    @Test func `a write that failed has nothing removed`() throws {
+        let device = try Device()
+        let store = try device.store()
+        for index in 0..<17 { try device.write([("k", .integer(Int64(index)))]) }
+        let history = try device.database.history(of: key("k"), in: store)
+        #expect(history.count == 16)
+        try device.sql("CREATE TRIGGER refusal BEFORE INSERT ON change BEGIN SELECT RAISE(ABORT, 'refused'); END")
+        #expect(throws: EngineError.self) { try device.write([("k", .integer(17))]) }
+        try device.sql("DROP TRIGGER refusal")
+        for index in 0..<1200 { try device.write([("churn", .integer(Int64(index)))]) }
+        #expect(try device.changes.count < 1200)
+        #expect(try device.database.history(of: key("k"), in: store) == history)
     }
 
     /// Sets and removes some of 40 keys, a few of them more often than the others.
