@@ -77,7 +77,7 @@ enum ChangeReader {
         of replica: Int64, _ columns: String, _ db: Database, _ body: (ColumnReader) throws -> Void
     ) throws {
         let statement = try db.cachedStatement(
-            sql: "SELECT \(columns) FROM change WHERE replica = ? ORDER BY sequence DESC")
+            sql: "SELECT \(columns) FROM change WHERE \(ChangeID.isOf("?1")) ORDER BY id DESC")
         let handle = statement.sqliteStatement
         defer { sqlite3_reset(handle) }
         sqlite3_bind_int64(handle, 1, replica)
@@ -95,6 +95,9 @@ enum ChangeReader {
 
     private static func version(_ row: ColumnReader) throws -> Version {
         let sequence = try row.counter(0)
+        guard sequence < ChangeID.lastSequence else {
+            throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "a change after which there is room for none")
+        }
         return Version(
             sequence: sequence,
             generation: try row.counter(1),

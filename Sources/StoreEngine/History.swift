@@ -73,7 +73,7 @@ extension UserDatabase {
             db,
             sql: """
                 SELECT value, origin, account.left, max(change.sequence) FROM account
-                    JOIN replica ON replica.account = account.id JOIN change ON change.replica = replica.id
+                    JOIN replica ON replica.account = account.id JOIN change ON \(ChangeID.isOf("replica.id"))
                 WHERE account.id > 0 AND account.id <> ? AND account.left >= ? AND store = ? AND key = ?
                 GROUP BY replica.id
                 """,

@@ -80,7 +80,7 @@ extension Salvage {
         var reader = RangeReader(db, replica: replica) { row in
             if (last[row.key]?.sequence ?? 0) <= row.sequence { last[row.key] = row }
         }
-        reader.read(from: 1, to: 1 << 61)
+        reader.read(from: 1, to: ChangeID.lastSequence - 1)
         return last.values.sorted { $0.sequence < $1.sequence }
     }
 }
@@ -145,9 +145,9 @@ private struct RangeReader {
                 db,
                 sql: """
                     SELECT sequence, generation, key, value, wall, counter, cause FROM change
-                    WHERE replica = ? AND sequence BETWEEN ? AND ? ORDER BY sequence \(order)
+                    WHERE id BETWEEN ? AND ? ORDER BY id \(order)
                     """,
-                arguments: [replica, Int64(range.lowerBound), Int64(range.upperBound)])
+                arguments: [ChangeID.of(replica, range.lowerBound), ChangeID.of(replica, range.upperBound)])
             var last: UInt64?
             while let row = try cursor.next() {
                 let sequence = try row.counter("sequence")

@@ -180,10 +180,8 @@ struct Salvage {
         try db.execute(
             sql: """
                 INSERT INTO change
-                    (replica, sequence, generation, key, value, provisional, wall, counter, origin, cause, time)
-                SELECT replica.id,
-                    1 + coalesce((SELECT max(sequence) FROM change WHERE change.replica = replica.id), 0),
-                    ?, ?, ?, 1, ?, ?, ?, ?, ?
+                    (id, generation, key, value, provisional, wall, counter, origin, cause, time)
+                SELECT replica.id << 40 | (1 + \(ChangeID.lastSequence(of: "replica.id"))), ?, ?, ?, 1, ?, ?, ?, ?, ?
                 FROM replica JOIN store ON store.id = replica.store WHERE account = ? AND identifier = ?
                 """,
             arguments: [

@@ -188,7 +188,8 @@ extension UserDatabase {
         try db.execute(
             sql: """
                 UPDATE change SET provisional = 1, n = NULL, cause = iif(value IS NULL, :dropped, cause),
-                    origin = :origin WHERE replica IN \(unsigned)
+                    origin = :origin
+                FROM replica WHERE account = \(Account.none) AND \(ChangeID.isOf("replica.id"))
                 """,
             arguments: ["dropped": Cause.dropped.rawValue, "origin": Int64(bitPattern: origin.bits)])
         try db.execute(

@@ -24,20 +24,20 @@ extension Database {
         try execute(
             sql: """
                 INSERT INTO change
-                    (replica, sequence, generation, key, value, provisional, wall, counter, origin, cause, time)
-                SELECT target, last + row_number() OVER (PARTITION BY target ORDER BY sequence),
+                    (id, generation, key, value, provisional, wall, counter, origin, cause, time)
+                SELECT target << 40 | (last + row_number() OVER (PARTITION BY target ORDER BY sequence)),
                     generation, key, value, 1, wall, counter, :origin, :cause, :time
                 FROM (
                     SELECT target.id AS target, source.published, change.*, max(change.sequence),
-                        max(target.sequence, coalesce(
-                            (SELECT max(sequence) FROM change WHERE change.replica = target.id), 0)) AS last
+                        max(target.sequence, \(ChangeID.lastSequence(of: "target.id"))) AS last
                     FROM replica AS source JOIN replica AS target USING (store)
-                        JOIN change ON change.replica = source.id
+                        JOIN change ON \(ChangeID.isOf("source.id"))
                     WHERE source.account = :source AND target.account = :target
                         AND store IN (SELECT id FROM store WHERE \(stores))
                     GROUP BY target.id, key) AS carried
                 WHERE value IS NOT NULL AND \(changes) AND NOT EXISTS
-                    (SELECT 1 FROM change AS known WHERE known.replica = carried.target AND known.key = carried.key)
+                    (SELECT 1 FROM change AS known
+                     WHERE \(ChangeID.isOf("carried.target", "known")) AND known.key = carried.key)
                 """,
             arguments: accounts + [
                 "origin": Int64(bitPattern: origin.bits), "cause": Cause.carried.rawValue,
@@ -50,7 +50,7 @@ extension Database {
         try execute(
             sql: """
                 UPDATE store SET generation = 1 + max(generation, coalesce(
-                    (SELECT max(change.generation) FROM replica JOIN change ON change.replica = replica.id
+                    (SELECT max(change.generation) FROM replica JOIN change ON \(ChangeID.isOf("replica.id"))
                      WHERE replica.store = store.id), 0));
                 UPDATE store SET known_from = generation
                 """)
@@ -58,11 +58,15 @@ extension Database {
 
     /// Deletes replicas with all their rows.
     func deleteReplicas(_ condition: String, _ arguments: StatementArguments) throws {
-        for table in ["change", "context"] {
-            try execute(
-                sql: "DELETE FROM \(table) WHERE replica IN (SELECT id FROM replica WHERE \(condition))",
-                arguments: arguments)
-        }
+        try execute(
+            sql: """
+                DELETE FROM change WHERE id IN
+                    (SELECT change.id FROM replica JOIN change ON \(ChangeID.isOf("replica.id")) WHERE \(condition))
+                """,
+            arguments: arguments)
+        try execute(
+            sql: "DELETE FROM context WHERE replica IN (SELECT id FROM replica WHERE \(condition))",
+            arguments: arguments)
         try execute(sql: "DELETE FROM replica WHERE \(condition)", arguments: arguments)
     }
 }

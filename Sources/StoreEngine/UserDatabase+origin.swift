@@ -118,8 +118,9 @@ extension Database {
         ]
         let isOwn = "cause IN (\(Cause.written.rawValue), \(Cause.carried.rawValue))"
         let isEntry = """
-            cause <> \(Cause.dropped.rawValue) AND sequence =
-                (SELECT max(sequence) FROM change AS last WHERE last.replica = change.replica AND last.key = change.key)
+            cause <> \(Cause.dropped.rawValue) AND id =
+                (SELECT max(id) FROM change AS last
+                 WHERE \(ChangeID.isOf("change.replica", "last")) AND last.key = change.key)
             """
         try execute(
             sql: """

@@ -77,8 +77,8 @@ extension UserDatabase {
             try Row.fetchAll(
                 db,
                 sql: """
-                    SELECT identifier, published, max(replica.sequence,
-                        coalesce((SELECT max(sequence) FROM change WHERE replica = replica.id), 0)) AS last
+                    SELECT identifier, published,
+                        max(replica.sequence, \(ChangeID.lastSequence(of: "replica.id"))) AS last
                     FROM replica JOIN store ON store.id = replica.store
                     WHERE account = ? AND downloaded AND store.id IN \(Self.replicatedStores) ORDER BY identifier
                     """,
@@ -108,7 +108,7 @@ extension UserDatabase {
                 sql: """
                     SELECT count(*) FROM (
                         SELECT max(change.sequence), cause FROM replica JOIN store ON store.id = replica.store
-                            JOIN change ON change.replica = replica.id
+                            JOIN change ON \(ChangeID.isOf("replica.id"))
                         WHERE account = ? AND change.sequence > published AND synchronized AND \(condition)
                         GROUP BY replica.id, key)
                     WHERE cause IN (0, 3)
@@ -123,9 +123,7 @@ extension UserDatabase {
     public func markPublished(_ sequences: [String: UInt64], under origin: Origin) throws(EngineError) {
         guard origin == self.origin else { return }
         let (account, lastPush) = (account.id, environment.time())
-        let lastSequence = """
-            max(sequence, coalesce((SELECT max(change.sequence) FROM change WHERE change.replica = replica.id), 0))
-            """
+        let lastSequence = "max(sequence, \(ChangeID.lastSequence(of: "replica.id")))"
         try write { db in
             for (identifier, sequence) in sequences {
                 try db.execute(

@@ -27,8 +27,8 @@ extension UserDatabase {
                 try db.saveProgress(of: replica)
                 try db.execute(
                     sql: """
-                        DELETE FROM change WHERE replica = :replica AND sequence NOT IN
-                            (SELECT max(sequence) FROM change WHERE replica = :replica GROUP BY key)
+                        DELETE FROM change WHERE \(ChangeID.isOf(":replica")) AND id NOT IN
+                            (SELECT max(id) FROM change WHERE \(ChangeID.isOf(":replica")) GROUP BY key)
                         """,
                     arguments: ["replica": replica.id])
             }

@@ -149,7 +149,7 @@ public final class UserDatabase {
                 db,
                 sql: """
                     SELECT identifier FROM store WHERE EXISTS
-                        (SELECT 1 FROM replica JOIN change ON change.replica = replica.id WHERE store = store.id)
+                        (SELECT 1 FROM replica JOIN change ON \(ChangeID.isOf("replica.id")) WHERE store = store.id)
                     ORDER BY identifier
                     """)
         }
@@ -163,7 +163,8 @@ public final class UserDatabase {
                 sql: """
                     SELECT DISTINCT identifier FROM (
                         SELECT identifier, max(change.sequence), value IS NOT NULL AS is_value, cause
-                        FROM store JOIN replica ON replica.store = store.id JOIN change ON change.replica = replica.id
+                        FROM store JOIN replica ON replica.store = store.id
+                            JOIN change ON \(ChangeID.isOf("replica.id"))
                         GROUP BY replica.id, key)
                     WHERE is_value AND cause <> \(Cause.dropped.rawValue) ORDER BY identifier
                     """)

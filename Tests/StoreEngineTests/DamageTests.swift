@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test(arguments: [
-        "UPDATE change SET sequence = -5 WHERE sequence = 3",
+        "UPDATE change SET id = id | 1099511627775 WHERE sequence = 3",
         "UPDATE change SET generation = -1 WHERE sequence = 3",
         "UPDATE change SET cause = 77 WHERE sequence = 3",
         "UPDATE store SET generation = -1", "UPDATE store SET known_from = -9223372036854775807",
@@ -292,10 +292,10 @@ import Testing
         roomy.close()
         let file = URL(filePath: roomy.file)
         let intact = [UInt8](try Data(contentsOf: file))
-        // A leaf of a tree begins with ten, and has the number of its rows three bytes on.
+        // A leaf of a table begins with thirteen, and has the number of its rows three bytes on.
         func rows(_ page: Int) -> Int { Int(intact[page + 3]) * 256 + Int(intact[page + 4]) }
         let pages = Array(stride(from: 4096, to: intact.count, by: 4096))
-        let leaves: [Int] = pages.filter { intact[$0] == 0x0A && rows($0) > 10 }
+        let leaves: [Int] = pages.filter { intact[$0] == 0x0D && rows($0) > 10 }
         try #require(leaves.count > 12)
         let lost: [Int] = [leaves[2], leaves[3], leaves[8]]
         var damaged = intact

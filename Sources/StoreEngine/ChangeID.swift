@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The identifiers of the rows of `change`: a replica's lie together, in the order of their sequences.
+///
+/// A replica has room for a trillion changes: more than a disk outlives.
+enum ChangeID {
+    /// The identifier of a replica's change, or the bounds of a range of them.
+    static func of(_ replica: Int64, _ sequence: UInt64) -> Int64 {
+        replica << 40 | Int64(truncatingIfNeeded: min(sequence, lastSequence))
+    }
+
+    /// The greatest sequence that there is room for.
+    static let lastSequence: UInt64 = 1 << 40 - 1
+
+    /// SQL: whether a row of `change`, by the name that it has in a query, is one of a replica's.
+    static func isOf(_ replica: String, _ change: String = "change") -> String {
+        "(\(change).id BETWEEN \(replica) << 40 AND \(replica) << 40 | \(lastSequence))"
+    }
+
+    /// SQL: the sequence of a replica's last change; 0 if it has none.
+    static func lastSequence(of replica: String) -> String {
+        "coalesce((SELECT max(last.id) & \(lastSequence) FROM change AS last WHERE \(isOf(replica, "last"))), 0)"
+    }
+}
