@@ -62,7 +62,7 @@ let package = Package(
         .executableTarget(
             name: "ubiquitous-stored",
             dependencies: [
-                "StoreDaemon", "SyncBackends", "SyncEngine", "SDBus", "AppManifest",
+                "StoreDaemon", "SyncBackends", "SyncEngine", "StoreBus", "SDBus", "AppManifest",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ]),
@@ -74,7 +74,7 @@ let package = Package(
         .executableTarget(
             name: "ubiquitousctl",
             dependencies: [
-                "UbiquitousStore", "SDBus", "PropertyList", "PropertyListFiles", "AppManifest",
+                "UbiquitousStore", "StoreBus", "SDBus", "PropertyList", "PropertyListFiles", "AppManifest",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
 
@@ -112,10 +112,15 @@ let package = Package(
             path: "Tests/Simulation/Command"),
         .testTarget(
             name: "SimulationTests", dependencies: ["Simulation", "simulate"], path: "Tests/Simulation/Tests"),
+        // An app that was written for Apple's systems, in the language that it was written in.
+        .executableTarget(
+            name: "sample-app", dependencies: ["UbiquitousStore"], path: "Tests/SampleApp",
+            swiftSettings: [.swiftLanguageMode(.v5)]),
         .testTarget(
             name: "UbiquitousStoreTests",
             dependencies: [
                 "UbiquitousStore", "UbiquitousStoreTesting", "StoreBus", "SDBus", "PropertyList", "ubiquitous-stored",
+                "sample-app",
             ]),
         .testTarget(
             name: "ubiquitousctlTests",
@@ -139,6 +144,6 @@ let features: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
-for target in package.targets where target.type != .system {
+for target in package.targets where target.type != .system && target.name != "sample-app" {
     target.swiftSettings = features + (target.swiftSettings ?? [])
 }

@@ -149,8 +149,7 @@ open class NSUbiquitousKeyValueStore: NSObject, @unchecked Sendable {
     /// Has the service put on disk what was written, and takes in what it has received from other devices.
     ///
     /// It waits a second at most, and not again before the service gives a sign of life. There is no need to call it
-    /// but when the app starts, and before it ends: what was written in the last milliseconds of a process may not have
-    /// been sent yet.
+    /// but when the app starts, and before it ends: what was written just before the process ends is lost without it.
     ///
     /// - Returns: false if that could not be done: there is no service, or it doesn't answer, or the app has no manifest.
     @discardableResult

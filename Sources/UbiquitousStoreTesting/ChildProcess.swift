@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Foundation
 internal import Glibc
 internal import Synchronization
 
@@ -87,5 +88,17 @@ public final class ChildProcess: Sendable {
             Undertaker.note(ended: pid)
             return outcome
         }
+    }
+}
+
+extension ChildProcess {
+    /// A program of the package that the tests are of, which is built beside them.
+    /// - Returns: its path.
+    /// - Throws: ``StartFailure`` if it isn't there.
+    public static func built(_ name: String) throws(StartFailure) -> String {
+        let tests = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        let program = URL(filePath: tests ?? "/").deletingLastPathComponent().appending(path: name).path
+        guard access(program, X_OK) == 0 else { throw StartFailure(description: "There is no \(program)") }
+        return program
     }
 }

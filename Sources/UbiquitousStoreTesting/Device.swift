@@ -120,12 +120,11 @@ public final class Device: Sendable {
     /// - Throws: ``StartFailure``, which says how to name one.
     public static func program() throws(StartFailure) -> String {
         if let program = ProcessInfo.processInfo.environment["UBIQUITOUS_STORED"] { return program }
-        let tests = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-        let program = URL(filePath: tests ?? "/").deletingLastPathComponent().appending(path: "ubiquitous-stored").path
-        guard access(program, X_OK) == 0 else {
-            throw StartFailure(description: "There is no \(program); name the program in $UBIQUITOUS_STORED")
+        do {
+            return try ChildProcess.built("ubiquitous-stored")
+        } catch {
+            throw StartFailure(description: "\(error); name the program in $UBIQUITOUS_STORED")
         }
-        return program
     }
 
     /// Ends the service with SIGTERM, and waits until it has.

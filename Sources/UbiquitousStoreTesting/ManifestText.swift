@@ -10,6 +10,8 @@ public struct ManifestText: Sendable {
     public var team: String?
     /// `org.example.UbiquitousStore.local-keys`.
     public var localKeys: [String]
+    /// `org.example.UbiquitousStore.executables`.
+    public var executables: [String] = []
 
     /// A manifest of an app that is called as its store; `nil` leaves a key out.
     public init(_ identifier: String?, application: String?, team: String? = nil, localKeys: [String] = []) {
@@ -31,13 +33,16 @@ public struct ManifestText: Sendable {
             guard let value else { return }
             entries += "<key>\(key)</key><string>\(value)</string>\n"
         }
+        func addList(_ key: String, _ values: [String]) {
+            if values.isEmpty { return }
+            let strings = values.map { "<string>\($0)</string>" }.joined()
+            entries += "<key>org.example.UbiquitousStore.\(key)</key><array>\(strings)</array>\n"
+        }
         add("com.apple.developer.ubiquity-kvstore-identifier", identifier)
         add("application-identifier", application)
         add("com.apple.developer.team-identifier", team)
-        if !localKeys.isEmpty {
-            let strings = localKeys.map { "<string>\($0)</string>" }.joined()
-            entries += "<key>org.example.UbiquitousStore.local-keys</key><array>\(strings)</array>\n"
-        }
+        addList("local-keys", localKeys)
+        addList("executables", executables)
         return """
             <?xml version="1.0" encoding="UTF-8"?>
             <plist version="1.0"><dict>

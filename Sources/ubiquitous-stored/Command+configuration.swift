@@ -4,6 +4,7 @@ internal import AppManifest
 internal import Glibc
 internal import Logging
 internal import SDBus
+internal import StoreBus
 internal import StoreDaemon
 internal import SyncEngine
 
@@ -17,7 +18,7 @@ extension Command {
             bus: busAddress, mode: effectiveMode, stateDirectory: state,
             runtimeDirectory: runtimeDirectory, manifestDirectories: effectiveManifestDirectories,
             folderRoots: folderRoots, deviceName: deviceName ?? hostName, allowsUndeclared: allowUndeclared,
-            idleExit: idleExit == 0 ? nil : .seconds(idleExit), version: Version.current,
+            idleExit: idleExit == 0 ? nil : .seconds(idleExit), version: Release.version,
             makeBackend: Backends.make, checkBackend: Backends.check,
             logger: Logger(label: "ubiquitous-stored") { _ in JournalLogHandler(logLevel: level) })
     }

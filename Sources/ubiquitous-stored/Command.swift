@@ -4,6 +4,7 @@ public import ArgumentParser
 internal import Glibc
 public import Logging
 internal import SDBus
+internal import StoreBus
 public import StoreDaemon
 
 /// The command line of the service.
@@ -17,7 +18,7 @@ struct Command: ParsableCommand {
             environment as well: --idle-exit 60 is UBIQUITOUS_STORED_IDLE_EXIT=60, a repeatable option takes \
             several values with colons between them, and a flag takes 1.
             """,
-        version: Version.current)
+        version: Release.version)
 
     @Option(help: "The bus to serve on: system, session, or an address.")
     var bus = "system"
@@ -96,8 +97,3 @@ private enum Running {
 
 extension Configuration.Mode: ExpressibleByArgument {}
 extension Logger.Level: @retroactive ExpressibleByArgument {}
-
-/// The version of this program.
-enum Version {
-    static let current = "0.1.0"
-}

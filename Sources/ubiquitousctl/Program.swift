@@ -3,6 +3,7 @@
 internal import ArgumentParser
 internal import Glibc
 internal import SDBus
+internal import StoreBus
 
 /// The command line for stores and accounts.
 @main
@@ -17,7 +18,7 @@ struct Program: ParsableCommand {
             Exit codes: 0 done; 1 there is no such value; 2 the command line or a file isn't right; 3 the service \
             refused; 4 the service, or the account's remote, can't be reached. What ends with 2, 3 or 4 changed nothing.
             """,
-        version: "0.1.0",
+        version: Release.version,
         groupedSubcommands: [
             CommandGroup(
                 name: "Values",

@@ -107,7 +107,7 @@ struct KeyValueStoreTests {
             store.set(Data([1, 2]), forKey: "data")
             store.set([1, "two"] as [Any], forKey: "array")
             store.set(["a": Date(timeIntervalSinceReferenceDate: 3)], forKey: "dictionary")
-            store.set(Int64(7), forKey: "literal")
+            store.set(7, forKey: "literal")
             store.set(NSNumber(value: false), forKey: "object")
             #expect(store.bool(forKey: "bool") && store.longLong(forKey: "longLong") == 5)
             #expect(store.array(forKey: "array")?.count == 2 && store.longLong(forKey: "literal") == 7)
@@ -223,57 +223,6 @@ struct KeyValueStoreTests {
             #expect(store.synchronize())
             let value = try await desk.otherProcess().value("a")
             #expect(value == 1)
-        }
-    }
-
-    // MARK: Apple's sample
-
-    /// The code of Apple's sample "Synchronizing App Preferences with iCloud", with a block where it has a selector,
-    /// which needs the runtime of Objective-C.
-    private final class ViewController: Sendable {
-        let gBackgroundColorKey = "backgroundColor"
-        let chosenColorValue = Mutex(0)
-        let store: NSUbiquitousKeyValueStore
-
-        init(_ store: NSUbiquitousKeyValueStore) { self.store = store }
-
-        func prepareKeyValueStoreForUse() {
-            _ = NotificationCenter.default.addObserver(
-                forName: NSUbiquitousKeyValueStore.didChangeExternallyNotification, object: store, queue: nil
-            ) { [weak self] in self?.ubiquitousKeyValueStoreDidChange($0) }
-            store.synchronize()
-        }
-
-        func ubiquitousKeyValueStoreDidChange(_ notification: Notification) {
-            guard let userInfo = notification.userInfo else { return }
-            // Get the reason for the notification (initial download, external change or quota violation change).
-            guard let reasonForChange = userInfo[NSUbiquitousKeyValueStoreChangeReasonKey] as? Int else { return }
-            guard let keys = userInfo[NSUbiquitousKeyValueStoreChangedKeysKey] as? [String] else { return }
-            guard keys.contains(gBackgroundColorKey) else { return }
-            if reasonForChange == NSUbiquitousKeyValueStoreAccountChange {
-                chosenColorValue.withLock { $0 = 0 }
-                return
-            }
-            let possibleColorIndexFromiCloud = store.longLong(forKey: gBackgroundColorKey)
-            chosenColorValue.withLock { $0 = Int(possibleColorIndexFromiCloud) }
-        }
-    }
-
-    @Test func `the sample app takes the colour that another device chose`() async throws {
-        try await Desk.with { desk in
-            let folder = try desk.device.directory.makeDirectory("shared")
-            try await Desk.with { laptop in
-                for device in [desk, laptop] {
-                    let account = try await device.connect().account()
-                    _ = try await account.signIn("folder://\(folder)", SignInOptions(), timeout: .seconds(60))
-                    try await eventually("the first download") { try await account.properties().isInitialSyncDone }
-                }
-                let app = ViewController(desk.keyValueStore())
-                app.prepareKeyValueStoreForUse()
-                let there = laptop.keyValueStore()
-                there.set(Int64(3), forKey: app.gBackgroundColorKey)
-                try await eventually("the colour comes") { app.chosenColorValue.withLock { $0 } == 3 }
-            }
         }
     }
 }

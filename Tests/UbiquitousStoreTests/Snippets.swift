@@ -118,7 +118,7 @@ enum Snippets {
 
     static func apple() {
         let store = NSUbiquitousKeyValueStore.default
-        store.set(Int64(14), forKey: "fontSize")
+        store.set(14, forKey: "fontSize")
         let size = store.longLong(forKey: "fontSize")
         print(size)
     }

@@ -49,10 +49,7 @@ final class Terminal: Sendable {
     }
 
     /// The program that is tested: the one beside the tests.
-    static let program: String = {
-        let tests = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? "/"
-        return URL(filePath: tests).deletingLastPathComponent().appending(path: "ubiquitousctl").path
-    }()
+    static let program = (try? ChildProcess.built("ubiquitousctl")) ?? "ubiquitousctl isn't built"
 
     /// Runs the program on the usual store.
     ///

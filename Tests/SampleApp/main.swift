@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// An app in a process of its own, for tests of what one process does to the next.
+//
+//     sample-app                 prints the colours that others choose
+//     sample-app choose COLOUR   chooses one, and follows the others
+//     sample-app literals        writes values as they stand in code
+//     sample-app exit            writes, and ends at once
+//     sample-app synchronize     writes, synchronizes and ends at once
+//     sample-app fork            reads, writes and synchronizes in a child that is no program of its own
+
+import Foundation
+import UbiquitousStore
+
+setlinebuf(stdout)
+let store = NSUbiquitousKeyValueStore.default
+let words = CommandLine.arguments.dropFirst()
+
+switch words.first {
+case "literals":
+    store.set(7, forKey: "integer")
+    store.set(7.5, forKey: "real")
+    store.set(true, forKey: "boolean")
+    store.set("text", forKey: "string")
+    store.set([1, 2], forKey: "array")
+    store.set(["a": 1], forKey: "dictionary")
+    store.set(Float(0.5), forKey: "float")
+    exit(store.synchronize() ? 0 : 1)
+case "exit":
+    store.set("last", forKey: "key")
+    exit(0)
+case "synchronize":
+    store.set("last", forKey: "key")
+    exit(store.synchronize() ? 0 : 1)
+case "fork":
+    forkAndWrite()
+default:
+    let viewController = ViewController()
+    viewController.prepareKeyValueStoreForUse()
+    if words.first == "choose", let color = words.last.flatMap({ Int($0) }) { viewController.choose(color) }
+    print("ready")
+    RunLoop.main.run()
+}
+
+/// Swift has no fork(), and C libraries that an app calls may have.
+func forkAndWrite() {
+    typealias Fork = @convention(c) () -> pid_t
+    store.set("parent", forKey: "key")
+    guard store.synchronize(), let fork = dlsym(nil, "fork") else { exit(1) }
+    let child = unsafeBitCast(fork, to: Fork.self)()
+    if child == 0 {
+        print("child reads \(store.string(forKey: "key") ?? "nothing")")
+        store.set("child", forKey: "key")
+        print("child synchronizes: \(store.synchronize())")
+        fflush(stdout)
+        _exit(0)
+    }
+    var status: Int32 = 0
+    waitpid(child, &status, 0)
+    store.set(status == 0 ? "parent again" : "the child failed", forKey: "key")
+    exit(store.synchronize() ? 0 : 1)
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import PropertyList
+import Testing
+import UbiquitousStoreTesting
+
+@testable import UbiquitousStore
+
+/// An app in a process of its own: how it finds its store, and what is left when it ends.
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct AppProcessTests {
+    @Test func `an app for Apple's systems finds its store by its manifest, and both ways of a colour`() async throws {
+        try await Desk.with { desk in
+            // As in a package, but for the directory.
+            var manifest = ManifestText(notes)
+            manifest.executables = [try ChildProcess.built("sample-app")]
+            let manifests = try desk.device.directory.makeDirectory("data/ubiquitous-store/manifests.d")
+            try Data(manifest.xml.utf8).write(to: URL(filePath: manifests + "/notes.plist"))
+
+            let other = try await desk.otherProcess()
+            let app = try desk.startApp("choose", "2", variables: ["XDG_DATA_HOME": desk.path("data")])
+            try await eventually("its colour is in the store") { try await other.value("backgroundColor") == 2 }
+            try await other.set("backgroundColor", 3)
+            try await eventually("it takes the colour that was chosen elsewhere: \(desk.appError)") {
+                desk.appOutput.hasSuffix("ready\ncolour 3\n")
+            }
+            #expect(app.exit == nil)
+        }
+    }
+
+    @Test func `an app for Apple's systems takes the colour that was chosen in it on another device`() async throws {
+        try await Desk.with { desk in
+            let folder = try desk.device.directory.makeDirectory("shared")
+            try await Desk.with { laptop in
+                for device in [desk, laptop] { try await device.join(folder) }
+                let here = try desk.startApp()
+                try await eventually("it follows: \(desk.appError)") { desk.appOutput == "ready\n" }
+                let there = try laptop.startApp("choose", "1")
+                try await eventually("the colour comes") { desk.appOutput == "ready\ncolour 1\n" }
+                #expect(here.exit == nil && there.exit == nil)
+            }
+        }
+    }
+
+    @Test func `literals are stored as the types that they have on Apple's systems`() async throws {
+        try await Desk.with { desk in
+            let end = try await desk.runApp("literals")
+            #expect(end == .code(0))
+            let values = try await desk.otherProcess().snapshot().values
+            #expect(
+                values == [
+                    "integer": 7, "real": .real(7.5), "boolean": true, "string": "text", "array": .array([1, 2]),
+                    "dictionary": .dictionary(["a": 1]), "float": .real(0.5),
+                ])
+        }
+    }
+
+    @Test func `an app that ends at once leaves what it had synchronized, and what it hadn't whole or not at all`()
+        async throws
+    {
+        try await Desk.with { desk in
+            let other = try await desk.otherProcess()
+            for _ in 0..<5 {
+                try await other.remove("key")
+                #expect(try await desk.runApp("exit") == .code(0))
+                let value = try await other.value("key")
+                #expect(value == nil || value == "last")
+                try await other.remove("key")
+                #expect(try await desk.runApp("synchronize") == .code(0))
+                #expect(try await other.value("key") == "last")
+            }
+        }
+    }
+
+    @Test func `a forked child reads, and neither hangs nor disturbs its parent`() async throws {
+        try await Desk.with { desk in
+            let end = try await desk.runApp("fork")
+            #expect(end == .code(0) && desk.appOutput == "child reads parent\nchild synchronizes: false\n")
+            let value = try await desk.otherProcess().value("key")
+            #expect(value == "parent again")
+        }
+    }
+
+    @Test func `an app that no manifest declares starts, and its synchronize says no`() async throws {
+        try await Desk.with(manifests: []) { desk in
+            let end = try await desk.runApp("synchronize")
+            #expect(end == .code(1))
+        }
+    }
+}
+
+extension Desk {
+    /// A file of the test's, by name.
+    func path(_ name: String) -> String { device.directory.path + "/" + name }
+
+    /// What the apps have written.
+    var appOutput: String { text("app.output") }
+    var appError: String { text("app.error") }
+
+    private func text(_ name: String) -> String {
+        String(decoding: FileManager.default.contents(atPath: path(name)) ?? Data(), as: UTF8.self)
+    }
+
+    /// Starts the sample app; with the usual store in its environment, unless there are other variables.
+    func startApp(
+        _ arguments: String..., variables: [String: String] = ["UBIQUITOUS_STORE_IDENTIFIER": notes]
+    ) throws -> ChildProcess {
+        var environment = ProcessInfo.processInfo.environment.merging(variables) { $1 }
+        environment["UBIQUITOUS_STORE_BUS"] = bus.address
+        return try ChildProcess(
+            [try ChildProcess.built("sample-app")] + arguments, environment: environment,
+            output: (path("app.output"), path("app.error")))
+    }
+
+    /// Runs the sample app on the usual store to its end.
+    func runApp(_ argument: String) async throws -> ChildProcess.Exit {
+        try await startApp(argument).finish()
+    }
+}
