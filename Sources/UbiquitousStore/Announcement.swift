@@ -14,6 +14,38 @@ struct Announcement: Sendable {
     var error: UbiquitousStoreError?
 }
 
+extension Announcement {
+    /// What this one and the next are together: of each key the value before the first and the one after the last.
+    ///
+    /// - Returns: `nil` if nothing is left to tell.
+    func joined(with next: Announcement) -> Announcement? {
+        var changes: [Text: KeyChange] = [:]
+        for change in self.changes + next.changes {
+            changes[change.key] = KeyChange(key: change.key, old: (changes[change.key] ?? change).old, new: change.new)
+        }
+        let weightier = next.weight >= weight ? next : self
+        if weightier.isOnlyAboutValues { changes = changes.filter { $0.value.old != $0.value.new } }
+        if weightier.isOnlyAboutValues && changes.isEmpty { return nil }
+        return Announcement(
+            reason: weightier.reason, changes: changes.values.sorted { $0.key < $1.key },
+            originDevice: originDevice == next.originDevice ? originDevice : nil, error: next.error ?? error)
+    }
+
+    /// Whether an app does the same on both.
+    func isLike(_ other: Announcement) -> Bool {
+        reason == other.reason || isOnlyAboutValues && other.isOnlyAboutValues
+    }
+
+    private var isOnlyAboutValues: Bool { ExternalChange.isOnlyAboutValues(reason) }
+
+    /// Which reason an app has to know of if it can know of one only: the account's, then the first download's, then a
+    /// refusal, then other devices'.
+    private var weight: Int {
+        let reasons = [ExternalChange.localChange, ExternalChange.serverChange, ExternalChange.quotaViolation, 1, 3]
+        return reasons.firstIndex(of: reason) ?? reasons.count
+    }
+}
+
 /// A key's value before and after, as the app sees it.
 struct KeyChange: Sendable, Equatable {
     var key: Text
@@ -35,5 +67,7 @@ extension ExternalChange {
     }
 
     /// Whether it is no news where no value changed.
-    var isOnlyAboutValues: Bool { reason == Self.serverChange || reason == Self.localChange }
+    var isOnlyAboutValues: Bool { Self.isOnlyAboutValues(reason) }
+
+    static func isOnlyAboutValues(_ reason: UInt32) -> Bool { reason == serverChange || reason == localChange }
 }

@@ -66,7 +66,9 @@ public final class UbiquitousStore: Sendable {
     /// Declares an app's store for this person: for an app that is installed in a home, where the system's service
     /// doesn't look. Call it at each start, before the store is opened.
     ///
-    /// - Parameter manifest: an XML or binary property list; see the page about manifests.
+    /// - Parameters:
+    ///   - manifest: an XML or binary property list; see the page about manifests.
+    ///   - bus: as for ``open(identifier:on:)``.
     /// - Returns: the identifiers that it declares.
     /// - Throws: ``UbiquitousStoreError``: `invalidArguments` says what is wrong in the manifest, `notEntitled` that
     ///   an installed one declares the identifier.
@@ -169,12 +171,15 @@ public final class UbiquitousStore: Sendable {
 
     /// What changes from now on otherwise than by this process, and what is refused.
     ///
-    /// Each loop over it has its own; what it doesn't take waits for it.
+    /// Each loop over it has its own. What it hasn't taken yet waits for it, in bounded memory: changes that wait are
+    /// joined, so that a key's old value is the one that the loop knows and its new value the latest.
     public var changes: AsyncStream<Change> {
-        let (stream, continuation) = AsyncStream.makeStream(of: Change.self)
-        let observer = store.observe { continuation.yield(Change($0)) }
-        continuation.onTermination = { [store] _ in store.stopObserving(observer) }
-        return stream
+        let inbox = ChangeInbox(store)
+        return AsyncStream {
+            await inbox.next().map { Change($0) }
+        } onCancel: {
+            inbox.end()
+        }
     }
 
     /// The state of the person's account: the present one, and each one that follows.

@@ -2,6 +2,7 @@
 
 import Foundation
 import Testing
+import UbiquitousStoreTesting
 
 struct SnippetTests {
     private static let tests = URL(filePath: #filePath).deletingLastPathComponent()
@@ -27,5 +28,27 @@ struct SnippetTests {
             }
         }
         #expect(count > 15)
+    }
+
+    @Test func `the articles and the comments are rendered without a warning`() async throws {
+        guard try await run(["sh", "-c", "command -v docc swift-symbolgraph-extract"]).exit == .code(0) else {
+            return print("NOT TESTED: the documentation, for docc isn't installed here")
+        }
+        let directory = try TemporaryDirectory()
+        let symbols = try directory.makeDirectory("symbols")
+        let built = URL(filePath: try ChildProcess.built("ubiquitous-stored")).deletingLastPathComponent()
+        let triple = try await run(["clang", "-print-target-triple"]).output
+        let extraction = try await run([
+            "swift-symbolgraph-extract", "-module-name", "UbiquitousStore", "-target", triple,
+            "-I", built.appending(path: "Modules").path, "-I", Self.articles.appending(path: "../../CSystemd").path,
+            "-minimum-access-level", "public", "-output-dir", symbols,
+        ])
+        #expect(extraction.exit == .code(0), "\(extraction.error)")
+        let conversion = try await run([
+            "docc", "convert", Self.articles.path, "--additional-symbol-graph-dir", symbols, "--warnings-as-errors",
+            "--fallback-display-name", "UbiquitousStore", "--fallback-bundle-identifier", "org.example.UbiquitousStore",
+            "--output-path", directory.path + "/pages",
+        ])
+        #expect(conversion.exit == .code(0) && conversion.error == "", "\(conversion.error)")
     }
 }
