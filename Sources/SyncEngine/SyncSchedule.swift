@@ -36,8 +36,8 @@ public struct SyncSchedule: Equatable, Sendable {
 
     /// When the next pass is due; `nil`: not before something happens.
     public var nextPass: UInt64? {
-        guard let due = [pullDue, pushDue].compactMap({ $0 }).min() else { return nil }
-        return max(due, retryAt ?? 0)
+        if pullDue == nil, pushDue == nil { return nil }
+        return max(min(pullDue ?? .max, pushDue ?? .max), retryAt ?? 0)
     }
 
     /// When failed attempts are made up for; `nil` if the last one did not fail.

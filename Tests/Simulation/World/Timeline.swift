@@ -9,11 +9,14 @@ final class Timeline {
 
     private var events: [Event] = []
     private var scheduled: UInt64 = 0
+    /// What events do, beside the heap, which moves numbers only.
+    private var bodies: [() -> Void] = []
+    private var freeBodies: [Int] = []
 
     private struct Event {
         let time: UInt64
         let order: UInt64
-        let body: () -> Void
+        let body: Int
 
         func precedes(_ other: Event) -> Bool {
             time != other.time ? time < other.time : order < other.order
@@ -25,8 +28,9 @@ final class Timeline {
     /// Makes something happen later. Of what happens at one time, what was asked for first is first.
     func after(_ delay: UInt64, _ body: @escaping () -> Void) {
         scheduled += 1
-        events.append(Event(time: now + delay, order: scheduled, body: body))
-        siftUp(events.count - 1)
+        let place = freeBodies.popLast() ?? bodies.count
+        if place < bodies.count { bodies[place] = body } else { bodies.append(body) }
+        siftUp(Event(time: now + delay, order: scheduled, body: place))
     }
 
     /// Lets time go on.
@@ -36,40 +40,48 @@ final class Timeline {
         while let event = events.first, event.time <= end {
             removeFirst()
             now = event.time
-            event.body()
+            takeBody(event.body)()
             afterEvent()
         }
         now = end
     }
 
     /// Nothing that was asked for happens any more.
-    func clear() { events = [] }
+    func clear() { (events, bodies, freeBodies) = ([], [], []) }
+
+    private func takeBody(_ place: Int) -> () -> Void {
+        let body = bodies[place]
+        bodies[place] = {}
+        freeBodies.append(place)
+        return body
+    }
 
     // MARK: A heap
 
-    private func siftUp(_ start: Int) {
-        var index = start
+    private func siftUp(_ event: Event) {
+        var index = events.count
+        events.append(event)
         while index > 0 {
             let parent = (index - 1) / 2
-            guard events[index].precedes(events[parent]) else { return }
-            events.swapAt(index, parent)
+            guard event.precedes(events[parent]) else { break }
+            events[index] = events[parent]
             index = parent
         }
+        events[index] = event
     }
 
     private func removeFirst() {
-        events.swapAt(0, events.count - 1)
-        events.removeLast()
+        let event = events.removeLast()
+        if events.isEmpty { return }
         var index = 0
-        while true {
-            let left = 2 * index + 1
-            guard left < events.count else { return }
-            let right = left + 1
+        while 2 * index + 1 < events.count {
+            let (left, right) = (2 * index + 1, 2 * index + 2)
             let child = right < events.count && events[right].precedes(events[left]) ? right : left
-            guard events[child].precedes(events[index]) else { return }
-            events.swapAt(index, child)
+            guard events[child].precedes(event) else { break }
+            events[index] = events[child]
             index = child
         }
+        events[index] = event
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What can go wrong with a request, or with what a remote holds.
-public enum Fault: String, CaseIterable, Sendable {
+public enum Fault: Int, CaseIterable, Sendable {
     // Requests.
     case lostRequest, lostReply, latePut, duplicatePut, slowReply, busy, full
     // What a storage answers.
@@ -29,14 +29,12 @@ struct Weather {
     /// What a seed makes of it: some faults, often or seldom.
     init(_ chance: inout Chance, allowing isAllowed: (Fault) -> Bool) {
         let strength = chance.one(of: [0.0, 0.3, 1, 1, 2])
-        for (index, fault) in Fault.allCases.enumerated() where isAllowed(fault) && chance.happens(0.4) {
-            rates[index] = strength * chance.one(of: [0.01, 0.03, 0.06])
+        for fault in Fault.allCases where isAllowed(fault) && chance.happens(0.4) {
+            rates[fault.rawValue] = strength * chance.one(of: [0.01, 0.03, 0.06])
         }
     }
 
     private init() {}
 
-    func rate(_ fault: Fault) -> Double {
-        rates[Fault.allCases.firstIndex(of: fault) ?? 0]
-    }
+    func rate(_ fault: Fault) -> Double { rates[fault.rawValue] }
 }
