@@ -9,12 +9,31 @@ internal import StoreEngine
 enum CoreBlob {
     case marker
     case head(CoreHead)
-    case segment([Key: Entry])
+    case segment(CoreSegment)
     case torn
 }
 
+/// One store's entries, under a name that says what they are.
+final class CoreSegment {
+    let name: Name
+    let entries: [Key: Entry]
+
+    struct Name: Hashable, Comparable {
+        let digest: UInt64
+        let string: String
+
+        init(_ digest: UInt64) { (self.digest, string) = (digest, "s/\(digest)") }
+
+        static func == (a: Self, b: Self) -> Bool { a.digest == b.digest }
+        static func < (a: Self, b: Self) -> Bool { a.digest < b.digest }
+        func hash(into hasher: inout Hasher) { hasher.combine(digest) }
+    }
+
+    init(_ name: Name, _ entries: [Key: Entry]) { (self.name, self.entries) = (name, entries) }
+}
+
 /// One device's publication.
-struct CoreHead {
+final class CoreHead {
     let origin: Origin
     let sequence: UInt64
     let parts: [Part]
@@ -24,7 +43,7 @@ struct CoreHead {
     struct Part {
         var digest: UInt64
         var context: Context
-        var segment: UInt64?
+        var segment: CoreSegment.Name?
         var tail: [Key: Entry]
         var removed: [Key]
 
@@ -41,7 +60,7 @@ struct CoreHead {
         digest = parts.reduce(Digest.of(origin.bits, sequence)) { Digest.of($0, $1.digest) }
     }
 
-    var name: String { "h/\(origin)" }
+    static func name(of origin: Origin) -> String { "h/\(origin)" }
 }
 
 /// Numbers that are equal if what they are made of is.

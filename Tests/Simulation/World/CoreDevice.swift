@@ -96,7 +96,7 @@ final class CoreDevice: SimulatedDevice {
     }
 
     func forgetTombstones(_ chance: inout Chance) -> Bool {
-        for store in disk.current.replicas.keys.sorted() {
+        for store in disk.current.replicas.indices {
             disk.update(store) { replica in
                 for key in replica.state.entries.keys.sorted() where chance.happens(0.7) {
                     replica.forget(key, world.now(self))

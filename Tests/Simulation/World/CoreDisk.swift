@@ -6,7 +6,9 @@ internal import SyncEngine
 
 /// What a device of the core has on its disk. It is a value: a copy is a backup, a clone or what was synced.
 struct CoreDisk {
-    var origin: Origin?
+    private(set) var origin: Origin?
+    /// Under which its head is published.
+    private(set) var headName = ""
     var publications: UInt64 = 0
     var formerOrigins: [Origin] = []
     /// How often something was published under each of these.
@@ -14,52 +16,52 @@ struct CoreDisk {
     /// The remote whose account is current, signed in or not.
     var place: Int?
     var isSignedIn = false
-    /// By account; -1 is that of somebody who has never signed in.
-    var accounts: [Int: Account] = [-1: Account()]
+    /// That of ``place``, or of somebody who has never signed in.
+    var current = Account()
+    private var others: [Int: Account] = [:]
 
     struct Account {
-        var replicas: [Int: CoreReplica] = [:]
+        var replicas: [CoreReplica] = []
         var isDownloaded = false
         /// The digests of the heads that were there at the last look and are joined.
-        var heads: Set<UInt64> = []
+        var heads: [UInt64] = []
         var own: (origin: Origin, digest: UInt64, sequence: UInt64)?
         /// When it was uploaded last, by this device's clock.
         var pushed: UInt64 = 0
     }
 
-    var current: Account {
-        get { accounts[place ?? -1] ?? Account() }
-        set { accounts[place ?? -1] = newValue }
+    func replica(_ store: Int) -> CoreReplica {
+        store < current.replicas.count ? current.replicas[store] : newReplica
     }
 
-    func replica(_ store: Int) -> CoreReplica {
-        current.replicas[store] ?? CoreReplica(isDownloaded: place != nil && current.isDownloaded)
-    }
+    private var newReplica: CoreReplica { CoreReplica(isDownloaded: place != nil && current.isDownloaded) }
 
     /// Changes a replica where it is.
     mutating func update<T>(_ store: Int, _ body: (inout CoreReplica) -> T) -> T {
-        let empty = CoreReplica(isDownloaded: place != nil && current.isDownloaded)
-        return body(&accounts[place ?? -1, default: Account()].replicas[store, default: empty])
+        while current.replicas.count <= store { current.replicas.append(newReplica) }
+        return body(&current.replicas[store])
     }
 
-    var isPending: Bool { current.replicas.values.contains(where: \.isPending) }
+    var isPending: Bool { current.replicas.contains(where: \.isPending) }
 
     /// Goes on under another origin.
     mutating func leave(for origin: Origin) {
         if let former = self.origin { formerOrigins.append(former) }
         if let former = self.origin { formerCounts[former] = publications }
         self.origin = origin
+        headName = CoreHead.name(of: origin)
         publications = 0
     }
 
     /// Enters an account; what was written before by somebody who had none comes along, under a new origin.
     mutating func enter(_ place: Int, as origin: Origin) {
         if self.place == place { return }
-        let offered = self.place == nil ? accounts.removeValue(forKey: -1) : nil
+        let offered = self.place == nil ? current.replicas : []
         leave(for: origin)
+        if let former = self.place { others[former] = current }
         self.place = place
-        if accounts[place] == nil { accounts[place] = Account() }
-        for (store, replica) in (offered?.replicas ?? [:]).sorted(by: { $0.key < $1.key }) {
+        current = others.removeValue(forKey: place) ?? Account()
+        for (store, replica) in offered.enumerated() {
             for (key, entry) in replica.state.entries.sorted(by: { $0.key < $1.key }) where entry.value != nil {
                 offer(key, entry, to: store)
             }
@@ -79,7 +81,7 @@ struct CoreDisk {
     /// Gives what was written under an origin that somebody else has as well fresh dots.
     mutating func redot(from left: Origin) {
         guard let origin else { return }
-        for store in current.replicas.keys.sorted() {
+        for store in current.replicas.indices {
             update(store) { replica in
                 for (key, entry) in replica.state.entries.sorted(by: { $0.key < $1.key })
                 where entry.stamp.origin == left {

@@ -10,7 +10,9 @@ internal import SyncEngine
 /// What a process of the core has in memory.
 final class CoreProcess {
     let client: Client
-    private unowned let device: CoreDevice
+    private let device: CoreDevice
+    private let world: World<CoreDevice>
+    private let timeline: Timeline
     private var schedule: SyncSchedule?
     private var isPassing = false
     private var uploads = false
@@ -18,7 +20,7 @@ final class CoreProcess {
     /// What is known of what this process published.
     private var written: Set<UInt64> = []
     private var published: CoreHead?
-    private var publishedBase: [UInt64: [Key: Entry]] = [:]
+    private var publishedBase: [CoreSegment.Name: CoreSegment] = [:]
     private var lookedUp: Set<Origin> = []
     private var inherited: Set<UInt64> = []
     private var isMissing = false
@@ -26,20 +28,20 @@ final class CoreProcess {
     private var lookedAt: Int?
     private var seen: Int?
 
-    private var world: World<CoreDevice> { device.world }
-    private var timeline: Timeline { device.world.timeline }
     private var place: Place<CoreBlob>? {
-        device.disk.isSignedIn ? device.disk.place.map { device.world.places[$0] } : nil
+        device.disk.isSignedIn ? device.disk.place.map { world.places[$0] } : nil
     }
 
     init(_ device: CoreDevice) {
         self.device = device
+        (world, timeline) = (device.world, device.world.timeline)
         client = Client(device: device.number)
     }
 
     /// A process that was copied with its machine.
     init(_ device: CoreDevice, copying other: CoreProcess) {
         self.device = device
+        (world, timeline) = (device.world, device.world.timeline)
         client = Client(device: device.number)
         (written, published, publishedBase) = (other.written, other.published, other.publishedBase)
         (lookedUp, inherited) = (other.lookedUp, other.inherited)
@@ -83,9 +85,9 @@ final class CoreProcess {
         uploads = schedule?.begin(timeline.now) ?? false
         place.getAll(below: "h/", unless: isMissing ? nil : lookedAt, client) { [self] in
             guard let (heads, revision) = proceed($0) else { return }
-            guard let heads else { return download(false, [:]) }
+            guard let heads else { return download(false, []) }
             (lookedAt, seen) = (nil, revision)
-            look(at: heads.compactMapValues { if case .head(let head) = $0 { head } else { nil } })
+            look(at: heads.compactMap { if case .head(let head) = $0.blob { ($0.name, head) } else { nil } })
         }
     }
 
@@ -109,38 +111,50 @@ final class CoreProcess {
 
     // MARK: Download
 
-    private func look(at heads: [String: CoreHead]) {
+    /// Heads as they were found, in the order of names.
+    private typealias Heads = [(name: String, head: CoreHead)]
+
+    private func head(_ name: String, in heads: Heads) -> CoreHead? { heads.first { $0.name == name }?.head }
+
+    private func look(at heads: Heads) {
         guard let origin = device.disk.origin else { return }
-        switch classify(heads["h/\(origin)"], origin) {
+        switch classify(head(device.disk.headName, in: heads), origin) {
         case .asPublished: isMissing = isFormerLost(heads, origin)
         case .missing, .outdated: isMissing = true
         case .foreign:
             isMissing = true
             if Rule.leaveTwins.isOn { device.leaveOrigin() }
         }
-        let needed = Set(heads.values.flatMap { $0.parts.compactMap(\.segment) }).sorted().map { "s/\($0)" }
-        if needed.isEmpty { return join(heads, [:]) }
-        place?.getAll(named: needed, client) { [self] in
+        let needed = segments(of: heads)
+        if needed.isEmpty { return join(heads, []) }
+        place?.getAll(named: needed.map(\.string), client) { [self] in
             guard let found = proceed($0)?.0 else { return }
-            var segments: [UInt64: [Key: Entry]] = [:]
-            for (name, blob) in found {
-                if case .segment(let entries) = blob, let digest = UInt64(name.dropFirst(2)) {
-                    segments[digest] = entries
-                }
-            }
-            if let own = published, !own.parts.compactMap(\.segment).allSatisfy({ segments[$0] != nil }) {
-                isMissing = true
-            }
+            let segments = found.compactMap { if case .segment(let segment) = $0.blob { segment } else { nil } }
+            if let own = published, !own.parts.allSatisfy({ isThere($0, in: segments) }) { isMissing = true }
             join(heads, segments)
         }
     }
 
+    private func segments(of heads: Heads) -> [CoreSegment.Name] {
+        var names: [CoreSegment.Name] = []
+        for (_, head) in heads {
+            for part in head.parts {
+                if let name = part.segment, !names.contains(name) { names.append(name) }
+            }
+        }
+        return names.sorted()
+    }
+
+    private func isThere(_ part: CoreHead.Part, in segments: [CoreSegment]) -> Bool {
+        part.segment.map { name in segments.contains { $0.name == name } } ?? true
+    }
+
     /// Whether nothing was published under the present origin yet, and what was under a former one is there no more.
-    private func isFormerLost(_ heads: [String: CoreHead], _ origin: Origin) -> Bool {
+    private func isFormerLost(_ heads: Heads, _ origin: Origin) -> Bool {
         guard let former = device.disk.current.own, former.origin != origin, published == nil,
-            heads["h/\(origin)"] == nil
+            head(device.disk.headName, in: heads) == nil
         else { return false }
-        return (heads["h/\(former.origin)"]?.sequence ?? 0) < former.sequence
+        return (head(CoreHead.name(of: former.origin), in: heads)?.sequence ?? 0) < former.sequence
     }
 
     private func classify(_ found: CoreHead?, _ origin: Origin) -> OwnPublication {
@@ -157,19 +171,15 @@ final class CoreProcess {
         return inherited.contains(found.digest) ? .missing : .foreign
     }
 
-    private func join(_ heads: [String: CoreHead], _ segments: [UInt64: [Key: Entry]]) {
-        var (joined, received) = (Set<UInt64>(), false)
-        for (_, head) in heads.sorted(by: { $0.key < $1.key }) {
-            if device.disk.current.heads.contains(head.digest) || head.digest == published?.digest {
-                joined.insert(head.digest)
-                continue
+    private func join(_ heads: Heads, _ segments: [CoreSegment]) {
+        var (joined, received) = ([UInt64](), false)
+        for (_, head) in heads {
+            let isLacking = { !head.parts.allSatisfy { self.isThere($0, in: segments) } }
+            if isKnown(head) || !Rule.wholeStates.isOn || !isLacking() || isDominated(head, heads, segments) {
+                joined.append(head.digest)
             }
-            let isLacking =
-                Rule.wholeStates.isOn
-                && head.parts.contains { part in part.segment.map { segments[$0] == nil } ?? false }
-            if !isLacking || isDominated(head, heads, segments) { joined.insert(head.digest) }
         }
-        let isComplete = heads.values.allSatisfy { joined.contains($0.digest) }
+        let isComplete = heads.allSatisfy { joined.contains($0.head.digest) }
         if isComplete { lookedAt = seen }
         // The account's values arrive all at once.
         if isComplete || device.disk.current.isDownloaded {
@@ -181,25 +191,24 @@ final class CoreProcess {
         download(received, heads)
     }
 
+    private func isKnown(_ head: CoreHead) -> Bool {
+        device.disk.current.heads.contains(head.digest) || head.digest == published?.digest
+    }
+
     /// Others, that can be read, have taken in all that a head has.
-    private func isDominated(
-        _ head: CoreHead, _ heads: [String: CoreHead], _ segments: [UInt64: [Key: Entry]]
-    ) -> Bool {
+    private func isDominated(_ head: CoreHead, _ heads: Heads, _ segments: [CoreSegment]) -> Bool {
         head.parts.enumerated().allSatisfy { store, part in
             var context = Context()
-            for other in heads.values where store < other.parts.count {
-                let isReadable = other.parts[store].segment.map { segments[$0] != nil } ?? true
-                if isReadable { context.formUnion(other.parts[store].context) }
+            for (_, other) in heads where store < other.parts.count && isThere(other.parts[store], in: segments) {
+                context.formUnion(other.parts[store].context)
             }
             return context.isSuperset(of: part.context)
         }
     }
 
-    private func join(_ store: Int, _ heads: [String: CoreHead], _ segments: [UInt64: [Key: Entry]]) -> Bool {
-        let known = device.disk.current.heads
+    private func join(_ store: Int, _ heads: Heads, _ segments: [CoreSegment]) -> Bool {
         var news: StoreState?
-        for (_, head) in heads.sorted(by: { $0.key < $1.key })
-        where !known.contains(head.digest) && head.digest != published?.digest && store < head.parts.count {
+        for (_, head) in heads where !isKnown(head) && store < head.parts.count {
             let part = head.parts[store]
             guard let base = base(of: part, segments) else { continue }
             let state = part.state(over: base)
@@ -216,12 +225,12 @@ final class CoreProcess {
         return isArriving || !plan.changesNothing(in: replica.context)
     }
 
-    private func base(of part: CoreHead.Part, _ segments: [UInt64: [Key: Entry]]) -> [Key: Entry]? {
+    private func base(of part: CoreHead.Part, _ segments: [CoreSegment]) -> [Key: Entry]? {
         guard let name = part.segment else { return [:] }
-        return segments[name] ?? (Rule.wholeStates.isOn ? nil : [:])
+        return segments.first { $0.name == name }?.entries ?? (Rule.wholeStates.isOn ? nil : [:])
     }
 
-    private func download(_ received: Bool, _ heads: [String: CoreHead]) {
+    private func download(_ received: Bool, _ heads: Heads) {
         guard uploads || isPublicationDue, device.disk.current.isDownloaded, wantsUpload else {
             return passed(received: received, uploaded: false)
         }
@@ -229,20 +238,19 @@ final class CoreProcess {
     }
 
     private func passed(received: Bool, uploaded: Bool) {
-        let disk = device.disk
+        let isDownloaded = device.disk.current.isDownloaded
         schedule?.passed(
-            timeline.now, received: received || !disk.current.isDownloaded, uploaded: uploaded,
-            isPending: disk.current.isDownloaded && wantsUpload)
-        if uploaded, !disk.isPending { world.noteSettled(device) }
+            timeline.now, received: received || !isDownloaded, uploaded: uploaded,
+            isPending: isDownloaded && wantsUpload)
+        if uploaded, !device.disk.isPending { world.noteSettled(device) }
         endPass()
     }
 
     // MARK: Upload
 
     private var wantsUpload: Bool {
-        let disk = device.disk
-        if disk.isPending || isMissing || isPublicationDue { return true }
-        return !Rule.noEcho.isOn && disk.current.replicas.values.contains { $0.sequence > $0.published }
+        if device.disk.isPending || isMissing || isPublicationDue { return true }
+        return !Rule.noEcho.isOn && device.disk.current.replicas.contains { $0.sequence > $0.published }
     }
 
     /// A day has passed since the last upload by the device's clock, or there was none.
@@ -252,33 +260,34 @@ final class CoreProcess {
         return max(now, pushed) - min(now, pushed) >= day / millisecond
     }
 
-    private func upload(_ received: Bool, _ heads: [String: CoreHead]) {
+    private func upload(_ received: Bool, _ heads: Heads) {
         guard let origin = device.disk.origin else { return }
         if Rule.recordFirst.isOn {
             device.disk.publications += 1
             device.runtime = (origin, device.disk.publications)
         }
-        let last = max(published?.origin == origin ? published?.sequence ?? 0 : 0, heads["h/\(origin)"]?.sequence ?? 0)
+        let there = head(device.disk.headName, in: heads)
+        let last = max(published?.origin == origin ? published?.sequence ?? 0 : 0, there?.sequence ?? 0)
         let sequence = max(last + 1, device.disk.publications)
-        var (parts, segments) = ([CoreHead.Part](), [UInt64: [Key: Entry]]())
+        var (parts, segments) = ([CoreHead.Part](), [CoreSegment]())
         for store in 0..<world.conditions.stores { parts.append(part(store, &segments)) }
         let head = CoreHead(origin: origin, sequence: sequence, parts: parts)
-        let marks = device.disk.current.replicas.mapValues(\.sequence)
+        let marks = device.disk.current.replicas.map(\.sequence)
         timeline.after(5 * millisecond) { [self] in
             guard client.isAlive else { return }
             if Rule.syncFirst.isOn { device.synced = device.disk }
-            let segments = segments.sorted { $0.key < $1.key }[...]
+            let segments = segments.sorted { $0.name < $1.name }[...]
             if Rule.segmentsFirst.isOn { return put(segments) { [self] in put(head, marks, received) } }
             put(head, marks, received, thenSegments: segments)
         }
     }
 
     /// Cuts a store: what changed is in the tail until there is too much of it.
-    private func part(_ store: Int, _ segments: inout [UInt64: [Key: Entry]]) -> CoreHead.Part {
+    private func part(_ store: Int, _ segments: inout [CoreSegment]) -> CoreHead.Part {
         let state = device.disk.replica(store).state
         let former = published.flatMap { store < $0.parts.count ? $0.parts[store] : nil }
         var part = CoreHead.Part(digest: Digest.of(state), context: state.context, tail: state.entries, removed: [])
-        if let name = former?.segment, let base = publishedBase[name], !isMissing {
+        if let name = former?.segment, let base = publishedBase[name]?.entries, !isMissing {
             let tail = state.entries.filter { base[$0.key] != $0.value }
             if tail.count <= 2 {
                 (part.segment, part.tail) = (name, tail)
@@ -287,36 +296,36 @@ final class CoreProcess {
             }
         }
         if state.entries.count > 1 {
-            let name = Digest.of(Digest.of(state.entries), UInt64(store))
-            segments[name] = state.entries
-            publishedBase[name] = state.entries
+            let name = CoreSegment.Name(Digest.of(Digest.of(state.entries), UInt64(store)))
+            let segment = CoreSegment(name, state.entries)
+            segments.append(segment)
+            publishedBase[name] = segment
             (part.segment, part.tail) = (name, [:])
         }
         return part
     }
 
-    private func put(_ segments: ArraySlice<(key: UInt64, value: [Key: Entry])>, then next: @escaping () -> Void) {
+    private func put(_ segments: ArraySlice<CoreSegment>, then next: @escaping () -> Void) {
         guard let first = segments.first else { return next() }
-        place?.put("s/\(first.key)", .segment(first.value), client) { [self] in
+        place?.put(first.name.string, .segment(first), client) { [self] in
             guard proceed($0) != nil else { return }
             put(segments.dropFirst(), then: next)
         }
     }
 
     private func put(
-        _ head: CoreHead, _ marks: [Int: UInt64], _ received: Bool,
-        thenSegments segments: ArraySlice<(key: UInt64, value: [Key: Entry])> = []
+        _ head: CoreHead, _ marks: [UInt64], _ received: Bool, thenSegments segments: ArraySlice<CoreSegment> = []
     ) {
         checkOnDisk(head)
         guard head.origin == device.disk.origin else { return passed(received: received, uploaded: false) }
         written.insert(head.digest)
-        place?.put(head.name, .head(head), client) { [self] in
+        place?.put(device.disk.headName, .head(head), client) { [self] in
             guard proceed($0) != nil else { return }
             published = head
             isMissing = false
             if head.origin == device.disk.origin {
                 device.disk.current.pushed = world.now(device)
-                for (store, sequence) in marks {
+                for (store, sequence) in marks.enumerated() {
                     device.disk.update(store) {
                         $0.published = max($0.published, Rule.exactMarks.isOn ? sequence : $0.sequence)
                     }
@@ -350,7 +359,7 @@ final class CoreProcess {
     private func removeFormerHeads(_ origins: ArraySlice<Origin>, _ received: Bool) {
         guard let origin = origins.first else { return passed(received: received, uploaded: true) }
         let name = "h/\(origin)"
-        guard let place, place.names(seenBy: device.number).contains(name) else {
+        guard let place, place.has(name, seenBy: device.number) else {
             return removeFormerHeads(origins.dropFirst(), received)
         }
         place.get(name, client) { [self] in

@@ -54,19 +54,11 @@ final class Place<Blob> {
     private let timeline: Timeline
     private let tear: (Blob) -> Blob?
     private var chance: Chance
-    private var views: [Int: [String: Object]] = [:]
-    /// Counts the changes of each view.
-    private var revisions: [Int: Int] = [:]
+    /// Of a server one, once there is something.
+    private var views: [View] = []
     private var versions = 0
-    private var backup: [String: Object] = [:]
+    private var backup = View()
     private var formerHeads: [(name: String, blob: Blob)] = []
-
-    struct Object {
-        /// `nil`: deleted.
-        var blob: Blob?
-        var former: Blob?
-        var version: Int
-    }
 
     init(_ number: Int, _ kind: Kind, seed: UInt64, timeline: Timeline, tear: @escaping (Blob) -> Blob?) {
         self.number = number
@@ -78,19 +70,23 @@ final class Place<Blob> {
 
     private func viewID(_ device: Int) -> Int { kind == .server ? 0 : device }
 
+    private func view(of device: Int) -> View {
+        let id = viewID(device)
+        return id < views.count ? views[id] : View()
+    }
+
     /// A device gets a view; of a folder an empty one, to which what is there is carried.
     func add(device: Int) {
-        guard kind == .folder, views[device] == nil else { return }
-        views[device] = [:]
-        for other in views.keys.sorted() where other != device {
-            for name in (views[other] ?? [:]).keys.sorted() { carry(name, from: other) }
+        if kind == .server { return }
+        views.append(View())
+        for other in views.indices where other != device {
+            for name in views[other].names { carry(name, from: other) }
         }
     }
 
     /// A copy of a device sees what the device sees.
     func copyView(of device: Int, to copy: Int) {
         if kind == .folder { views[copy] = views[device] }
-        revisions[copy, default: 0] += 1
     }
 
     // MARK: Requests
@@ -101,10 +97,10 @@ final class Place<Blob> {
 
     func list(_ folder: String, _ client: Client, then reply: @escaping Reply<[String]>) {
         request(client, writes: false, then: reply) { [self] in
-            let view = views[viewID(client.device)] ?? [:]
+            let view = view(of: client.device)
             if isUnplugged(client) || strikes(.emptyListing) { return .success([]) }
             let prefix = folder + "/"
-            let names = view.filter { $0.value.blob != nil && $0.key.hasPrefix(prefix) }.keys.sorted()
+            let names = view.below(prefix).filter { $0.object.blob != nil }.map(\.name)
             // Of two names of one account a device that sees one enters another account: not a matter of sync.
             let isPartial = strikes(.partialListing) && folder != "a"
             return .success(
@@ -117,7 +113,7 @@ final class Place<Blob> {
     func get(_ name: String, _ client: Client, then reply: @escaping Reply<Blob?>) {
         request(client, writes: false, then: reply) { [self] in
             if isUnplugged(client) { return .success(nil) }
-            guard let object = views[viewID(client.device)]?[name], let blob = object.blob else { return .success(nil) }
+            guard let object = view(of: client.device)[name], let blob = object.blob else { return .success(nil) }
             return .success(read(name, object, blob))
         }
     }
@@ -133,20 +129,23 @@ final class Place<Blob> {
     /// - Parameter revision: what the caller has seen; nothing comes back if it is what there is.
     func getAll(
         below folder: String? = nil, named names: [String] = [], unless revision: Int? = nil, _ client: Client,
-        then reply: @escaping Reply<([String: Blob]?, revision: Int?)>
+        then reply: @escaping Reply<([(name: String, blob: Blob)]?, revision: Int?)>
     ) {
         request(client, writes: false, then: reply) { [self] in
-            let id = viewID(client.device)
-            let current = revisions[id, default: 0]
+            let view = view(of: client.device)
+            let current = view.revision
             if revision == current { return .success((nil, current)) }
-            let view = views[id] ?? [:]
-            if isUnplugged(client) || folder != nil && strikes(.emptyListing) { return .success(([:], nil)) }
+            if isUnplugged(client) || folder != nil && strikes(.emptyListing) { return .success(([], nil)) }
             let isPartial = folder != nil && strikes(.partialListing)
-            let wanted = folder.map { prefix in view.keys.filter { $0.hasPrefix(prefix) }.sorted() } ?? names
-            var found: [String: Blob] = [:]
-            for name in wanted where !(isPartial && chance.happens(0.3)) {
-                if let object = view[name], let blob = object.blob { found[name] = read(name, object, blob) }
+            var found: [(name: String, blob: Blob)] = []
+            func add(_ name: String, _ object: Object?) {
+                if isPartial, chance.happens(0.3) { return }
+                if let object, let blob = object.blob, let blob = read(name, object, blob) {
+                    found.append((name, blob))
+                }
             }
+            if let folder { for (name, object) in view.below(folder) { add(name, object) } }
+            for name in names { add(name, view[name]) }
             let isTrue = weather.rate(.tornRead) + weather.rate(.stalePart) + weather.rate(.partialListing) == 0
             return .success((found, isTrue ? current : nil))
         }
@@ -175,7 +174,7 @@ final class Place<Blob> {
     func create(_ name: String, _ blob: Blob, _ client: Client, then reply: @escaping Reply<Void>) {
         request(client, writes: true, then: reply) { [self] in
             if isUnplugged(client) { return .failure(RemoteError(.unavailable, "the drive is not there")) }
-            if views[viewID(client.device)]?[name]?.blob == nil { store(name, blob, client) }
+            if view(of: client.device)[name]?.blob == nil { store(name, blob, client) }
             return .success(())
         }
     }
@@ -183,7 +182,7 @@ final class Place<Blob> {
     func delete(_ name: String, _ client: Client, then reply: @escaping Reply<Void>) {
         request(client, writes: true, then: reply) { [self] in
             if isUnplugged(client) || strikes(.ignoredDelete) { return .success(()) }
-            let former = views[viewID(client.device)]?[name]?.blob
+            let former = view(of: client.device)[name]?.blob
             store(name, nil, client)
             if let former, strikes(.undoneDelete) {
                 delay(chance.time(second, hour)) { [self] in store(name, former, client) }
@@ -192,7 +191,7 @@ final class Place<Blob> {
         }
     }
 
-    private func strikes(_ fault: Fault) -> Bool { chance.happens(weather.rate(fault)) }
+    private func strikes(_ fault: Fault) -> Bool { weather.strikes(fault, &chance) }
 
     private func isUnplugged(_ client: Client) -> Bool { unpluggedUntil[client.device, default: 0] > timeline.now }
 
@@ -207,7 +206,7 @@ final class Place<Blob> {
             client.deathAfter = writesLeft - 1
             if writesLeft == 0 {
                 // It dies with the request sent or not, and certainly without the answer.
-                if chance.happens(0.5) { timeline.after(latency()) { _ = effect() } }
+                if chance.happens(0.5) { timeline.after(chance.latency()) { _ = effect() } }
                 timeline.after(0) {
                     client.onDeath()
                     reply(.failure(dead))
@@ -215,20 +214,17 @@ final class Place<Blob> {
                 return
             }
         }
-        if cutUntil[client.device, default: 0] > timeline.now || strikes(.lostRequest) {
-            return timeline.after(10 * second) { reply(.failure(RemoteError(.unavailable, "no answer"))) }
-        }
-        if strikes(.busy) {
-            let error = RemoteError(.unavailable, "busy", retryAfter: chance.of(1...120))
-            return timeline.after(latency()) { reply(.failure(error)) }
-        }
-        let isReplyLost = strikes(.lostReply)
-        let wait = strikes(.slowReply) ? chance.time(second, 5 * minute) : latency()
-        timeline.after(latency()) { [self] in
-            let result = effect()
-            timeline.after(wait) {
-                if isReplyLost { return reply(.failure(RemoteError(.unavailable, "no answer"))) }
-                reply(client.isAlive ? result : .failure(dead))
+        switch weather.fate(isCut: cutUntil[client.device, default: 0] > timeline.now, &chance) {
+        case .lost: timeline.after(10 * second) { reply(.failure(RemoteError(.unavailable, "no answer"))) }
+        case .refused(let retryAfter, let wait):
+            timeline.after(wait) { reply(.failure(RemoteError(.unavailable, "busy", retryAfter: retryAfter))) }
+        case .heard(let latency, let wait, let isAnswerLost):
+            timeline.after(latency) { [timeline] in
+                let result = effect()
+                timeline.after(wait) {
+                    if isAnswerLost { return reply(.failure(RemoteError(.unavailable, "no answer"))) }
+                    reply(client.isAlive ? result : .failure(dead))
+                }
             }
         }
     }
@@ -241,16 +237,14 @@ final class Place<Blob> {
         timeline.after(duration) { [self] in late.removeValue(forKey: number)?() }
     }
 
-    private func latency() -> UInt64 { UInt64(chance.of(1...40)) * millisecond }
-
     // MARK: Objects
 
     private func store(_ name: String, _ blob: Blob?, _ client: Client) {
         let view = viewID(client.device)
         versions += 1
-        let former = views[view]?[name]?.blob
-        views[view, default: [:]][name] = Object(blob: blob, former: former, version: versions)
-        revisions[view, default: 0] += 1
+        if views.isEmpty { views = [View()] }
+        views[view][name] = Object(blob: blob, former: views[view][name]?.blob, version: versions)
+        views[view].revision += 1
         if name.hasPrefix("h/"), let blob {
             headPuts += 1
             lastHeadPut = timeline.now
@@ -265,14 +259,14 @@ final class Place<Blob> {
     /// Something carries an object to all other views, to each after a while.
     private func carry(_ name: String, from view: Int) {
         if isCarriedByHand { return }
-        for other in views.keys.sorted() where other != view {
+        for other in views.indices where other != view {
             let longest = isWell ? 10 * second : 30 * minute
             timeline.after(chance.time(second, longest)) { [self] in arrive(name, from: view, to: other) }
         }
     }
 
     private func arrive(_ name: String, from view: Int, to other: Int) {
-        guard let object = views[view]?[name] else { return }
+        guard let object = views[view][name] else { return }
         let paused = max(cutUntil[view, default: 0], cutUntil[other, default: 0])
         if paused > timeline.now {
             return timeline.after(paused - timeline.now + second) { [self] in arrive(name, from: view, to: other) }
@@ -282,15 +276,13 @@ final class Place<Blob> {
 
     /// Carries what is below a folder from one device to another, now.
     func carryAll(below folder: String, from view: Int, to other: Int) {
-        for name in (views[view] ?? [:]).keys.filter({ $0.hasPrefix(folder) }).sorted() {
-            if let object = views[view]?[name] { replicate(name, object, to: other) }
-        }
+        for (name, object) in views[view].below(folder) { replicate(name, object, to: other) }
     }
 
     private func replicate(_ name: String, _ object: Object, to other: Int) {
-        if let there = views[other]?[name], there.version >= object.version { return }
-        views[other]?[name] = object
-        revisions[other, default: 0] += 1
+        if let there = views[other][name], there.version >= object.version { return }
+        views[other][name] = object
+        views[other].revision += 1
         onArrival(other)
     }
 
@@ -303,46 +295,45 @@ final class Place<Blob> {
         weather = .fair
         cutUntil = [:]
         unpluggedUntil = [:]
-        for view in views.keys.sorted() {
-            for name in (views[view] ?? [:]).keys.sorted() {
-                guard let object = views[view]?[name] else { continue }
-                for other in views.keys.sorted() where other != view { replicate(name, object, to: other) }
+        for view in views.indices {
+            for (name, object) in views[view].entries {
+                for other in views.indices where other != view { replicate(name, object, to: other) }
             }
         }
     }
 
     /// Everything is gone, as if somebody had emptied it.
     func empty() {
-        for view in views.keys { views[view] = [:] }
+        for view in views.indices { views[view].entries = [] }
         reviseAll()
     }
 
-    private func reviseAll() { for view in views.keys { revisions[view, default: 0] += 1 } }
+    private func reviseAll() { for view in views.indices { views[view].revision += 1 } }
 
     func loseObject(_ prefix: String) {
         reviseAll()
-        for view in views.keys.sorted() {
-            let names = (views[view] ?? [:]).keys.filter { $0.hasPrefix(prefix) }.sorted()
-            if let name = names.randomElement(using: &chance) { views[view]?[name] = nil }
+        for view in views.indices {
+            let names = views[view].below(prefix).map(\.name)
+            if let name = names.randomElement(using: &chance) { views[view][name] = nil }
         }
     }
 
     func rollBackObject() {
         reviseAll()
-        for view in views.keys.sorted() {
-            let names = (views[view] ?? [:]).filter { $0.key.hasPrefix("h/") && $0.value.former != nil }.keys.sorted()
-            guard let name = names.randomElement(using: &chance), let former = views[view]?[name]?.former else {
+        for view in views.indices {
+            let names = views[view].below("h/").filter { $0.object.former != nil }.map(\.name)
+            guard let name = names.randomElement(using: &chance), let former = views[view][name]?.former else {
                 continue
             }
             versions += 1
-            views[view]?[name] = Object(blob: former, former: nil, version: versions)
+            views[view][name] = Object(blob: former, former: nil, version: versions)
         }
     }
 
     /// Somebody makes a backup of it, or restores it.
-    func backUp() { if kind == .server { backup = views[0] ?? [:] } }
+    func backUp() { if kind == .server { backup = view(of: 0) } }
     func restoreBackup() {
-        if kind == .server, !backup.isEmpty { views[0] = backup }
+        if kind == .server, !backup.entries.isEmpty { views[0].entries = backup.entries }
         reviseAll()
     }
 
@@ -351,10 +342,10 @@ final class Place<Blob> {
         guard !formerHeads.isEmpty else { return }
         reviseAll()
         let former = formerHeads[index ?? chance.below(formerHeads.count)]
-        for view in views.keys.sorted() {
+        for view in views.indices {
             versions += 1
             let name = String(former.name.prefix(18)) + ".sync-conflict-\(versions)"
-            views[view]?[name] = Object(blob: former.blob, former: nil, version: versions)
+            views[view][name] = Object(blob: former.blob, former: nil, version: versions)
         }
     }
 
@@ -364,13 +355,16 @@ final class Place<Blob> {
     /// Somebody leaves files there.
     func leaveJunk(_ names: [(String, Blob)]) {
         reviseAll()
-        for view in views.keys {
-            for (name, blob) in names { views[view]?[name] = Object(blob: blob, former: nil, version: 0) }
+        for view in views.indices {
+            for (name, blob) in names { views[view][name] = Object(blob: blob, former: nil, version: 0) }
         }
     }
 
     /// The names that a device sees.
     func names(seenBy device: Int) -> [String] {
-        (views[viewID(device)] ?? [:]).filter { $0.value.blob != nil }.keys.sorted()
+        view(of: device).entries.filter { $0.object.blob != nil }.map(\.name)
     }
+
+    /// Whether a device sees an object.
+    func has(_ name: String, seenBy device: Int) -> Bool { view(of: device)[name]?.blob != nil }
 }

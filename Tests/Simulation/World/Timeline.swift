@@ -7,81 +7,89 @@ final class Timeline {
     /// Called after each event.
     var afterEvent: () -> Void = {}
 
-    private var events: [Event] = []
-    private var scheduled: UInt64 = 0
-    /// What events do, beside the heap, which moves numbers only.
-    private var bodies: [() -> Void] = []
-    private var freeBodies: [Int] = []
-
-    private struct Event {
-        let time: UInt64
-        let order: UInt64
-        let body: Int
-
-        func precedes(_ other: Event) -> Bool {
-            time != other.time ? time < other.time : order < other.order
-        }
-    }
+    private var agenda = Agenda()
 
     init(now: UInt64) { self.now = now }
 
     /// Makes something happen later. Of what happens at one time, what was asked for first is first.
     func after(_ delay: UInt64, _ body: @escaping () -> Void) {
-        scheduled += 1
-        let place = freeBodies.popLast() ?? bodies.count
-        if place < bodies.count { bodies[place] = body } else { bodies.append(body) }
-        siftUp(Event(time: now + delay, order: scheduled, body: place))
+        agenda.add(now + delay, body)
     }
 
     /// Lets time go on.
     func run(for duration: UInt64) {
         let end = now + duration
         afterEvent()
-        while let event = events.first, event.time <= end {
-            removeFirst()
-            now = event.time
-            takeBody(event.body)()
+        while let (time, body) = agenda.next(until: end) {
+            now = time
+            body()
             afterEvent()
         }
         now = end
     }
 
     /// Nothing that was asked for happens any more.
-    func clear() { (events, bodies, freeBodies) = ([], [], []) }
+    func clear() { agenda = Agenda() }
+}
 
-    private func takeBody(_ place: Int) -> () -> Void {
-        let body = bodies[place]
-        bodies[place] = {}
-        freeBodies.append(place)
-        return body
+/// What is to happen: a heap of times, and beside it what is done then.
+private struct Agenda {
+    private var entries: [Entry] = []
+    private var count: UInt64 = 0
+    private var bodies: [() -> Void] = []
+    private var free: [Int] = []
+
+    private struct Entry {
+        let time: UInt64
+        let order: UInt64
+        let body: Int
+
+        func precedes(_ other: Entry) -> Bool {
+            time != other.time ? time < other.time : order < other.order
+        }
     }
 
-    // MARK: A heap
+    mutating func add(_ time: UInt64, _ body: @escaping () -> Void) {
+        count += 1
+        let place = free.popLast() ?? bodies.count
+        if place < bodies.count { bodies[place] = body } else { bodies.append(body) }
+        siftUp(Entry(time: time, order: count, body: place))
+    }
 
-    private func siftUp(_ event: Event) {
-        var index = events.count
-        events.append(event)
+    /// Takes out what is first, if its time has come.
+    mutating func next(until end: UInt64) -> (UInt64, () -> Void)? {
+        guard let first = entries.first, first.time <= end else { return nil }
+        removeFirst()
+        free.append(first.body)
+        let body = bodies[first.body]
+        bodies[first.body] = {}
+        return (first.time, body)
+    }
+
+    private mutating func siftUp(_ entry: Entry) {
+        var index = entries.count
+        entries.append(entry)
         while index > 0 {
             let parent = (index - 1) / 2
-            guard event.precedes(events[parent]) else { break }
-            events[index] = events[parent]
+            guard entry.precedes(entries[parent]) else { break }
+            entries[index] = entries[parent]
             index = parent
         }
-        events[index] = event
+        entries[index] = entry
     }
 
-    private func removeFirst() {
-        let event = events.removeLast()
-        if events.isEmpty { return }
+    private mutating func removeFirst() {
+        let entry = entries.removeLast()
+        if entries.isEmpty { return }
         var index = 0
-        while 2 * index + 1 < events.count {
+        while 2 * index + 1 < entries.count {
             let (left, right) = (2 * index + 1, 2 * index + 2)
-            let child = right < events.count && events[right].precedes(events[left]) ? right : left
-            guard events[child].precedes(event) else { break }
-            events[index] = events[child]
+            let child = right < entries.count && entries[right].precedes(entries[left]) ? right : left
+            guard entries[child].precedes(entry) else { break }
+            entries[index] = entries[child]
             index = child
         }
-        events[index] = event
+        entries[index] = entry
     }
 }
 

@@ -38,3 +38,31 @@ struct Weather {
 
     func rate(_ fault: Fault) -> Double { rates[fault.rawValue] }
 }
+
+/// What becomes of a request.
+enum Fate {
+    /// Nobody hears of it.
+    case lost
+    case refused(retryAfter: Int, after: UInt64)
+    /// It takes effect after a while, and is answered a while after that.
+    case heard(after: UInt64, answerAfter: UInt64, isAnswerLost: Bool)
+}
+
+extension Weather {
+    func strikes(_ fault: Fault, _ chance: inout Chance) -> Bool { chance.happens(rate(fault)) }
+
+    func fate(isCut: Bool, _ chance: inout Chance) -> Fate {
+        if isCut || strikes(.lostRequest, &chance) { return .lost }
+        if strikes(.busy, &chance) {
+            return .refused(retryAfter: chance.of(1...120), after: chance.latency())
+        }
+        let isAnswerLost = strikes(.lostReply, &chance)
+        let wait = strikes(.slowReply, &chance) ? chance.time(second, 5 * minute) : chance.latency()
+        return .heard(after: chance.latency(), answerAfter: wait, isAnswerLost: isAnswerLost)
+    }
+}
+
+extension Chance {
+    /// How long something is on its way.
+    mutating func latency() -> UInt64 { UInt64(of(1...40)) * millisecond }
+}
