@@ -104,12 +104,6 @@ public struct Stamp: Hashable, Comparable, Sendable {
     }
 }
 
-extension UInt64 {
-    fileprivate mutating func raise(to n: UInt64) {
-        self = Swift.max(self, n)
-    }
-}
-
 /// The dots that a state has taken in: for each origin all up to the greatest.
 ///
 /// What a context has seen, and its state no longer holds, is gone.
@@ -129,7 +123,7 @@ public struct Context: Equatable, Sendable {
 
     /// Takes a dot in, and all before it of the same origin.
     public mutating func insert(_ dot: Dot) {
-        if dot.n > 0 { seen[dot.origin, default: 0].raise(to: dot.n) }
+        if !contains(dot) { seen[dot.origin] = dot.n }
     }
 
     /// Takes in what another context has.

@@ -100,10 +100,12 @@ public enum Join {
                 plan.taken[key] = entry
                 continue
             }
+            // Of what is the same here and there, as most is, nobody asks who has seen it.
+            let asks = Rule.contexts.isOn && version?.dot != entry.dot
             let outcome = outcome(
                 here: version, there: entry.version,
-                isSeenHere: Rule.contexts.isOn && here.context.contains(entry.dot),
-                isSeenThere: Rule.contexts.isOn && version.map { there.context.contains($0.dot) } ?? false)
+                isSeenHere: asks && here.context.contains(entry.dot),
+                isSeenThere: asks && version.map { there.context.contains($0.dot) } ?? false)
             switch outcome {
             case .keep: break
             case .take: plan.taken[key] = entry

@@ -92,5 +92,7 @@ struct CoreReplica: Sendable {
     var published: UInt64 = 0
     var isDownloaded = false
 
-    var isPending: Bool { own.values.contains { $0 > published } }
+    var lastOwn: UInt64 = 0
+
+    var isPending: Bool { lastOwn > published && own.values.contains { $0 > published } }
 }

@@ -29,7 +29,8 @@ final class CoreDevice: SimulatedDevice {
     var isRunning: Bool { process != nil }
     var place: Int? { disk.place }
     var isSignedIn: Bool { disk.isSignedIn }
-    var isSettled: Bool { process != nil && disk.isSignedIn && disk.current.isDownloaded && !disk.isPending }
+    var isSettled: Bool { process != nil && disk.isSignedIn && disk.current.isDownloaded && !isPending }
+    var isPending: Bool { disk.current.replicas.contains { $0.isPending } }
 
     func drawOrigin() -> Origin { Origin(bits: world.chance.next()) }
 
@@ -176,6 +177,7 @@ final class CoreDevice: SimulatedDevice {
     func check() -> String? { nil }
     func overflow(of store: Int) -> [String] { [] }
 
+    static var hasTasks: Bool { false }
     static func tear(_ blob: CoreBlob) -> CoreBlob? { .torn }
     static var looksUntilNoticed: UInt64 { 4 }
     static var junk: [(String, CoreBlob)] { [("h/0123456789abcdef", .torn), ("s/0", .torn), ("h/desktop.ini", .torn)] }

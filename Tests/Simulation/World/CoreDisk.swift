@@ -42,8 +42,6 @@ struct CoreDisk {
         return body(&current.replicas[store])
     }
 
-    var isPending: Bool { current.replicas.contains(where: \.isPending) }
-
     /// Goes on under another origin.
     mutating func leave(for origin: Origin) {
         if let former = self.origin { formerOrigins.append(former) }
@@ -101,6 +99,7 @@ extension CoreReplica {
         state.entries[key] = Entry(stamp: stamp, n: sequence, value: value)
         state.context.insert(Dot(origin: stamp.origin, n: sequence))
         own[key] = sequence
+        lastOwn = sequence
     }
 
     mutating func carryOut(_ plan: JoinPlan) {

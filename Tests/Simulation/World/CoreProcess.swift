@@ -54,7 +54,7 @@ final class CoreProcess {
         let traits = BackendTraits(coalescing: .seconds(1), tellsOfChanges: world.conditions.tellsOfChanges)
         schedule = SyncSchedule(traits, now: timeline.now)
         schedule?.hasSubscribers = world.conditions.hasSubscribers
-        if device.disk.isPending { schedule?.noteChange(timeline.now) }
+        if device.isPending { schedule?.noteChange(timeline.now) }
         arm()
     }
 
@@ -183,7 +183,8 @@ final class CoreProcess {
         if isComplete { lookedAt = seen }
         // The account's values arrive all at once.
         if isComplete || device.disk.current.isDownloaded {
-            for store in 0..<world.conditions.stores { if join(store, heads, segments) { received = true } }
+            let news = heads.filter { !isKnown($0.head) }
+            for store in 0..<world.conditions.stores { if join(store, news, segments) { received = true } }
             device.disk.current.isDownloaded = true
             device.disk.current.heads = joined
             device.disk.current.own = published.map { ($0.origin, $0.digest, $0.sequence) } ?? device.disk.current.own
@@ -208,7 +209,7 @@ final class CoreProcess {
 
     private func join(_ store: Int, _ heads: Heads, _ segments: [CoreSegment]) -> Bool {
         var news: StoreState?
-        for (_, head) in heads where !isKnown(head) && store < head.parts.count {
+        for (_, head) in heads where store < head.parts.count {
             let part = head.parts[store]
             guard let base = base(of: part, segments) else { continue }
             let state = part.state(over: base)
@@ -242,14 +243,14 @@ final class CoreProcess {
         schedule?.passed(
             timeline.now, received: received || !isDownloaded, uploaded: uploaded,
             isPending: isDownloaded && wantsUpload)
-        if uploaded, !device.disk.isPending { world.noteSettled(device) }
+        if uploaded, !device.isPending { world.noteSettled(device) }
         endPass()
     }
 
     // MARK: Upload
 
     private var wantsUpload: Bool {
-        if device.disk.isPending || isMissing || isPublicationDue { return true }
+        if device.isPending || isMissing || isPublicationDue { return true }
         return !Rule.noEcho.isOn && device.disk.current.replicas.contains { $0.sequence > $0.published }
     }
 

@@ -66,12 +66,12 @@ struct Ledger {
     }
 
     mutating func update(_ cell: Cell, _ body: (inout Write) -> Void) {
-        guard var list = writes.removeValue(forKey: cell) else { return }
-        for index in list.indices {
-            body(&list[index])
-            if list[index].isUnheardOf { forget(list[index], in: cell) }
+        guard let place = writes.index(forKey: cell) else { return }
+        for index in writes.values[place].indices {
+            body(&writes.values[place][index])
+            let write = writes.values[place][index]
+            if write.isUnheardOf { forget(write, in: cell) }
         }
-        writes[cell] = list
     }
 
     private mutating func forget(_ write: Write, in cell: Cell) {

@@ -35,8 +35,8 @@ extension Place {
 
         /// What is under names that begin so.
         func below(_ prefix: String) -> ArraySlice<(name: String, object: Object)> {
-            let rest = entries[index(of: prefix)...]
-            return rest.prefix { $0.name.hasPrefix(prefix) }
+            // No name has the last scalar in it.
+            entries[index(of: prefix)..<index(of: prefix + "\u{10FFFF}")]
         }
 
         private func isAt(_ index: Int, _ name: String) -> Bool { index < entries.count && entries[index].name == name }

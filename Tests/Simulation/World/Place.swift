@@ -200,8 +200,7 @@ final class Place<Blob> {
         _ client: Client, writes: Bool, then reply: @escaping Reply<T>, _ effect: @escaping () -> Result<T, RemoteError>
     ) {
         requests += 1
-        let dead = RemoteError(.unavailable, "the process has ended")
-        guard client.isAlive else { return timeline.after(0) { reply(.failure(dead)) } }
+        guard client.isAlive else { return timeline.after(0) { reply(.failure(.dead)) } }
         if let writesLeft = client.deathAfter, writes {
             client.deathAfter = writesLeft - 1
             if writesLeft == 0 {
@@ -209,21 +208,21 @@ final class Place<Blob> {
                 if chance.happens(0.5) { timeline.after(chance.latency()) { _ = effect() } }
                 timeline.after(0) {
                     client.onDeath()
-                    reply(.failure(dead))
+                    reply(.failure(.dead))
                 }
                 return
             }
         }
         switch weather.fate(isCut: cutUntil[client.device, default: 0] > timeline.now, &chance) {
-        case .lost: timeline.after(10 * second) { reply(.failure(RemoteError(.unavailable, "no answer"))) }
+        case .lost: timeline.after(10 * second) { reply(.failure(.unanswered)) }
         case .refused(let retryAfter, let wait):
             timeline.after(wait) { reply(.failure(RemoteError(.unavailable, "busy", retryAfter: retryAfter))) }
         case .heard(let latency, let wait, let isAnswerLost):
             timeline.after(latency) { [timeline] in
                 let result = effect()
                 timeline.after(wait) {
-                    if isAnswerLost { return reply(.failure(RemoteError(.unavailable, "no answer"))) }
-                    reply(client.isAlive ? result : .failure(dead))
+                    if isAnswerLost { return reply(.failure(.unanswered)) }
+                    reply(client.isAlive ? result : .failure(.dead))
                 }
             }
         }
@@ -367,4 +366,9 @@ final class Place<Blob> {
 
     /// Whether a device sees an object.
     func has(_ name: String, seenBy device: Int) -> Bool { view(of: device)[name]?.blob != nil }
+}
+
+extension RemoteError {
+    fileprivate static let dead = RemoteError(.unavailable, "the process has ended")
+    fileprivate static let unanswered = RemoteError(.unavailable, "no answer")
 }

@@ -57,6 +57,8 @@ protocol SimulatedDevice: AnyObject {
     /// Lets everything go.
     func end()
 
+    /// It starts tasks, which the executor runs.
+    static var hasTasks: Bool { get }
     /// A part of what was to be stored; `nil` where it would not even be there.
     static func tear(_ blob: Blob) -> Blob?
     /// How many looks it may take until it is noticed that a remote has lost something.

@@ -4,8 +4,8 @@
 final class Timeline {
     /// Microseconds since 1970.
     private(set) var now: UInt64
-    /// Called after each event.
-    var afterEvent: () -> Void = {}
+    /// Called after each event, if there is something to be done then.
+    var afterEvent: (() -> Void)?
 
     private var agenda = Agenda()
 
@@ -19,11 +19,11 @@ final class Timeline {
     /// Lets time go on.
     func run(for duration: UInt64) {
         let end = now + duration
-        afterEvent()
+        afterEvent?()
         while let (time, body) = agenda.next(until: end) {
             now = time
             body()
-            afterEvent()
+            afterEvent?()
         }
         now = end
     }

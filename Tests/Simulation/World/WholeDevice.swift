@@ -202,6 +202,8 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
 
     // MARK: Blobs
 
+    static var hasTasks: Bool { true }
+
     static func tear(_ blob: [UInt8]) -> [UInt8]? { blob.count < 2 ? nil : Array(blob.prefix(blob.count / 2)) }
 
     static var looksUntilNoticed: UInt64 { 21 }

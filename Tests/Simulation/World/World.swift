@@ -48,7 +48,7 @@ final class World<Device: SimulatedDevice> {
         chance = Chance(seed: seed, stream: 2)
         executor = SeededExecutor(seed: seed, isOrderly: isOrderly)
         for number in 0..<conditions.places { addPlace(number) }
-        timeline.afterEvent = { [executor] in executor.drain() }
+        if Device.hasTasks { timeline.afterEvent = { [executor] in executor.drain() } }
     }
 
     private func addPlace(_ number: Int) {
