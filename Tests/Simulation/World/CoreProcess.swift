@@ -73,9 +73,8 @@ final class CoreProcess {
         arming += 1
         guard !isPassing, let due = schedule?.nextPass else { return }
         let (now, armed) = (timeline.now, arming)
-        timeline.after(due > now ? due - now : 0) { [weak self] in
-            guard let self, armed == arming, client.isAlive else { return }
-            pass()
+        timeline.after(due > now ? due - now : 0) { [self] in
+            if armed == arming, client.isAlive { pass() }
         }
     }
 

@@ -119,7 +119,7 @@ final class Place<Blob> {
     }
 
     private func read(_ name: String, _ object: Object, _ blob: Blob) -> Blob? {
-        if name.hasPrefix("a/") { return blob }
+        if name.utf8.first == UInt8(ascii: "a") { return blob }
         if strikes(.tornRead) { return tear(blob) }
         if strikes(.stalePart), let former = object.former { return former }
         return blob
@@ -244,7 +244,7 @@ final class Place<Blob> {
         if views.isEmpty { views = [View()] }
         views[view][name] = Object(blob: blob, former: views[view][name]?.blob, version: versions)
         views[view].revision += 1
-        if name.hasPrefix("h/"), let blob {
+        if name.utf8.first == UInt8(ascii: "h"), let blob {
             headPuts += 1
             lastHeadPut = timeline.now
             lastPuts[client.device] = timeline.now
