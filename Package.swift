@@ -28,6 +28,10 @@ let package = Package(
             name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
         .target(name: "SDBus", dependencies: ["CSystemd"]),
 
+        // HTTP on the event loop: libcurl's declarations, and a client that loads it when it is needed.
+        .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .target(name: "HTTPClient", dependencies: ["CCurl", "SDBus"]),
+
         // Stores and their sync: no bus, no network.
         .target(name: "PropertyList"),
         .target(name: "PropertyListFiles", dependencies: ["PropertyList"]),
@@ -91,6 +95,9 @@ let package = Package(
         .target(name: "BackendTesting", dependencies: ["SyncBackends", "SyncEngine", "StoreEngine", "PropertyList"]),
 
         .testTarget(name: "SDBusTests", dependencies: ["SDBus"]),
+        // Servers on loopback: scripted ones, and real ones where they are installed.
+        .target(name: "ServerTesting", path: "Tests/ServerTesting"),
+        .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "ServerTesting"]),
         .testTarget(name: "PropertyListTests", dependencies: ["PropertyList"]),
         .testTarget(name: "PropertyListFilesTests", dependencies: ["PropertyListFiles", "PropertyList"]),
         .testTarget(name: "StoreEngineTests", dependencies: ["StoreEngine", "PropertyList"]),

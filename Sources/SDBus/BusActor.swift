@@ -31,11 +31,11 @@ public actor BusActor {
     }
 }
 
-/// Pointers that libsystemd lends to a callback, on their way into ``BusActor/assumeIsolated(_:)``.
-struct Lent<Value>: @unchecked Sendable {
+/// Pointers that a C library of the loop's thread lends to a callback, on their way into ``BusActor/assumeIsolated(_:)``.
+package struct Lent<Value>: @unchecked Sendable {
     // @unchecked because libsystemd calls back on the loop's thread only, and assumeIsolated doesn't leave it.
-    let value: Value
+    package let value: Value
 
     @inline(__always)
-    init(_ value: Value) { self.value = value }
+    package init(_ value: Value) { self.value = value }
 }

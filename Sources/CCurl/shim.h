@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef CCURL_SHIM_H
+#define CCURL_SHIM_H
+
+// For the declarations only: the library is loaded when an account needs it (Curl.swift), and never linked.
+#include <curl/curl.h>
+
+// Swift can't call variadic functions, nor name the type of a pointer to one. `function` is what dlsym(3) has found.
+
+static inline CURLcode shim_easy_set_number(void *function, CURL *easy, CURLoption option, long value) {
+    return ((CURLcode (*)(CURL *, CURLoption, ...)) function)(easy, option, value);
+}
+
+static inline CURLcode shim_easy_set_size(void *function, CURL *easy, CURLoption option, curl_off_t value) {
+    return ((CURLcode (*)(CURL *, CURLoption, ...)) function)(easy, option, value);
+}
+
+static inline CURLcode shim_easy_set_text(void *function, CURL *easy, CURLoption option, const char *value) {
+    return ((CURLcode (*)(CURL *, CURLoption, ...)) function)(easy, option, value);
+}
+
+static inline CURLcode shim_easy_set_pointer(void *function, CURL *easy, CURLoption option, const void *value) {
+    return ((CURLcode (*)(CURL *, CURLoption, ...)) function)(easy, option, value);
+}
+
+typedef size_t (*shim_data_callback)(char *data, size_t size, size_t count, void *userdata);
+
+static inline CURLcode shim_easy_set_data_callback(
+    void *function, CURL *easy, CURLoption option, shim_data_callback value) {
+    return ((CURLcode (*)(CURL *, CURLoption, ...)) function)(easy, option, value);
+}
+
+static inline CURLcode shim_easy_get_number(void *function, CURL *easy, CURLINFO info, long *value) {
+    return ((CURLcode (*)(CURL *, CURLINFO, ...)) function)(easy, info, value);
+}
+
+static inline CURLMcode shim_multi_set_number(void *function, CURLM *multi, CURLMoption option, long value) {
+    return ((CURLMcode (*)(CURLM *, CURLMoption, ...)) function)(multi, option, value);
+}
+
+static inline CURLMcode shim_multi_set_pointer(void *function, CURLM *multi, CURLMoption option, void *value) {
+    return ((CURLMcode (*)(CURLM *, CURLMoption, ...)) function)(multi, option, value);
+}
+
+static inline CURLMcode shim_multi_set_callbacks(
+    void *function, CURLM *multi, curl_socket_callback socket, curl_multi_timer_callback timer) {
+    CURLMcode (*set)(CURLM *, CURLMoption, ...) = (CURLMcode (*)(CURLM *, CURLMoption, ...)) function;
+    CURLMcode code = set(multi, CURLMOPT_SOCKETFUNCTION, socket);
+    return code != CURLM_OK ? code : set(multi, CURLMOPT_TIMERFUNCTION, timer);
+}
+
+// The result of a transfer, which is in a union.
+static inline CURLcode shim_message_result(const CURLMsg *message) { return message->data.result; }
+
+// Macros with casts, which Swift does not import.
+static const long shim_auth_basic = (long) CURLAUTH_BASIC;
+static const long shim_auth_digest = (long) CURLAUTH_DIGEST;
+static const long shim_auth_none = (long) CURLAUTH_NONE;
+static const long shim_http_1_1 = (long) CURL_HTTP_VERSION_1_1;
+static const long shim_global_default = (long) CURL_GLOBAL_DEFAULT;
+static const long shim_tls_1_2 = (long) CURL_SSLVERSION_TLSv1_2;
+
+#endif

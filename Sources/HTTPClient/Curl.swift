@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// libcurl and what it depends on are 25 libraries and a megabyte of private memory, for somebody whose account is in a
+// folder or who has none. So it is loaded when the first request is made, and never linked.
+
+internal import CCurl
+internal import Glibc
+internal import SDBus
+
+/// The functions of libcurl, which is loaded when they are first needed, and stays.
+@BusActor
+final class Curl {
+    typealias Easy = UnsafeMutableRawPointer
+    typealias Multi = UnsafeMutableRawPointer
+    typealias List = UnsafeMutablePointer<curl_slist>
+
+    private static var loaded: Curl?
+
+    /// The library.
+    /// - Throws: ``HTTPFailure/libraryMissing(_:)``.
+    static func load() throws(HTTPFailure) -> Curl {
+        if let loaded { return loaded }
+        let library = try Curl()
+        loaded = library
+        return library
+    }
+
+    let easyMake: @convention(c) () -> Easy?
+    let easyEnd: @convention(c) (Easy?) -> Void
+    let multiMake: @convention(c) () -> Multi?
+    let multiAdd: @convention(c) (Multi?, Easy?) -> CURLMcode
+    let multiRemove: @convention(c) (Multi?, Easy?) -> CURLMcode
+    let multiAct: @convention(c) (Multi?, curl_socket_t, Int32, UnsafeMutablePointer<Int32>?) -> CURLMcode
+    let multiRead: @convention(c) (Multi?, UnsafeMutablePointer<Int32>?) -> UnsafeMutablePointer<CURLMsg>?
+    let multiEnd: @convention(c) (Multi?) -> CURLMcode
+    let listAppend: @convention(c) (List?, UnsafePointer<CChar>?) -> List?
+    let listEnd: @convention(c) (List?) -> Void
+    let describe: @convention(c) (CURLcode) -> UnsafePointer<CChar>?
+    let date: @convention(c) (UnsafePointer<CChar>?, UnsafePointer<time_t>?) -> time_t
+    private let easySet: UnsafeMutableRawPointer
+    private let easyGet: UnsafeMutableRawPointer
+    private let multiSet: UnsafeMutableRawPointer
+
+    /// The names that distributions give it, the one with OpenSSL first.
+    private static let names = ["libcurl.so.4", "libcurl-gnutls.so.4"]
+
+    private init() throws(HTTPFailure) {
+        guard let handle = Self.names.lazy.compactMap({ dlopen($0, RTLD_NOW | RTLD_LOCAL) }).first else {
+            throw .libraryMissing(dlerror().map { String(cString: $0) } ?? "")
+        }
+        func symbol(_ name: String) throws(HTTPFailure) -> UnsafeMutableRawPointer {
+            guard let symbol = dlsym(handle, name) else { throw .libraryMissing("it has no \(name)") }
+            return symbol
+        }
+        func function<Function>(_ name: String, _: Function.Type = Function.self) throws(HTTPFailure) -> Function {
+            unsafeBitCast(try symbol(name), to: Function.self)
+        }
+        (easyMake, easyEnd) = (try function("curl_easy_init"), try function("curl_easy_cleanup"))
+        (multiMake, multiEnd) = (try function("curl_multi_init"), try function("curl_multi_cleanup"))
+        (multiAdd, multiRemove) = (try function("curl_multi_add_handle"), try function("curl_multi_remove_handle"))
+        (multiAct, multiRead) = (try function("curl_multi_socket_action"), try function("curl_multi_info_read"))
+        (listAppend, listEnd) = (try function("curl_slist_append"), try function("curl_slist_free_all"))
+        (describe, date) = (try function("curl_easy_strerror"), try function("curl_getdate"))
+        (easySet, easyGet) = (try symbol("curl_easy_setopt"), try symbol("curl_easy_getinfo"))
+        multiSet = try symbol("curl_multi_setopt")
+        let start: @convention(c) (Int) -> CURLcode = try function("curl_global_init")
+        guard start(shim_global_default) == CURLE_OK else { throw .libraryMissing("it could not be started") }
+    }
+
+    // MARK: Options
+
+    func set(_ easy: Easy, _ option: CURLoption, _ value: Int) throws(HTTPFailure) {
+        try check(shim_easy_set_number(easySet, easy, option, value))
+    }
+
+    func set(_ easy: Easy, size option: CURLoption, _ value: Int) throws(HTTPFailure) {
+        try check(shim_easy_set_size(easySet, easy, option, curl_off_t(value)))
+    }
+
+    /// libcurl keeps a copy, of all but what is said to be a pointer.
+    func set(_ easy: Easy, _ option: CURLoption, _ value: String?) throws(HTTPFailure) {
+        guard let value else { return try check(shim_easy_set_text(easySet, easy, option, nil)) }
+        try check(value.withCString { shim_easy_set_text(easySet, easy, option, $0) })
+    }
+
+    func set(_ easy: Easy, pointer option: CURLoption, _ value: UnsafeRawPointer?) throws(HTTPFailure) {
+        try check(shim_easy_set_pointer(easySet, easy, option, value))
+    }
+
+    func set(_ easy: Easy, authority: [UInt8]) throws(HTTPFailure) {
+        let code = authority.withUnsafeBytes { bytes in
+            var blob = curl_blob(
+                data: UnsafeMutableRawPointer(mutating: bytes.baseAddress), len: bytes.count,
+                flags: UInt32(CURL_BLOB_COPY))
+            return shim_easy_set_pointer(easySet, easy, CURLOPT_CAINFO_BLOB, &blob)
+        }
+        try check(code)
+    }
+
+    func set(_ easy: Easy, body: [UInt8]) throws(HTTPFailure) {
+        try set(easy, size: CURLOPT_POSTFIELDSIZE_LARGE, body.count)
+        // An empty array may be nowhere, and nowhere would mean that it is still to come.
+        let code = (body.isEmpty ? [0] : body).withUnsafeBytes {
+            shim_easy_set_pointer(easySet, easy, CURLOPT_COPYPOSTFIELDS, $0.baseAddress)
+        }
+        try check(code)
+    }
+
+    func set(_ easy: Easy, _ option: CURLoption, _ callback: @escaping shim_data_callback) throws(HTTPFailure) {
+        try check(shim_easy_set_data_callback(easySet, easy, option, callback))
+    }
+
+    func number(_ easy: Easy, _ info: CURLINFO) -> Int {
+        var value = 0
+        return shim_easy_get_number(easyGet, easy, info, &value) == CURLE_OK ? value : 0
+    }
+
+    /// Has a multi handle tell of its sockets and its timer.
+    func connect(
+        _ multi: Multi, _ object: UnsafeMutableRawPointer,
+        sockets: @escaping curl_socket_callback, timer: @escaping curl_multi_timer_callback
+    ) -> Bool {
+        shim_multi_set_callbacks(multiSet, multi, sockets, timer) == CURLM_OK
+            && shim_multi_set_pointer(multiSet, multi, CURLMOPT_SOCKETDATA, object) == CURLM_OK
+            && shim_multi_set_pointer(multiSet, multi, CURLMOPT_TIMERDATA, object) == CURLM_OK
+    }
+
+    private func check(_ code: CURLcode) throws(HTTPFailure) {
+        guard code == CURLE_OK else { throw .libraryMissing("it lacks something: \(text(of: code))") }
+    }
+
+    func text(of code: CURLcode) -> String { describe(code).map { String(cString: $0) } ?? "\(code.rawValue)" }
+
+    /// Seconds since 1970 of a date in any of the forms that HTTP allows.
+    func seconds(of date: String) -> Int? {
+        let seconds = self.date(date, nil)
+        return seconds < 0 ? nil : seconds
+    }
+}

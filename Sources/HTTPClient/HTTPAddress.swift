@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The address of something that a server has.
+public struct HTTPAddress: Hashable, Sendable {
+    /// Whether it goes over TLS.
+    public let isSecure: Bool
+    /// A name, an address, or an IPv6 address in brackets; in lower case.
+    public let host: String
+    /// The port, also where it is the usual one.
+    public let port: Int
+    /// With a slash at its beginning, percent-encoded, and with the query if there is one.
+    public var path: String
+
+    /// An address of its parts.
+    public init(isSecure: Bool, host: String, port: Int? = nil, path: String) {
+        self.isSecure = isSecure
+        self.host = host.lowercased()
+        self.port = port ?? (isSecure ? 443 : 80)
+        self.path = path
+    }
+
+    /// Reads an `http://` or `https://` address; `nil` if it is none, or has a user in it.
+    public init?(_ text: some StringProtocol) {
+        let text = String(text)
+        guard let colon = text.firstRange(of: "://") else { return nil }
+        switch text[..<colon.lowerBound].lowercased() {
+        case "http": isSecure = false
+        case "https": isSecure = true
+        default: return nil
+        }
+        let rest = text[colon.upperBound...].prefix { $0 != "#" }
+        let authority = rest.prefix { $0 != "/" && $0 != "?" }
+        guard let (host, port) = Self.split(authority) else { return nil }
+        self.host = host.lowercased()
+        self.port = port ?? (isSecure ? 443 : 80)
+        let path = rest.dropFirst(authority.count)
+        self.path = path.hasPrefix("/") ? String(path) : "/" + path
+        guard self.path.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else { return nil }
+    }
+
+    /// Takes `HOST` or `HOST:PORT` apart; `nil` if it is neither.
+    public static func split(_ authority: some StringProtocol) -> (host: String, port: Int?)? {
+        var (host, port): (String, Int?) = (String(authority), nil)
+        let end = host.hasPrefix("[") ? host.lastIndex(of: "]") ?? host.endIndex : host.startIndex
+        if let colon = host[end...].lastIndex(of: ":") {
+            let digits = host[host.index(after: colon)...]
+            if !digits.isEmpty {
+                guard digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(digits),
+                    (1...65535).contains(number)
+                else { return nil }
+                port = number
+            }
+            host = String(host[..<colon])
+        }
+        return isHost(host) ? (host, port) : nil
+    }
+
+    private static func isHost(_ host: String) -> Bool {
+        if host.hasPrefix("[") {
+            return host.hasSuffix("]") && host.dropFirst().dropLast().allSatisfy { $0.isHexDigit || ":.%".contains($0) }
+        }
+        // What is not ASCII is a name that libcurl knows how to look up.
+        return !host.isEmpty
+            && host.unicodeScalars.allSatisfy {
+                $0.value > 0x9F || $0.properties.isAlphabetic || ("0"..."9").contains($0)
+                    || "-._".unicodeScalars.contains($0)
+            }
+    }
+
+    /// The address as it is written, without the path.
+    public var origin: String {
+        let isUsual = port == (isSecure ? 443 : 80)
+        return (isSecure ? "https://" : "http://") + host + (isUsual ? "" : ":\(port)")
+    }
+
+    /// Whether what is sent never leaves this machine.
+    public var isLoopback: Bool {
+        host == "localhost" || host.hasSuffix(".localhost") || host == "[::1]"
+            || (host.hasPrefix("127.") && host.allSatisfy { $0.isNumber || $0 == "." })
+    }
+
+    func hasSameOrigin(as other: HTTPAddress) -> Bool {
+        (isSecure, host, port) == (other.isSecure, other.host, other.port)
+    }
+
+    /// Where a `Location` leads from here; `nil` if it is no address.
+    func resolving(_ location: String) -> HTTPAddress? {
+        if location.hasPrefix("//") { return HTTPAddress((isSecure ? "https:" : "http:") + location) }
+        if location.prefix(while: { !"/?#".contains($0) }).contains(":") { return HTTPAddress(location) }
+        if location.hasPrefix("/") { return HTTPAddress(origin + location) }
+        let folder = path.prefix { $0 != "?" }
+        return HTTPAddress(
+            origin + Self.joined(folder.split(separator: "/", omittingEmptySubsequences: false), location))
+    }
+
+    /// A relative path behind the folders of a path, without dots (RFC 3986, 5.2.4).
+    private static func joined(_ path: [Substring], _ location: String) -> String {
+        var parts = Array(path.dropFirst().dropLast())
+        let steps = location.split(separator: "/", omittingEmptySubsequences: false)
+        for (number, step) in steps.enumerated() {
+            if step == ".." { _ = parts.popLast() }
+            if step != "." && step != ".." { parts.append(step) } else if number == steps.count - 1 { parts.append("") }
+        }
+        return "/" + parts.joined(separator: "/")
+    }
+}
+
+extension HTTPAddress: CustomStringConvertible {
+    /// The address as it is written.
+    public var description: String { origin + path }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Why there is no answer. What a server did answer is an ``HTTPResponse``, whatever its status.
+public enum HTTPFailure: Error, Equatable {
+    /// libcurl can't be loaded, with the reason.
+    case libraryMissing(String)
+    /// The name of the server, or of a proxy, leads nowhere.
+    case nameUnknown(String)
+    /// Nobody takes connections there.
+    case refused(String)
+    /// The server did not answer in time.
+    case timedOut(String)
+    /// The connection ended in the middle.
+    case cut(String)
+    /// The server's certificate is not trusted, with the reason.
+    case certificate(String, reason: String)
+    /// There is no secure connection, with the reason.
+    case secureConnection(String, reason: String)
+    /// The certificates to trust can't be read.
+    case authority
+    /// A proxy did not let the request through.
+    case proxy(String)
+    /// The answer is larger than anything that was asked for.
+    case tooLarge(String)
+    /// The answer is no HTTP.
+    case senseless(String)
+    /// The server sends to another one, where credentials don't go.
+    case sentAway(String, to: String)
+    /// What was to be sent can't be: a clause.
+    case unsendable(String)
+    /// The client was closed.
+    case closed
+}
+
+extension HTTPFailure: CustomStringConvertible {
+    /// A sentence for a person, without secrets.
+    public var description: String {
+        switch self {
+        case .libraryMissing(let reason):
+            "libcurl is needed for this address and can't be used; install libcurl4 (\(reason))."
+        case .nameUnknown(let host): "There is no server \(host), or its name can't be looked up now."
+        case .refused(let host): "\(host) takes no connections: the server is off, or it is another port."
+        case .timedOut(let host): "\(host) did not answer in time."
+        case .cut(let host): "The connection to \(host) broke off."
+        case .certificate(let host, let reason): "The certificate of \(host) is not trusted: \(reason)."
+        case .secureConnection(let host, let reason): "There is no secure connection to \(host): \(reason)."
+        case .authority: "The certificates to trust are no PEM that can be read."
+        case .proxy(let reason): "The proxy did not let the request through: \(reason)."
+        case .tooLarge(let host): "\(host) answered more than what can have been asked for."
+        case .senseless(let host): "What \(host) answers is no HTTP."
+        case .sentAway(let host, let place):
+            "\(host) sends to \(place). Credentials don't go there; if that is the right place, sign in with its address."
+        case .unsendable(let clause): "This can't be sent: \(clause)."
+        case .closed: "The account was closed."
+        }
+    }
+}

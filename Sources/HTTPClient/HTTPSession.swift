@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// libcurl's multi interface on sd_event: libcurl says which sockets to wait for and when it wants to be called next,
+// and is told what happened. Nothing of it is called from within one of its callbacks.
+
+internal import CCurl
+internal import SDBus
+
+/// The transfers of a client and their connections.
+@BusActor
+final class HTTPSession {
+    let options: HTTPOptions
+    private var multi: Curl.Multi?
+    private var sockets: [Int32: EventSource] = [:]
+    private var timer: EventSource?
+    private var keepTimer: EventSource?
+    private var transfers: [Curl.Easy: HTTPTransfer] = [:]
+    /// A handle that was used keeps what it has learnt for Digest; one is enough for requests that follow each other.
+    private var idle: HTTPTransfer?
+    /// How the password is proved, once that is known.
+    private var scheme: HTTPScheme?
+    private var isClosed = false
+
+    nonisolated init(_ options: HTTPOptions) { self.options = options }
+
+    // MARK: Requests
+
+    func send(_ request: HTTPRequest) async throws(HTTPFailure) -> HTTPResponse {
+        var request = request
+        for _ in 0..<Self.mostRedirections {
+            let response = try await authenticate(request)
+            guard let place = try redirection(response, from: request) else { return response }
+            request.address = place
+        }
+        throw .senseless(request.address.host)
+    }
+
+    private static let mostRedirections = 5
+
+    /// Where the answer sends to; `nil` if it is the answer.
+    private func redirection(
+        _ response: HTTPResponse, from request: HTTPRequest
+    ) throws(HTTPFailure) -> HTTPAddress? {
+        guard [301, 302, 303, 307, 308].contains(response.status), let location = response.headers["location"] else {
+            return nil
+        }
+        guard let place = request.address.resolving(location) else { throw .senseless(request.address.host) }
+        // A page to look at instead is no answer to anything that is asked here.
+        guard place.hasSameOrigin(as: request.address), response.status != 303 else {
+            throw .sentAway(request.address.host, to: place.origin)
+        }
+        return place
+    }
+
+    /// Asks with credentials, in the way that the server wants them.
+    private func authenticate(_ request: HTTPRequest) async throws(HTTPFailure) -> HTTPResponse {
+        guard case .password = options.credentials else { return try await transfer(request, .none) }
+        let scheme = try await passwordScheme(request)
+        let response = try await transfer(request, scheme)
+        guard response.status == 401, scheme == .basic, HTTPScheme(response) == .digest else { return response }
+        self.scheme = .digest
+        return try await transfer(request, .digest)
+    }
+
+    /// Over TLS the password is sent at once, so that nothing is ever decided from what anybody may see. Otherwise the
+    /// server is asked first whether it knows a way that does not show the password to everybody.
+    private func passwordScheme(_ request: HTTPRequest) async throws(HTTPFailure) -> HTTPScheme {
+        if let scheme { return scheme }
+        var scheme = HTTPScheme.basic
+        if !request.address.isSecure {
+            let probe = HTTPRequest("GET", request.address, limit: .max, sink: .init(status: 200) { _ in true })
+            scheme = HTTPScheme(try await transfer(probe, .none)) ?? .basic
+        }
+        self.scheme = scheme
+        return scheme
+    }
+
+    private func transfer(_ request: HTTPRequest, _ scheme: HTTPScheme?) async throws(HTTPFailure) -> HTTPResponse {
+        if isClosed { throw .closed }
+        let curl = try Curl.load()
+        let multi = try connectedMulti(curl)
+        let transfer = try nextTransfer(curl)
+        try transfer.prepare(request, scheme)
+        keepTimer = nil
+        transfers[transfer.easy] = transfer
+        let result = await withCheckedContinuation { continuation in
+            transfer.continuation = continuation
+            if curl.multiAdd(multi, transfer.easy) != CURLM_OK {
+                end(transfer, .failure(.libraryMissing("it takes no request")))
+            }
+        }
+        return try result.get()
+    }
+
+    // MARK: What libcurl wants
+
+    private func nextTransfer(_ curl: Curl) throws(HTTPFailure) -> HTTPTransfer {
+        guard let idle else { return try HTTPTransfer(curl, options) }
+        self.idle = nil
+        return idle
+    }
+
+    private func connectedMulti(_ curl: Curl) throws(HTTPFailure) -> Curl.Multi {
+        if let multi { return multi }
+        let object = Unmanaged.passUnretained(self).toOpaque()
+        guard let multi = curl.multiMake() else { throw .libraryMissing("it could not be started") }
+        let isConnected = curl.connect(
+            multi, object,
+            sockets: { _, socket, what, object, _ in
+                HTTPSession.call(object) { $0.watch(socket, what) }
+            },
+            timer: { _, milliseconds, object in
+                HTTPSession.call(object) { $0.setTimer(milliseconds) }
+            })
+        guard isConnected else {
+            _ = curl.multiEnd(multi)
+            throw .libraryMissing("it has no sockets to wait for")
+        }
+        self.multi = multi
+        return multi
+    }
+
+    private nonisolated static func call(
+        _ object: UnsafeMutableRawPointer?, _ body: @BusActor (HTTPSession) -> Void
+    ) -> Int32 {
+        let lent = Lent(object)
+        BusActor.assumeIsolated {
+            guard let object = lent.value else { return }
+            body(Unmanaged<HTTPSession>.fromOpaque(object).takeUnretainedValue())
+        }
+        return 0
+    }
+
+    private func watch(_ socket: Int32, _ what: Int32) {
+        // Releasing it would not do: it may be the one that is being called.
+        sockets.removeValue(forKey: socket)?.cancel()
+        var readiness: Readiness = []
+        if what & CURL_POLL_IN != 0 { readiness.insert(.read) }
+        if what & CURL_POLL_OUT != 0 { readiness.insert(.write) }
+        if readiness.isEmpty || what == CURL_POLL_REMOVE { return }
+        sockets[socket] = EventLoop.shared.onReady(socket, for: readiness) { [weak self] readiness in
+            self?.act(socket, readiness)
+        }
+    }
+
+    private func setTimer(_ milliseconds: Int) {
+        timer = nil
+        if milliseconds < 0 { return }
+        timer = EventLoop.shared.after(.milliseconds(milliseconds)) { [weak self] in
+            self?.timer = nil
+            self?.act(curl_socket_t(-1), [])
+        }
+    }
+
+    private func act(_ socket: Int32, _ readiness: Readiness) {
+        guard let multi, let curl = try? Curl.load() else { return }
+        var events: Int32 = 0
+        if readiness.contains(.read) { events |= CURL_CSELECT_IN }
+        if readiness.contains(.write) { events |= CURL_CSELECT_OUT }
+        if !readiness.isDisjoint(with: [.error, .hangup]) { events |= CURL_CSELECT_ERR }
+        var running: Int32 = 0
+        _ = curl.multiAct(multi, socket, events, &running)
+        while let message = curl.multiRead(multi, &running) {
+            guard message.pointee.msg == CURLMSG_DONE, let transfer = transfers[message.pointee.easy_handle] else {
+                continue
+            }
+            end(transfer, transfer.result(shim_message_result(message)))
+        }
+    }
+
+    // MARK: Ending
+
+    private func end(_ transfer: HTTPTransfer, _ result: Result<HTTPResponse, HTTPFailure>) {
+        if let multi { _ = transfer.curl.multiRemove(multi, transfer.easy) }
+        transfers[transfer.easy] = nil
+        let continuation = transfer.continuation
+        transfer.continuation = nil
+        transfer.finish()
+        if !isClosed { idle = transfer }
+        if transfers.isEmpty { keepForAWhile() }
+        continuation?.resume(returning: result)
+    }
+
+    /// Closes the connections some time after the last answer: nobody is to be woken by them, and no server to keep
+    /// them for a poll in five minutes.
+    private func keepForAWhile() {
+        keepTimer = EventLoop.shared.after(options.keepTime, accuracy: options.keepTime / 4) { [weak self] in
+            self?.closeConnections()
+        }
+    }
+
+    private func closeConnections() {
+        keepTimer = nil
+        if let multi, transfers.isEmpty, let curl = try? Curl.load() {
+            _ = curl.multiEnd(multi)
+            self.multi = nil
+            timer = nil
+            for source in sockets.values { source.cancel() }
+            sockets = [:]
+        }
+    }
+
+    func close() {
+        isClosed = true
+        for transfer in transfers.values { end(transfer, .failure(.closed)) }
+        idle = nil
+        closeConnections()
+    }
+}
+
+/// How a password is proved.
+enum HTTPScheme {
+    case basic, digest
+
+    /// What a refusal asks for; Digest if there is a choice.
+    init?(_ response: HTTPResponse) {
+        let challenges = (response.headers["www-authenticate"] ?? "").lowercased()
+        guard response.status == 401 else { return nil }
+        let words = challenges.split { ", \n".contains($0) }
+        if words.contains("digest") {
+            self = .digest
+        } else if words.contains("basic") {
+            self = .basic
+        } else {
+            return nil
+        }
+    }
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CCurl
+internal import SDBus
+
+/// A handle of libcurl, which makes one request at a time.
+@BusActor
+final class HTTPTransfer {
+    let curl: Curl
+    let easy: Curl.Easy
+    var continuation: CheckedContinuation<Result<HTTPResponse, HTTPFailure>, Never>?
+    private let credentials: HTTPCredentials
+    private var request: HTTPRequest?
+    private var response = HTTPResponse()
+    private var headerBytes = 0
+    private var receivedBytes = 0
+    /// Why what came was not taken.
+    private var refusal: HTTPFailure?
+    private var headers: Curl.List?
+    /// libcurl writes reasons there.
+    private let reason = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
+
+    private static let mostHeaderBytes = 64 << 10
+
+    init(_ curl: Curl, _ options: HTTPOptions) throws(HTTPFailure) {
+        guard let easy = curl.easyMake() else { throw .libraryMissing("it could not be started") }
+        (self.curl, self.easy, credentials) = (curl, easy, options.credentials)
+        reason.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        try setLimits(options)
+        try setTrust(options)
+        try setCallbacks()
+        if case .password(let user, let password) = options.credentials {
+            try curl.set(easy, CURLOPT_USERNAME, user)
+            try curl.set(easy, CURLOPT_PASSWORD, password)
+        }
+    }
+
+    isolated deinit {
+        curl.easyEnd(easy)
+        curl.listEnd(headers)
+        reason.deallocate()
+    }
+
+    private func setLimits(_ options: HTTPOptions) throws(HTTPFailure) {
+        try curl.set(easy, CURLOPT_PROTOCOLS_STR, "http,https")
+        try curl.set(easy, CURLOPT_HTTP_VERSION, shim_http_1_1)
+        try curl.set(easy, CURLOPT_PATH_AS_IS, 1)
+        try curl.set(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+        // Signals are for who has a thread to himself; and a name that is being looked up must not be waited for.
+        try curl.set(easy, CURLOPT_NOSIGNAL, 1)
+        try curl.set(easy, CURLOPT_QUICK_EXIT, 1)
+        try curl.set(easy, CURLOPT_CONNECTTIMEOUT_MS, options.connectTime.milliseconds)
+        try curl.set(easy, CURLOPT_TIMEOUT_MS, options.wholeTime.milliseconds)
+        try curl.set(easy, CURLOPT_LOW_SPEED_LIMIT, 16)
+        try curl.set(easy, CURLOPT_LOW_SPEED_TIME, max(1, options.stallTime.milliseconds / 1000))
+    }
+
+    private func setTrust(_ options: HTTPOptions) throws(HTTPFailure) {
+        try curl.set(easy, CURLOPT_SSLVERSION, shim_tls_1_2)
+        guard let authority = options.authority else { return }
+        // Instead of the system's, not besides: whoever gives one wants no other authority to be able to step in.
+        try curl.set(easy, CURLOPT_CAPATH, nil)
+        try curl.set(easy, authority: authority)
+    }
+
+    private func setCallbacks() throws(HTTPFailure) {
+        let object = UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque())
+        try curl.set(easy, pointer: CURLOPT_WRITEDATA, object)
+        try curl.set(easy, pointer: CURLOPT_HEADERDATA, object)
+        try curl.set(easy, pointer: CURLOPT_ERRORBUFFER, UnsafeRawPointer(reason))
+        try curl.set(easy, CURLOPT_WRITEFUNCTION) { data, size, count, object in
+            HTTPTransfer.call(object, data, size * count) { $0.take(body: $1) }
+        }
+        try curl.set(easy, CURLOPT_HEADERFUNCTION) { data, size, count, object in
+            HTTPTransfer.call(object, data, size * count) { $0.take(header: $1) }
+        }
+    }
+
+    // MARK: Asking
+
+    func prepare(_ request: HTTPRequest, _ scheme: HTTPScheme?) throws(HTTPFailure) {
+        self.request = request
+        (response, headerBytes, receivedBytes, refusal) = (HTTPResponse(), 0, 0, nil)
+        reason[0] = 0
+        try curl.set(easy, CURLOPT_URL, request.address.description)
+        // What this machine says to itself no proxy could pass on.
+        try curl.set(easy, CURLOPT_NOPROXY, request.address.isLoopback ? "*" : nil)
+        try curl.set(easy, CURLOPT_HTTPAUTH, scheme.bits)
+        if let body = request.body { try curl.set(easy, body: body) } else { try curl.set(easy, CURLOPT_HTTPGET, 1) }
+        try curl.set(easy, CURLOPT_CUSTOMREQUEST, request.method)
+        try setHeaders(request)
+    }
+
+    private func setHeaders(_ request: HTTPRequest) throws(HTTPFailure) {
+        var lines = ["User-Agent: UbiquitousStore", "Accept-Encoding: identity", "Accept: */*"]
+        // libcurl would say that what is sent is a form, and would wait for leave to send what is long.
+        lines += ["Expect:", "Content-Type:"].filter { line in
+            !request.headers.contains { line.lowercased().hasPrefix($0.name.lowercased() + ":") }
+        }
+        lines += request.headers.map { "\($0.name): \($0.value)" }
+        if case .token(let token) = credentials { lines.append("Authorization: Bearer \(token)") }
+        guard lines.allSatisfy({ $0.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } }) else {
+            throw .unsendable("a header has control characters in it")
+        }
+        curl.listEnd(headers)
+        headers = lines.reduce(nil) { list, line in curl.listAppend(list, line) ?? list }
+        try curl.set(easy, pointer: CURLOPT_HTTPHEADER, UnsafeRawPointer(headers))
+    }
+
+    /// Forgets what the request was about.
+    func finish() {
+        request = nil
+        response = HTTPResponse()
+    }
+
+    // MARK: Answers
+
+    private nonisolated static func call(
+        _ object: UnsafeMutableRawPointer?, _ data: UnsafeMutablePointer<CChar>?, _ count: Int,
+        _ take: @BusActor (HTTPTransfer, UnsafeRawBufferPointer) -> Bool
+    ) -> Int {
+        let lent = Lent((object, UnsafeRawBufferPointer(start: data, count: count)))
+        return BusActor.assumeIsolated {
+            guard let object = lent.value.0 else { return 0 }
+            let transfer = Unmanaged<HTTPTransfer>.fromOpaque(object).takeUnretainedValue()
+            // Another number than what there was ends the transfer.
+            return take(transfer, lent.value.1) ? count : count &- 1
+        }
+    }
+
+    private func take(header data: UnsafeRawBufferPointer) -> Bool {
+        headerBytes += data.count
+        guard headerBytes <= Self.mostHeaderBytes else { return refuse(.tooLarge(host)) }
+        let line = String(decoding: data, as: UTF8.self)
+        if line.hasPrefix("HTTP/") {
+            response = HTTPResponse()
+            response.status = Int(line.split(separator: " ").dropFirst().first?.prefix(3) ?? "") ?? 0
+            receivedBytes = 0
+        } else if let colon = line.firstIndex(of: ":") {
+            note(line[..<colon].lowercased(), line[line.index(after: colon)...])
+        }
+        return true
+    }
+
+    private func note(_ name: String, _ value: Substring) {
+        let value = String(value.drop { $0 == " " || $0 == "\t" }.prefix { !$0.isNewline })
+        if name == "www-authenticate", let former = response.headers[name] {
+            response.headers[name] = former + ", " + value
+        } else {
+            response.headers[name] = value
+        }
+    }
+
+    private func take(body data: UnsafeRawBufferPointer) -> Bool {
+        guard let request else { return false }
+        if let sink = request.sink, sink.status == response.status {
+            return sink.take(data) || refuse(.tooLarge(host))
+        }
+        receivedBytes += data.count
+        // Of what is no answer to the question, the beginning is enough.
+        let isAnswer = (200..<300).contains(response.status)
+        guard receivedBytes <= request.limit || !isAnswer else { return refuse(.tooLarge(host)) }
+        response.body += data.prefix(max(0, request.limit - response.body.count))
+        return receivedBytes <= Self.mostUselessBytes || isAnswer || refuse(.tooLarge(host))
+    }
+
+    private static let mostUselessBytes = 1 << 20
+
+    private func refuse(_ failure: HTTPFailure) -> Bool {
+        refusal = failure
+        return false
+    }
+
+    private var host: String { request?.address.host ?? "" }
+
+    /// What became of the request.
+    func result(_ code: CURLcode) -> Result<HTTPResponse, HTTPFailure> {
+        if let refusal { return .failure(refusal) }
+        guard code == CURLE_OK else { return .failure(failure(code)) }
+        guard response.status >= 200 else { return .failure(.senseless(host)) }
+        response.date = response.headers["date"].flatMap(curl.seconds(of:))
+        response.retryAfter = response.headers["retry-after"].flatMap(retryAfter)
+        return .success(response)
+    }
+
+    /// Seconds, or a date by the server's clock.
+    private func retryAfter(_ text: String) -> Int? {
+        if let seconds = Int(text) { return max(0, seconds) }
+        guard let date = curl.seconds(of: text), let now = response.date else { return nil }
+        return max(0, date - now)
+    }
+}
+
+extension Optional<HTTPScheme> {
+    fileprivate var bits: Int {
+        switch self {
+        case .basic: shim_auth_basic
+        case .digest: shim_auth_digest
+        case nil: shim_auth_none
+        }
+    }
+}
+
+extension Duration {
+    fileprivate var milliseconds: Int {
+        Int(components.seconds) * 1000 + Int(components.attoseconds / 1_000_000_000_000_000)
+    }
+}
+
+// MARK: - Failures
+
+extension HTTPTransfer {
+    private func failure(_ code: CURLcode) -> HTTPFailure {
+        switch code {
+        case CURLE_COULDNT_RESOLVE_HOST: .nameUnknown(host)
+        case CURLE_COULDNT_RESOLVE_PROXY: .proxy("its name can't be looked up")
+        case CURLE_PROXY: .proxy(curl.text(of: code))
+        case CURLE_COULDNT_CONNECT: .refused(host)
+        case CURLE_OPERATION_TIMEDOUT: .timedOut(host)
+        case CURLE_PEER_FAILED_VERIFICATION: .certificate(host, reason: tlsReason)
+        case CURLE_SSL_CACERT_BADFILE: .authority
+        case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_SSL_CERTPROBLEM, CURLE_SSL_INVALIDCERTSTATUS:
+            .secureConnection(host, reason: tlsReason)
+        case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_HTTP2: .senseless(host)
+        default: connectionFailure
+        }
+    }
+
+    private var connectionFailure: HTTPFailure {
+        let status = curl.number(easy, CURLINFO_HTTP_CONNECTCODE)
+        return status >= 300 ? .proxy("it answered \(status)") : .cut(host)
+    }
+
+    /// What the library says of a certificate. Of other failures it may say the address of a proxy, with its password.
+    private var tlsReason: String {
+        let text = String(cString: reason)
+        return text.split(separator: ": ").last.map(String.init) ?? "TLS 1.2 or later did not come about"
+    }
+}

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ServerTesting
+import Synchronization
+import Testing
+
+@testable import HTTPClient
+
+/// A client against a server on loopback that answers as each test has it.
+@Suite(.timeLimit(.minutes(2)))
+struct HTTPClientTests {
+    private func address(_ server: ScriptedServer, _ path: String = "/dav/") throws -> HTTPAddress {
+        try #require(HTTPAddress(server.url + path))
+    }
+
+    private func quick(_ credentials: HTTPCredentials = .none) -> HTTPOptions {
+        var options = HTTPOptions(credentials: credentials)
+        options.stallTime = .seconds(1)
+        return options
+    }
+
+    private func failure(_ body: () async throws -> Void) async -> HTTPFailure? {
+        do { try await body() } catch { return error as? HTTPFailure }
+        return nil
+    }
+
+    // MARK: Requests
+
+    @Test func `a request has its method, headers and length, and an answer its status, headers and body`() async throws
+    {
+        let server = try ScriptedServer { _ in ServerAnswer(207, ["X-Made-Up": " some thing "], "answer") }
+        let client = HTTPClient(quick())
+        let body = Array("ask".utf8)
+        let response = try await client.send(
+            HTTPRequest("PROPFIND", address(server), headers: [("Depth", "1")], body: body))
+        #expect(response.status == 207)
+        #expect(response.headers["x-made-up"] == "some thing ")
+        #expect(response.body == Array("answer".utf8))
+        let request = try #require(server.requests.first)
+        #expect(request.method == "PROPFIND" && request.path == "/dav/" && request.body == body)
+        #expect(request.headers["depth"] == "1" && request.headers["content-length"] == "3")
+        #expect(request.headers["accept-encoding"] == "identity")
+        #expect(request.headers["content-type"] == nil && request.headers["transfer-encoding"] == nil)
+        #expect(request.headers["expect"] == nil)
+    }
+
+    @Test(arguments: [0, 1, 3 << 20]) func `whatever is put arrives whole`(count: Int) async throws {
+        let server = try ScriptedServer { _ in ServerAnswer(201) }
+        let body = (0..<count).map { UInt8(truncatingIfNeeded: $0) }
+        let response = try await HTTPClient(quick()).send(HTTPRequest("PUT", address(server), body: body))
+        #expect(response.status == 201)
+        #expect(server.requests.first?.body == body)
+        #expect(server.requests.first?.headers["content-length"] == "\(count)")
+    }
+
+    @Test func `requests share a connection, which is closed soon after them`() async throws {
+        let server = try ScriptedServer { _ in ServerAnswer(200, [:], "x") }
+        var options = quick()
+        options.keepTime = .milliseconds(50)
+        let client = HTTPClient(options)
+        for _ in 0..<5 { _ = try await client.send(HTTPRequest("GET", address(server))) }
+        #expect(server.connections == 1)
+        while server.openConnections > 0 { try await Task.sleep(for: .milliseconds(5)) }
+        _ = try await client.send(HTTPRequest("GET", address(server)))
+        #expect(server.connections == 2)
+    }
+
+    @Test func `requests at once are answered each on its own`() async throws {
+        let server = try ScriptedServer { ServerAnswer(200, [:], $0.path) }
+        let client = HTTPClient(quick())
+        let base = try address(server, "/")
+        try await withThrowingTaskGroup(of: (String, [UInt8]).self) { group in
+            for number in 0..<20 {
+                group.addTask {
+                    var address = base
+                    address.path = "/\(number)"
+                    return (address.path, try await client.send(HTTPRequest("GET", address)).body)
+                }
+            }
+            for try await (path, body) in group { #expect(body == Array(path.utf8)) }
+        }
+    }
+
+    // MARK: Credentials
+
+    @Test func `a digest server is proved the password without being told it, and not asked again each time`()
+        async throws
+    {
+        let server = try ScriptedServer { request in
+            if request.headers["authorization"]?.contains("nonce=\"n0nce\"") == true { return ServerAnswer(200) }
+            return ServerAnswer(
+                401, ["WWW-Authenticate": "Digest realm=\"r\", qop=\"auth\", nonce=\"n0nce\", algorithm=MD5"])
+        }
+        let client = HTTPClient(quick(.password(user: "ada", password: "s3cret")))
+        for _ in 0..<4 {
+            #expect(try await client.send(HTTPRequest("PUT", address(server), body: [1, 2])).status == 200)
+        }
+        #expect(server.requests.last?.body == [1, 2])
+        #expect(server.requests.count <= 6, "a question, a probe, and four that are proved")
+        #expect(!server.requests.contains { ($0.headers["authorization"] ?? "").hasPrefix("Basic") })
+    }
+
+    @Test func `a basic server is told the password once it asks for it, and a token is sent as it is`() async throws {
+        let server = try ScriptedServer { request in
+            request.headers["authorization"] == nil
+                ? ServerAnswer(401, ["WWW-Authenticate": "Basic realm=\"r\""]) : ServerAnswer(200)
+        }
+        let client = HTTPClient(quick(.password(user: "ada", password: "päss:wort")))
+        for _ in 0..<2 { #expect(try await client.send(HTTPRequest("GET", address(server))).status == 200) }
+        #expect(server.requests.map { $0.headers["authorization"] }.suffix(2) == [basic, basic])
+        #expect(server.requests.count == 3)
+        server.requests = []
+        let other = HTTPClient(quick(.token("t0ken")))
+        #expect(try await other.send(HTTPRequest("GET", address(server))).status == 200)
+        #expect(server.requests.map { $0.headers["authorization"] } == ["Bearer t0ken"])
+    }
+
+    private let basic = "Basic YWRhOnDDpHNzOndvcnQ="
+
+    @Test func `a wrong password is an answer, after few tries`() async throws {
+        for challenge in ["Basic realm=\"r\"", "Digest realm=\"r\", nonce=\"x\", qop=\"auth\""] {
+            let server = try ScriptedServer { _ in ServerAnswer(401, ["WWW-Authenticate": challenge]) }
+            let client = HTTPClient(quick(.password(user: "ada", password: "wrong")))
+            #expect(try await client.send(HTTPRequest("PUT", address(server), body: [1])).status == 401)
+            #expect(server.requests.count <= 3)
+        }
+    }
+
+    @Test func `a header can't be made of a token`() async throws {
+        let server = try ScriptedServer { _ in ServerAnswer(200) }
+        let failure = await failure {
+            _ = try await HTTPClient(quick(.token("a\r\nHost: b"))).send(HTTPRequest("GET", address(server)))
+        }
+        #expect(failure == .unsendable("a header has control characters in it"))
+        #expect(server.requests.isEmpty)
+    }
+
+    @Test func `credentials do not show when they are printed`() {
+        for credentials in [HTTPCredentials.password(user: "ada", password: "s3cret"), .token("s3cret")] {
+            #expect(!"\(credentials) \(String(reflecting: HTTPOptions(credentials: credentials)))".contains("s3cret"))
+        }
+    }
+
+    // MARK: Redirections
+
+    @Test(arguments: [301, 302, 307, 308])
+    func `what the same server sends to is asked the same`(status: Int) async throws {
+        let server = try ScriptedServer {
+            $0.path == "/new/" ? ServerAnswer(200) : ServerAnswer(status, ["Location": "../new/"])
+        }
+        let client = HTTPClient(quick(.token("t0ken")))
+        let response = try await client.send(HTTPRequest("PUT", address(server, "/old/"), body: [7]))
+        #expect(response.status == 200)
+        let last = try #require(server.requests.last)
+        #expect(last.method == "PUT" && last.body == [7] && last.headers["authorization"] == "Bearer t0ken")
+    }
+
+    @Test func `credentials never go to another port, host or scheme`() async throws {
+        let other = try ScriptedServer { _ in ServerAnswer(200) }
+        let places = [
+            "http://127.0.0.1:\(other.port)/dav/", "//127.0.0.1:\(other.port)/", "https://127.0.0.1/",
+            "http://evil.example/",
+            "ftp://127.0.0.1/", "file:///etc/passwd",
+        ]
+        for place in places {
+            let server = try ScriptedServer { _ in ServerAnswer(302, ["Location": place]) }
+            let failure = await failure {
+                let client = HTTPClient(quick(.password(user: "ada", password: "s3cret")))
+                _ = try await client.send(HTTPRequest("GET", address(server)))
+            }
+            #expect(failure != nil, "\(place)")
+            #expect(!"\(failure, default: "")".contains("s3cret"))
+        }
+        #expect(other.requests.isEmpty)
+    }
+
+    @Test func `a circle of redirections ends`() async throws {
+        let server = try ScriptedServer { _ in ServerAnswer(302, ["Location": "/dav/"]) }
+        let failure = await failure { _ = try await HTTPClient(quick()).send(HTTPRequest("GET", address(server))) }
+        #expect(failure == .senseless("127.0.0.1"))
+        #expect(server.requests.count <= 6)
+    }
+
+    // MARK: Servers that do not behave
+
+    @Test func `a server that never answers is given up`() async throws {
+        let server = try ScriptedServer { _ in .nothing }
+        let failure = await failure { _ = try await HTTPClient(quick()).send(HTTPRequest("GET", address(server))) }
+        #expect(failure == .timedOut("127.0.0.1"))
+    }
+
+    @Test func `whoever closes the client is not kept by a server that never answers`() async throws {
+        let server = try ScriptedServer { _ in .nothing }
+        let client = HTTPClient(HTTPOptions())
+        let place = try address(server)
+        let request = Task { try await client.send(HTTPRequest("GET", place)) }
+        while server.requests.isEmpty { try await Task.sleep(for: .milliseconds(5)) }
+        client.close()
+        #expect(await failure { _ = try await request.value } == .closed)
+        #expect(await failure { _ = try await client.send(HTTPRequest("GET", place)) } == .closed)
+    }
+
+    @Test func `an answer is cut off where it is longer than it may be`() async throws {
+        let server = try ScriptedServer { request in
+            switch request.path {
+            case "/body": return ServerAnswer(200, [:], String(repeating: "x", count: 1 << 20))
+            case "/headers":
+                let lines = (0..<2000).map { "X-\($0): \(String(repeating: "x", count: 100))\r\n" }.joined()
+                return ServerAnswer(bytes: Array("HTTP/1.1 200 OK\r\n\(lines)Content-Length: 0\r\n\r\n".utf8))
+            case "/chunks":
+                let chunk = "10000\r\n\(String(repeating: "x", count: 0x10000))\r\n"
+                let text = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + String(repeating: chunk, count: 20)
+                return ServerAnswer(bytes: Array(text.utf8))
+            default: return ServerAnswer(500, [:], String(repeating: "x", count: 100_000))
+            }
+        }
+        for path in ["/body", "/headers", "/chunks"] {
+            let failure = await failure {
+                _ = try await HTTPClient(quick()).send(HTTPRequest("GET", address(server, path), limit: 1 << 16))
+            }
+            #expect(failure == .tooLarge("127.0.0.1"), "\(path)")
+        }
+        let response = try await HTTPClient(quick()).send(HTTPRequest("GET", address(server, "/error"), limit: 100))
+        #expect(response.status == 500 && response.body.count == 100)
+    }
+
+    @Test func `what is taken as it comes may be ended by who takes it`() async throws {
+        let server = try ScriptedServer { _ in ServerAnswer(207, [:], String(repeating: "x", count: 1 << 20)) }
+        let taken = Mutex(0)
+        let sink = HTTPRequest.Sink(status: 207) { bytes in
+            taken.withLock { $0 += bytes.count }
+            return true
+        }
+        let response = try await HTTPClient(quick()).send(HTTPRequest("GET", address(server), limit: 10, sink: sink))
+        #expect(response.body.isEmpty && taken.withLock(\.self) == 1 << 20)
+        let refusing = HTTPRequest.Sink(status: 207) { _ in false }
+        let failure = await failure {
+            _ = try await HTTPClient(quick()).send(HTTPRequest("GET", address(server), sink: refusing))
+        }
+        #expect(failure == .tooLarge("127.0.0.1"))
+    }
+
+    @Test func `every way in which a server can fail has its name`() async throws {
+        let answers: [(ServerAnswer, HTTPFailure)] = [
+            (.cut, .cut("127.0.0.1")),
+            (ServerAnswer(bytes: Array("SSH-2.0-OpenSSH_9.2\r\n".utf8), closes: true), .senseless("127.0.0.1")),
+            (
+                ServerAnswer(bytes: Array("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc".utf8), closes: true),
+                .cut("127.0.0.1")
+            ),
+        ]
+        for (answer, expected) in answers {
+            let server = try ScriptedServer { _ in answer }
+            let failure = await failure { _ = try await HTTPClient(quick()).send(HTTPRequest("GET", address(server))) }
+            #expect(failure == expected)
+        }
+        let gone = try ScriptedServer { _ in .cut }
+        let place = try address(gone)
+        gone.end()
+        while await failure({ _ = try await HTTPClient(quick()).send(HTTPRequest("GET", place)) })
+            != .refused("127.0.0.1")
+        {}
+        let nobody = try #require(HTTPAddress("http://nobody.invalid/"))
+        #expect(
+            await failure { _ = try await HTTPClient(quick()).send(HTTPRequest("GET", nobody)) }
+                == .nameUnknown("nobody.invalid"))
+    }
+
+    @Test func `when to ask again is said in seconds or as a date by the server's clock`() async throws {
+        let headers: [(KeyValuePairs<String, String>, Int?)] = [
+            (["Retry-After": "120"], 120), (["Retry-After": "-5"], 0), (["Retry-After": "soon"], nil), ([:], nil),
+            (["Date": "Sun, 06 Nov 1994 08:49:37 GMT", "Retry-After": "Sun, 06 Nov 1994 08:50:37 GMT"], 60),
+            (["Date": "Sunday, 06-Nov-94 08:49:37 GMT", "Retry-After": "Sun Nov  6 08:49:07 1994"], 0),
+        ]
+        for (headers, expected) in headers {
+            let server = try ScriptedServer { _ in ServerAnswer(503, headers) }
+            let response = try await HTTPClient(quick()).send(HTTPRequest("GET", address(server)))
+            #expect(response.retryAfter == expected)
+            #expect(response.date == (headers.count == 2 ? 784_111_777 : nil))
+        }
+    }
+
+    // MARK: Addresses
+
+    @Test func `an address is taken apart, or refused`() {
+        #expect(HTTPAddress("https://Example.org/a%20b?c")?.description == "https://example.org/a%20b?c")
+        #expect(HTTPAddress("http://[::1]:8080")?.description == "http://[::1]:8080/")
+        #expect(HTTPAddress("http://127.0.0.1:80/")?.description == "http://127.0.0.1/")
+        for text in [
+            "", "example.org", "ftp://a/", "http://", "http:///x", "http://a:b@c/", "http://a:0/", "http://a:99999/",
+            "http://a b/", "http://a/\u{e9}", "http://[::1/", "http://a\n/",
+        ] {
+            #expect(HTTPAddress(text) == nil, "\(text)")
+        }
+        for text in ["http://localhost/", "http://127.3.4.5/", "http://[::1]/"] {
+            #expect(HTTPAddress(text)?.isLoopback == true)
+        }
+        for text in ["http://127.example.org/", "http://localhost.example.org/", "http://10.0.0.1/"] {
+            #expect(HTTPAddress(text)?.isLoopback == false)
+        }
+    }
+}

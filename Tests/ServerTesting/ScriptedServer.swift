@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Synchronization
+
+/// A server that answers as a test has it.
+public final class ScriptedServer: Sendable {
+    /// Where it is.
+    public let port: UInt16
+    private let socket: Socket
+    private let answer: @Sendable (ServerRequest) -> ServerAnswer
+    private let state = Mutex(State())
+
+    private struct State {
+        var requests: [ServerRequest] = []
+        var connections: [Socket] = []
+        var count = 0
+        var isEnded = false
+    }
+
+    /// Begins to answer.
+    public init(on port: UInt16 = 0, _ answer: @escaping @Sendable (ServerRequest) -> ServerAnswer) throws {
+        (socket, self.port) = try Socket.listening(on: port)
+        self.answer = answer
+        onThread { [socket, weak self] in
+            while let connection = socket.accept() {
+                guard let self, let number = note(connection) else { return }
+                onThread { [weak self] in self?.serve(connection, number) }
+            }
+        }
+    }
+
+    deinit { end() }
+
+    /// Its address.
+    public var url: String { "http://127.0.0.1:\(port)" }
+
+    /// What it was asked.
+    public var requests: [ServerRequest] {
+        get { state.withLock { $0.requests } }
+        set { state.withLock { $0.requests = newValue } }
+    }
+
+    /// How many connections there were.
+    public var connections: Int { state.withLock { $0.count } }
+
+    /// How many of them are open.
+    public var openConnections: Int { state.withLock { $0.connections.count } }
+
+    /// Closes everything.
+    public func end() {
+        socket.end()
+        let connections = state.withLock { state in
+            state.isEnded = true
+            return state.connections
+        }
+        for connection in connections { connection.end() }
+    }
+
+    private func note(_ connection: Socket) -> Int? {
+        state.withLock { state in
+            if state.isEnded { return nil }
+            state.connections.append(connection)
+            state.count += 1
+            return state.count
+        }
+    }
+
+    private func serve(_ connection: Socket, _ number: Int) {
+        var reader = MessageReader(connection)
+        while var request = reader.readRequest() {
+            request.connection = number
+            state.withLock { $0.requests.append(request) }
+            let answer = self.answer(request)
+            if !answer.hangs, !connection.write(answer.bytes) { break }
+            if answer.hangs { while !connection.read().isEmpty {} }
+            if answer.closes { break }
+        }
+        connection.end()
+        state.withLock { $0.connections.removeAll { $0 === connection } }
+    }
+}
+
+/// What a server was asked.
+public struct ServerRequest: Sendable {
+    /// The method.
+    public var method = ""
+    /// The path as it was sent, with the query.
+    public var path = ""
+    /// By their names in lower case.
+    public var headers: [String: String] = [:]
+    /// What came along.
+    public var body: [UInt8] = []
+    /// All of it as it came.
+    public var bytes: [UInt8] = []
+    /// The number of the connection, from 1.
+    public var connection = 0
+}
+
+/// What a server does with a request.
+public struct ServerAnswer: Sendable {
+    /// What it writes.
+    public var bytes: [UInt8]
+    /// It closes the connection then.
+    public var closes = false
+    /// It writes nothing, and waits for the other side to leave.
+    public var hangs = false
+
+    /// Writes some bytes.
+    public init(bytes: [UInt8], closes: Bool = false) {
+        (self.bytes, self.closes) = (bytes, closes)
+    }
+
+    /// An answer of its parts.
+    public init(_ status: Int, _ headers: KeyValuePairs<String, String> = [:], _ body: String = "") {
+        let lines = headers.map { "\($0.key): \($0.value)\r\n" }.joined()
+        let length = [204, 304].contains(status) ? "" : "Content-Length: \(body.utf8.count)\r\n"
+        bytes = Array("HTTP/1.1 \(status) Answer\r\n\(lines)\(length)\r\n\(body)".utf8)
+    }
+
+    /// Nothing, for ever.
+    public static var nothing: ServerAnswer {
+        var answer = ServerAnswer(bytes: [])
+        answer.hangs = true
+        return answer
+    }
+
+    /// The end of the connection.
+    public static var cut: ServerAnswer { ServerAnswer(bytes: [], closes: true) }
+}
+
+/// Takes messages off a connection.
+struct MessageReader {
+    private let connection: Socket
+    private var buffer: [UInt8] = []
+
+    init(_ connection: Socket) { self.connection = connection }
+
+    mutating func readRequest() -> ServerRequest? {
+        guard let head = readHead() else { return nil }
+        var request = ServerRequest()
+        let lines = String(decoding: head, as: UTF8.self).split(separator: "\r\n")
+        let words = lines.first?.split(separator: " ") ?? []
+        guard words.count == 3 else { return nil }
+        (request.method, request.path) = (String(words[0]), String(words[1]))
+        request.headers = Self.headers(lines.dropFirst())
+        let length = Int(request.headers["content-length"] ?? "0") ?? 0
+        while buffer.count < length {
+            let more = connection.read()
+            if more.isEmpty { return nil }
+            buffer += more
+        }
+        request.body = Array(buffer.prefix(length))
+        buffer.removeFirst(length)
+        request.bytes = head + request.body
+        return request
+    }
+
+    /// The lines up to the empty one.
+    private mutating func readHead() -> [UInt8]? {
+        let end = Array("\r\n\r\n".utf8)
+        while true {
+            if let range = buffer.firstRange(of: end) {
+                defer { buffer.removeSubrange(..<range.upperBound) }
+                return Array(buffer[..<range.upperBound])
+            }
+            let more = connection.read()
+            if more.isEmpty { return nil }
+            buffer += more
+        }
+    }
+
+    private static func headers(_ lines: ArraySlice<String.SubSequence>) -> [String: String] {
+        var headers: [String: String] = [:]
+        for line in lines {
+            guard let colon = line.firstIndex(of: ":") else { continue }
+            headers[line[..<colon].lowercased()] = String(line[line.index(after: colon)...].drop { $0 == " " })
+        }
+        return headers
+    }
+}
