@@ -47,7 +47,8 @@ let package = Package(
         .target(
             name: "SyncBackends",
             dependencies: [
-                "SyncEngine", "StoreEngine", "PropertyList", .product(name: "Crypto", package: "swift-crypto"),
+                "SyncEngine", "StoreEngine", "PropertyList", "HTTPClient",
+                .product(name: "Crypto", package: "swift-crypto"),
             ]),
 
         // What both ends of the bus share: names, and values as variants.
@@ -104,7 +105,10 @@ let package = Package(
         .testTarget(name: "SyncEngineTests", dependencies: ["SyncEngine", "StoreEngine", "PropertyList"]),
         .testTarget(
             name: "SyncBackendsTests",
-            dependencies: ["BackendTesting", "SyncBackends", "SyncEngine", "StoreEngine", "PropertyList"]),
+            dependencies: [
+                "BackendTesting", "SyncBackends", "HTTPClient", "ServerTesting", "SyncEngine", "StoreEngine",
+                "PropertyList",
+            ]),
         .testTarget(name: "StoreBusTests", dependencies: ["StoreBus", "SDBus", "PropertyList"]),
         .testTarget(name: "AppManifestTests", dependencies: ["AppManifest"]),
         .testTarget(name: "StoreDaemonTests", dependencies: ["StoreDaemon", "AppManifest"]),

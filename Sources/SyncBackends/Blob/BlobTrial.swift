@@ -7,16 +7,19 @@ internal import SyncEngine
 struct BlobTrial<Storage: BlobStorage> {
     let storage: Storage
     let environment: Environment
+    /// What the blob's name begins with.
+    private let prefix: String
     /// The steps that were taken; the last one is the first that failed, if one did.
     private(set) var checks: [BackendCheck] = []
 
-    init(of storage: Storage, environment: Environment) {
+    init(of storage: Storage, environment: Environment, name prefix: String = ".check-") {
         self.storage = storage
+        self.prefix = prefix
         self.environment = environment
     }
 
     mutating func run() async {
-        let (storage, name) = (storage, ".check-\(environment.random().hexDigits)")
+        let (storage, name) = (storage, prefix + environment.random().hexDigits)
         let (first, second) = (Array("first of \(name)".utf8), Array("other of \(name)".utf8))
         do throws(RemoteError) {
             try await step("open") { () async throws(RemoteError) in

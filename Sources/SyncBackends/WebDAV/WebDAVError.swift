@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import HTTPClient
+internal import SyncEngine
+
+extension RemoteError {
+    /// What it means to a person that there is no answer.
+    init(_ failure: HTTPFailure) {
+        switch failure {
+        case .libraryMissing, .authority, .unsendable: self.init(.unsupported, failure.description)
+        default: self.init(.unavailable, failure.description)
+        }
+    }
+
+    /// What an answer means that is not the one that was asked for.
+    init(_ response: HTTPResponse, from host: String, at path: String, hasCredentials: Bool) {
+        let (code, sentence) = Self.meaning(of: response.status, host, path, hasCredentials)
+        self.init(code, sentence, retryAfter: response.retryAfter)
+    }
+
+    private static func meaning(
+        of status: Int, _ host: String, _ path: String, _ hasCredentials: Bool
+    ) -> (Code, String) {
+        switch status {
+        case 401:
+            let wish = hasCredentials ? "takes neither this password nor this token" : "wants a user and a password"
+            return (.unauthorized, "\(host) \(wish).")
+        case 403: return (.denied, "\(host) forbids to use \(path).")
+        case 404, 409, 410: return (.unavailable, "There is no folder for \(path) on \(host).")
+        case 405, 501: return (.unsupported, "\(host) is no WebDAV server at \(path), or one that only reads.")
+        case 407: return (.unavailable, "The proxy wants a password; it is a part of the address in https_proxy.")
+        case 413: return (.full, "\(host) takes no file that is as large as \(path).")
+        case 423: return (.unavailable, "\(path) is locked on \(host) just now.")
+        case 429: return (.unavailable, "\(host) wants to be left alone for a while: there were too many requests.")
+        case 507: return (.full, "There is no space left on \(host).")
+        case 500...: return (.unavailable, "\(host) has trouble of its own and answers \(status).")
+        default: return (.unavailable, "\(host) answers \(status) for \(path), which makes no sense.")
+        }
+    }
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Blobs as files of a WebDAV server, of which nothing is believed but what is in a file when it is read. Servers ignore
+// conditions, take locks for advice, move files in two steps and give two contents one ETag (docs/webdav.md), so there
+// are no conditions, locks and moves here, and an ETag only says that a head is worth reading again.
+
+internal import HTTPClient
+public import SyncEngine
+internal import Synchronization
+
+/// A folder of a WebDAV server.
+public final class WebDAVStorage: BlobStorage {
+    let url: WebDAVURL
+    let client: HTTPClient
+    private let hasCredentials: Bool
+    private let state = Mutex(State())
+
+    private struct State {
+        /// The folder itself may be made.
+        var makesPlace = false
+        /// Folders are listed by asking for their index, since the server has no PROPFIND.
+        var listsByIndex = false
+        /// The heads' versions at the last listing.
+        var versions: [String: String] = [:]
+    }
+
+    init(_ url: WebDAVURL, _ options: HTTPOptions) {
+        self.url = url
+        client = HTTPClient(options)
+        hasCredentials = options.credentials != .none
+    }
+
+    /// A change waits a little for others: servers keep every version of a file, and every change costs a request.
+    public var traits: BackendTraits { BackendTraits(coalescing: .seconds(1), tellsOfChanges: false) }
+
+    /// A server tells of nothing.
+    public func hints() -> AsyncStream<Void> { AsyncStream { $0.finish() } }
+
+    /// Ends what is under way.
+    public func close() { client.close() }
+
+    /// Asks nothing: whatever comes next finds out whether the server is there. A folder is made when it turns out that
+    /// it is missing.
+    public func check(makingPlace makesPlace: Bool) async throws(RemoteError) -> [String] {
+        state.withLock { $0.makesPlace = makesPlace }
+        return [url.warning].compactMap(\.self)
+    }
+
+    // MARK: Listing
+
+    /// The names in a folder that may be those of blobs; with versions if they are heads.
+    public func list(_ folder: String) async throws(RemoteError) -> [BlobListing] {
+        if state.withLock(\.listsByIndex) { return try await listByIndex(folder) }
+        let reader = Multistatus.Reader(keeping: Self.mayBeOurs)
+        let isHeads = folder == BlobName.heads
+        let response = try await propfind(folder, depth: "1", reader, isHeads ? Self.versionProperties : Self.kind)
+        switch response.status {
+        case 207: break
+        case 404, 410: return try await listAbsent(folder)
+        case 405, 501: return try await listByIndex(folder)
+        default: throw answer(response, folder)
+        }
+        let members: [Multistatus.Member]
+        do throws(XMLScanner.Flaw) { members = try reader.members().filter { !$0.isFolder } } catch {
+            throw senseless(error)
+        }
+        if isHeads { note(members) }
+        return state.withLock { state in
+            members.map { BlobListing(name: $0.name, version: isHeads ? state.versions[$0.name] : nil) }
+        }
+    }
+
+    private static let kind = "<D:resourcetype/>"
+    private static let versionProperties = "<D:getetag/><D:getcontentlength/><D:getlastmodified/>"
+
+    /// Asks what is there.
+    func propfind(
+        _ folder: String, depth: String, _ reader: Multistatus.Reader, _ properties: String = kind
+    ) async throws(RemoteError) -> HTTPResponse {
+        let body =
+            "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n"
+            + "<D:propfind xmlns:D=\"DAV:\"><D:prop>\(properties)</D:prop></D:propfind>"
+        let request = HTTPRequest(
+            "PROPFIND", address(folder + "/"),
+            headers: [("Depth", depth), ("Content-Type", "application/xml; charset=utf-8")], body: Array(body.utf8),
+            sink: reader.sink)
+        do throws(HTTPFailure) { return try await client.send(request) } catch {
+            if let flaw = reader.flaw { throw senseless(flaw) }
+            throw RemoteError(error)
+        }
+    }
+
+    /// Remembers the heads' versions. The length is in them, since some servers give all that is written in a second the
+    /// same ETag, and no head is as long as the one before it.
+    private func note(_ members: [Multistatus.Member]) {
+        var versions: [String: String] = [:]
+        for member in members where member.tag != nil || member.modified != nil {
+            let parts = [member.tag, member.length, member.modified].map { $0 ?? "" }
+            versions[member.name] = parts.joined(separator: "\n")
+        }
+        state.withLock { $0.versions = versions }
+    }
+
+    /// A folder in the place that is not there has nothing in it, and nobody has removed the account if the place
+    /// itself is not there: rather the server's disk is not mounted.
+    private func listAbsent(_ folder: String) async throws(RemoteError) -> [BlobListing] {
+        guard folder == BlobName.markers || folder.isEmpty, !state.withLock(\.makesPlace) else { return [] }
+        let response =
+            folder.isEmpty ? nil : try await propfind("", depth: "0", Multistatus.Reader(keeping: { _ in false }))
+        guard response.map({ $0.status == 404 || $0.status == 410 }) ?? true else { return [] }
+        throw RemoteError(.unavailable, "There is no folder \(url.address.path) on \(url.address.host).")
+    }
+
+    /// Reads the page that many servers have for a folder, or the list in JSON: whatever in it looks like a name may
+    /// be one.
+    private func listByIndex(_ folder: String) async throws(RemoteError) -> [BlobListing] {
+        let response = try await send(HTTPRequest("GET", address(folder + "/"), limit: Self.mostIndexBytes))
+        switch response.status {
+        case 200: break
+        case 404, 410: return []
+        case 401, 423, 429, 500...: throw answer(response, folder)
+        default:
+            throw RemoteError(
+                .unsupported,
+                "\(url.address.host) lists no folders: it has neither PROPFIND nor an index "
+                    + "(for nginx: the module dav-ext, or autoindex).")
+        }
+        state.withLock { $0.listsByIndex = true }
+        let isPartOfName: (UInt8) -> Bool = { byte in
+            Character(Unicode.Scalar(byte)).isLetter && byte < 0x80 || (0x30...0x39).contains(byte) || byte == 0x2D
+        }
+        let words = response.body.split { !isPartOfName($0) }.map { String(decoding: $0, as: UTF8.self) }
+        return Set(words.filter(Self.mayBeOurs)).sorted().map { BlobListing(name: $0) }
+    }
+
+    private static let mostIndexBytes = 4 << 20
+
+    /// Names of blobs, and of what a check writes.
+    static func mayBeOurs(_ name: String) -> Bool {
+        BlobName.mayBeOurs(name.utf8) || name.hasPrefix(trialName)
+    }
+
+    static let trialName = "check-"
+
+    // MARK: Reading
+
+    /// Reads a file.
+    public func get(_ name: String, limit: Int, unless version: String?) async throws(RemoteError) -> BlobContent {
+        let request = HTTPRequest("GET", address(name), headers: [("Cache-Control", "no-cache")], limit: limit)
+        let response: HTTPResponse
+        do throws(HTTPFailure) { response = try await client.send(request) } catch {
+            if case .tooLarge = error { return .unreadable("is too large") }
+            throw RemoteError(error)
+        }
+        switch response.status {
+        case 200 where response.isPage: throw page
+        case 200, 204:
+            // What was listed before it was read: if it changed in between, it is read once more.
+            let version = state.withLock { $0.versions[String(name.dropFirst(BlobName.heads.count + 1))] }
+            return .content(response.body, version: name.hasPrefix(BlobName.heads + "/") ? version : nil)
+        case 404, 410: return .absent
+        default: throw answer(response, name)
+        }
+    }
+
+    // MARK: Writing
+
+    /// Replaces a file.
+    public func put(_ name: String, _ bytes: [UInt8]) async throws(RemoteError) {
+        let response = try await write(name, bytes)
+        guard response.isDone else { throw answer(response, name) }
+    }
+
+    /// Writes a file that never replaces one: its name is random, or it is the same file. Servers that know how are
+    /// asked not to replace it all the same.
+    public func create(_ name: String, _ bytes: [UInt8]) async throws(RemoteError) {
+        let response = try await write(name, bytes, [("If-None-Match", "*")])
+        if response.status == 412 {
+            // The answer to the same request may have been lost.
+            if case .content(bytes, _) = try await get(name, limit: bytes.count, unless: nil) { return }
+            throw RemoteError(.denied, "\(name) is there already.")
+        }
+        guard response.isDone else { throw answer(response, name) }
+    }
+
+    /// Removes a file.
+    public func delete(_ name: String) async throws(RemoteError) {
+        let response = try await send(HTTPRequest("DELETE", address(name)))
+        if response.status == 404 || response.status == 410 { return }
+        guard response.isDone else { throw answer(response, name) }
+    }
+
+    /// Writes a file, and makes its folder if it turns out to be missing.
+    private func write(
+        _ name: String, _ bytes: [UInt8], _ headers: [(name: String, value: String)] = []
+    ) async throws(RemoteError) -> HTTPResponse {
+        let request = HTTPRequest(
+            "PUT", address(name), headers: [("Content-Type", "application/octet-stream")] + headers, body: bytes)
+        let response = try await send(request)
+        // 500 is what nginx has to say about a folder that is not there.
+        guard [404, 409, 500].contains(response.status), let slash = name.lastIndex(of: "/") else { return response }
+        try await makeFolder(String(name[..<slash]) + "/")
+        return try await send(request)
+    }
+
+    /// Makes a folder in the place, and the place itself if that is wanted. One that is there already is no failure.
+    private func makeFolder(_ folder: String) async throws(RemoteError) {
+        let response = try await send(HTTPRequest("MKCOL", address(folder)))
+        guard [404, 409].contains(response.status), state.withLock(\.makesPlace) else { return }
+        let place = try await send(HTTPRequest("MKCOL", address("")))
+        if [404, 409].contains(place.status) {
+            throw RemoteError(
+                .unavailable,
+                "The folder \(url.address.path) can't be made on \(url.address.host): make the one above it first.")
+        }
+        _ = try await send(HTTPRequest("MKCOL", address(folder)))
+    }
+
+    // MARK: Requests
+
+    private func send(_ request: HTTPRequest) async throws(RemoteError) -> HTTPResponse {
+        do throws(HTTPFailure) { return try await client.send(request) } catch { throw RemoteError(error) }
+    }
+
+    /// The address of something in the place; names need no encoding.
+    func address(_ name: String) -> HTTPAddress {
+        var address = url.address
+        let base = address.path == "/" ? "" : address.path
+        address.path = base + (name.hasPrefix("/") ? name : "/" + name)
+        return address
+    }
+
+    // MARK: Failures
+
+    /// What an answer means about the folder itself.
+    func failure(_ response: HTTPResponse) -> RemoteError { answer(response, "") }
+
+    private func answer(_ response: HTTPResponse, _ name: String) -> RemoteError {
+        if response.isPage, response.status < 400 { return page }
+        return RemoteError(response, from: url.address.host, at: address(name).path, hasCredentials: hasCredentials)
+    }
+
+    private var page: RemoteError {
+        RemoteError(
+            .unavailable,
+            "\(url.address.host) answered with a web page: the network wants somebody to log in, or "
+                + "\(url.address.path) is no WebDAV address.")
+    }
+
+    private func senseless(_ flaw: XMLScanner.Flaw) -> RemoteError {
+        RemoteError(.unavailable, "What \(url.address.host) lists makes no sense: \(flaw.clause).")
+    }
+}
+
+extension HTTPResponse {
+    /// What was asked for is done.
+    fileprivate var isDone: Bool { status == 201 || status == 204 || (status == 200 && !isPage) }
+
+    /// It is something for people to read, as no blob is.
+    var isPage: Bool {
+        (mediaType == "text/html" || mediaType == "application/xhtml+xml")
+            && body.first { ![0x20, 0x09, 0x0A, 0x0D, 0xEF, 0xBB, 0xBF].contains($0) } == UInt8(ascii: "<")
+    }
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import HTTPClient
+internal import SyncEngine
+
+/// The address of a folder on a WebDAV server: `webdavs://cloud.example.org/remote.php/dav/files/ada/Sync`.
+struct WebDAVURL: Equatable {
+    /// Without a slash at its end, unless it is all of the server.
+    let address: HTTPAddress
+
+    init(_ url: String) throws(RemoteError) {
+        guard let colon = url.firstIndex(of: ":"), let isSecure = Self.schemes[url[..<colon].lowercased()] else {
+            throw Self.flaw("it begins with webdavs:// or webdav://")
+        }
+        let rest = url[colon...].dropFirst()
+        guard rest.hasPrefix("//") else { throw Self.flaw("two slashes follow the colon, as in webdavs://HOST/PATH") }
+        let authority = rest.dropFirst(2).prefix { !"/?#".contains($0) }
+        guard !authority.contains("@") else {
+            throw Self.flaw("who signs in is said with the options user and password, not in the address")
+        }
+        guard let (host, port) = HTTPAddress.split(authority) else { throw Self.flaw("it has no HOST or HOST:PORT") }
+        let path = try Self.path(rest.dropFirst(2 + authority.count))
+        address = HTTPAddress(isSecure: isSecure, host: host, port: port, path: path)
+    }
+
+    private static let schemes = ["webdavs": true, "webdav": false]
+
+    /// A path with everything encoded that has to be. What a person has encoded is taken as it is.
+    private static func path(_ text: Substring) throws(RemoteError) -> String {
+        guard !text.contains("?"), !text.contains("#") else {
+            throw flaw("it has no query and no fragment; write %3F and %23 in a name")
+        }
+        var encoded = ""
+        for part in text.split(separator: "/") {
+            guard let name = PercentCoding.decode(part), !name.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
+                throw flaw("a % in it is followed by two digits, and it has no control characters")
+            }
+            guard name != ".", name != ".." else { throw flaw("it has no . and .. in its path") }
+            encoded += "/" + PercentCoding.encode(part)
+        }
+        guard encoded.utf8.count < 2048 else { throw flaw("it is not that long") }
+        return encoded.isEmpty ? "/" : encoded
+    }
+
+    private static func flaw(_ clause: String) -> RemoteError {
+        RemoteError(.unsupported, "This is no WebDAV address: \(clause).")
+    }
+
+    /// What to know before a password is sent there; `nil` if there is nothing.
+    var warning: String? {
+        if address.isSecure || address.isLoopback { return nil }
+        return "The connection is not encrypted: everybody on the way can read the password and all values, and change "
+            + "them. Use webdavs:// if the server has TLS."
+    }
+}
+
+/// Names as addresses have them (RFC 3986, 2).
+enum PercentCoding {
+    private static let plain = Set(
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!$&'()*+,;=:@%".utf8)
+
+    /// Encodes what is not allowed in a part of a path; what is encoded already stays so.
+    static func encode(_ text: some StringProtocol) -> String {
+        var encoded = ""
+        for byte in text.utf8 {
+            if plain.contains(byte) {
+                encoded.unicodeScalars.append(Unicode.Scalar(byte))
+            } else {
+                let digits = String(byte, radix: 16, uppercase: true)
+                encoded += "%" + (digits.count == 1 ? "0" : "") + digits
+            }
+        }
+        return encoded
+    }
+
+    /// `nil` if a percent sign is not followed by two digits, or the bytes are no UTF-8.
+    static func decode(_ text: some StringProtocol) -> String? {
+        var bytes: [UInt8] = []
+        var rest = text.utf8[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            let digits = rest.prefix(2)
+            guard digits.count == 2, digits.allSatisfy(Self.isHexadecimal),
+                let value = UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
+            else { return nil }
+            bytes.append(value)
+            rest = rest.dropFirst(2)
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    private static func isHexadecimal(_ byte: UInt8) -> Bool { Character(Unicode.Scalar(byte)).isHexDigit }
+}

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Foundation
+internal import Glibc
+internal import Synchronization
+
+/// A real WebDAV server on loopback, with a directory and a port of its own. It is killed when this is released.
+public final class WebDAVServer: Sendable {
+    /// The servers that there are configurations for.
+    public enum Kind: String, CaseIterable, Sendable {
+        case apache, nginx, lighttpd, rclone, wsgidav
+        /// nginx without dav-ext: no PROPFIND, but pages of what is in a folder.
+        case nginxIndex
+
+        /// What runs it; `nil` if it is not installed.
+        public var program: String? {
+            let candidates: [String] =
+                switch self {
+                case .apache: ["/usr/sbin/apache2"]
+                case .nginx, .nginxIndex: ["/usr/sbin/nginx"]
+                case .lighttpd: ["/usr/sbin/lighttpd"]
+                case .rclone: ["/usr/bin/rclone"]
+                case .wsgidav: Self.wsgidavs
+                }
+            let modules: [String] =
+                switch self {
+                case .nginx: ["/usr/lib/nginx/modules/ngx_http_dav_ext_module.so"]
+                case .lighttpd: ["/usr/lib/lighttpd/mod_webdav.so"]
+                default: []
+                }
+            guard modules.allSatisfy({ Glibc.access($0, F_OK) == 0 }) else { return nil }
+            return candidates.first { Glibc.access($0, X_OK) == 0 }
+        }
+
+        private static var wsgidavs: [String] {
+            let environment = ProcessInfo.processInfo.environment
+            let cache = environment["XDG_CACHE_HOME"] ?? (environment["HOME"] ?? "/root") + "/.cache"
+            return [cache + "/ubiquitous-store/wsgidav/bin/wsgidav", "/usr/bin/wsgidav"]
+        }
+
+        /// Those that are installed.
+        public static var installed: [Kind] { allCases.filter { $0.program != nil } }
+        /// Those that are not.
+        public static var missing: [Kind] { allCases.filter { $0.program == nil } }
+    }
+
+    /// How it asks who one is.
+    public enum Access: Sendable { case open, basic, digest }
+
+    /// What a user proves, where the server asks.
+    public static let user = "ada"
+    /// What a user proves, where the server asks.
+    public static let password = "s3cret-0f-the-tests"
+
+    /// Which server it is.
+    public let kind: Kind
+    /// Where it listens.
+    public let port: UInt16
+    /// Its directory; what it serves is in `root/dav`.
+    public let directory: String
+    /// Its certificate's authority in PEM, if it has TLS.
+    public let authority: [UInt8]?
+    private let access: Access
+    private let process = Mutex<pid_t>(0)
+
+    /// Makes the directories and starts the server.
+    public init(_ kind: Kind, access: Access = .open, isSecure: Bool = false) throws {
+        self.kind = kind
+        self.access = access
+        let (socket, port) = try Socket.listening(on: 0)
+        self.port = port
+        socket.end()
+        directory =
+            FileManager.default.temporaryDirectory.path + "/ubiquitous-store-\(kind)-\(UUID().uuidString.prefix(8))"
+        try FileManager.default.createDirectory(atPath: directory + "/root/dav", withIntermediateDirectories: true)
+        try FileManager.default.createDirectory(atPath: directory + "/run", withIntermediateDirectories: true)
+        authority = isSecure ? try Certificates.make(in: directory) : nil
+        try writeFiles()
+        try start()
+    }
+
+    deinit {
+        stop()
+        try? FileManager.default.removeItem(atPath: directory)
+    }
+
+    /// What the account's address begins with.
+    public var url: String { "webdav\(authority == nil ? "" : "s")://127.0.0.1:\(port)/dav" }
+    /// Where files are.
+    public var root: String { directory + "/root/dav" }
+
+    /// Makes a folder in what it serves, as the server itself does.
+    public func makeFolder(_ name: String) throws {
+        try FileManager.default.createDirectory(atPath: root + "/" + name, withIntermediateDirectories: true)
+        if servesAsNobody { chown(root + "/" + name, Self.nobody, Self.nobody) }
+    }
+
+    // MARK: Starting and ending
+
+    /// Starts it, and waits until it takes connections.
+    public func start() throws {
+        guard let program = kind.program else { throw ServerMissing(kind: kind) }
+        let pid = try Self.spawn([program] + arguments, log: directory + "/run/output")
+        process.withLock { $0 = pid }
+        for _ in 0..<1000 {
+            if (try? Socket.connected(to: port)) != nil { return }
+            usleep(10_000)
+        }
+        let log = (try? String(contentsOfFile: directory + "/run/output", encoding: .utf8)) ?? ""
+        throw ServerMissing(kind: kind, log: log)
+    }
+
+    /// Kills it, and all that it has started.
+    public func stop() {
+        process.withLock { pid in
+            guard pid > 0 else { return }
+            kill(-pid, SIGKILL)
+            var status: Int32 = 0
+            waitpid(pid, &status, 0)
+            pid = 0
+        }
+    }
+
+    private static func spawn(_ arguments: [String], log: String) throws -> pid_t {
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        // A group of its own, so that its workers end with it; and a group that nobody is asked about.
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK))
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        posix_spawnattr_setsigmask(&attributes, &signals)
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_addopen(&actions, 1, log, O_WRONLY | O_CREAT | O_APPEND, 0o600)
+        posix_spawn_file_actions_adddup2(&actions, 1, 2)
+        var pid = pid_t()
+        var argv: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) } + [nil]
+        var environment: [UnsafeMutablePointer<CChar>?] = [
+            strdup("PATH=/usr/sbin:/usr/bin:/bin"), strdup("HOME=/nonexistent"), nil,
+        ]
+        defer { for pointer in argv + environment { free(pointer) } }
+        let result = posix_spawn(&pid, arguments[0], &actions, &attributes, &argv, &environment)
+        guard result == 0 else { throw SocketError(result) }
+        return pid
+    }
+
+    // MARK: Configurations
+
+    private var arguments: [String] {
+        let conf = directory + "/run/conf"
+        switch kind {
+        case .apache: return ["-f", conf, "-D", "FOREGROUND"]
+        case .nginx, .nginxIndex: return ["-c", conf]
+        case .lighttpd: return ["-D", "-f", conf]
+        case .rclone:
+            let own = ["serve", "webdav", directory + "/root", "--addr", "127.0.0.1:\(port)", "--config", "/dev/null"]
+            let credentials = access == .open ? [] : ["--user", Self.user, "--pass", Self.password]
+            let tls = authority == nil ? [] : ["--cert", directory + "/cert.pem", "--key", directory + "/key.pem"]
+            return own + credentials + tls
+        case .wsgidav: return ["--no-config", "--config", conf + ".yaml"].suffix(2) + ["--server", "cheroot"]
+        }
+    }
+
+    private func writeFiles() throws {
+        let conf = directory + "/run/conf"
+        switch kind {
+        case .apache: try write(apache, conf)
+        case .nginx, .nginxIndex: try write(nginx, conf)
+        case .lighttpd: try write(lighttpd, conf)
+        case .rclone: break
+        case .wsgidav: try write(wsgidav, conf + ".yaml")
+        }
+        try writeUsers()
+        chmod(directory, 0o755)
+        guard servesAsNobody else { return }
+        for path in ["", "/root", "/root/dav", "/run"] { chown(directory + path, Self.nobody, Self.nobody) }
+    }
+
+    /// They change to another user than root.
+    private var servesAsNobody: Bool { geteuid() == 0 && kind != .rclone && kind != .wsgidav }
+
+    private static let nobody: UInt32 = 65534
+
+    private func write(_ text: String, _ path: String) throws {
+        try text.write(toFile: path, atomically: false, encoding: .utf8)
+    }
+
+    /// The files of users, whose forms are older than this program by decades.
+    private func writeUsers() throws {
+        let (user, password) = (Self.user, Self.password)
+        try write("\(user):{PLAIN}\(password)\n", directory + "/users")
+        try write("\(user):\(password)\n", directory + "/users.plain")
+        let hash = try Certificates.run(["openssl", "passwd", "-apr1", password])
+        try write("\(user):\(hash)\n", directory + "/users.basic")
+        let digest = try Certificates.run(["openssl", "dgst", "-md5", "-r"], input: "\(user):dav:\(password)").prefix(
+            32)
+        try write("\(user):dav:\(digest)\n", directory + "/users.digest")
+    }
+
+    private var apache: String {
+        let auth =
+            switch access {
+            case .open: "Require all granted"
+            case .basic:
+                "AuthType Basic\n AuthName dav\n AuthUserFile \(directory)/users.basic\n Require valid-user"
+            case .digest:
+                "AuthType Digest\n AuthName dav\n AuthUserFile \(directory)/users.digest\n Require valid-user"
+            }
+        let modules =
+            [
+                "mpm_event", "authz_core", "authn_core", "authn_file", "authz_user", "auth_basic", "auth_digest",
+                "setenvif",
+                "dir", "mime", "dav", "dav_fs",
+            ] + (authority == nil ? [] : ["ssl"])
+        let tls =
+            authority == nil
+            ? "" : "SSLEngine on\nSSLCertificateFile \(directory)/cert.pem\nSSLCertificateKeyFile \(directory)/key.pem"
+        return """
+            ServerRoot /usr/lib/apache2
+            Listen 127.0.0.1:\(port)
+            ServerName localhost
+            PidFile \(directory)/run/pid
+            ErrorLog \(directory)/run/error.log
+            DefaultRuntimeDir \(directory)/run
+            \(modules.map { "LoadModule \($0)_module modules/mod_\($0).so" }.joined(separator: "\n"))
+            TypesConfig /etc/mime.types
+            User nobody
+            Group nogroup
+            \(tls)
+            DocumentRoot \(directory)/root
+            DavLockDB \(directory)/run/davlock
+            <Directory \(directory)/root>
+             Require all granted
+             AllowOverride None
+            </Directory>
+            <Directory \(directory)/root/dav>
+             Dav On
+             DirectorySlash Off
+             DirectoryIndex disabled
+             \(auth)
+            </Directory>
+
+            """
+    }
+
+    private var nginx: String {
+        let isWhole = kind == .nginx
+        let load = isWhole ? "load_module /usr/lib/nginx/modules/ngx_http_dav_ext_module.so;" : ""
+        let listing = isWhole ? "dav_ext_methods PROPFIND OPTIONS;" : "autoindex on;"
+        let auth = access == .open ? "" : "auth_basic dav; auth_basic_user_file \(directory)/users.basic;"
+        let tls =
+            authority == nil ? "" : "ssl_certificate \(directory)/cert.pem; ssl_certificate_key \(directory)/key.pem;"
+        return """
+            \(load)
+            daemon off; user nobody nogroup; worker_processes 1; pid \(directory)/run/pid; error_log \(directory)/run/error.log;
+            events { worker_connections 256; }
+            http { access_log off;
+             client_body_temp_path \(directory)/run/body; proxy_temp_path \(directory)/run/proxy;
+             fastcgi_temp_path \(directory)/run/f; uwsgi_temp_path \(directory)/run/u; scgi_temp_path \(directory)/run/s;
+             server { listen 127.0.0.1:\(port)\(authority == nil ? "" : " ssl"); \(tls) root \(directory)/root; \(auth)
+              location /dav/ { client_max_body_size 8m; dav_methods PUT DELETE MKCOL; \(listing) dav_access user:rw; } } }
+
+            """
+    }
+
+    private var lighttpd: String {
+        let backend = """
+            server.modules += ("mod_auth", "mod_authn_file")
+            auth.backend = "plain"
+            auth.backend.plain.userfile = "\(directory)/users.plain"
+            auth.require = ("" => ("method" => "\(access == .digest ? "digest" : "basic")", "realm" => "dav", "require" => "valid-user"))
+            """
+        let user = geteuid() == 0 ? "server.username = \"nobody\"\nserver.groupname = \"nogroup\"" : ""
+        return """
+            server.modules = ("mod_webdav")
+            server.bind = "127.0.0.1"
+            server.port = \(port)
+            \(user)
+            server.document-root = "\(directory)/root"
+            server.pid-file = "\(directory)/run/pid"
+            server.errorlog = "\(directory)/run/error.log"
+            server.upload-dirs = ("\(directory)/run")
+            webdav.activate = "enable"
+            mimetype.assign = ("" => "application/octet-stream")
+            \(access == .open ? "" : backend)
+
+            """
+    }
+
+    private var wsgidav: String {
+        let users = access == .open ? "\"*\": true" : "\"*\": {\"\(Self.user)\": {\"password\": \"\(Self.password)\"}}"
+        let tls =
+            authority == nil
+            ? "" : "ssl_certificate: \(directory)/cert.pem\nssl_private_key: \(directory)/key.pem\nssl_adapter: builtin"
+        return """
+            host: 127.0.0.1
+            port: \(port)
+            provider_mapping:
+              "/": "\(directory)/root"
+            simple_dc:
+              user_mapping: {\(users)}
+            http_authenticator:
+              accept_basic: true
+              accept_digest: \(access == .digest)
+              default_to_digest: \(access == .digest)
+            logging:
+              enable: false
+            \(tls)
+
+            """
+    }
+}
+
+/// A server that is not installed, or does not start.
+public struct ServerMissing: Error, CustomStringConvertible {
+    let kind: WebDAVServer.Kind
+    var log = ""
+
+    /// What to do about it.
+    public var description: String {
+        log.isEmpty
+            ? "\(kind) is not installed: script/bootstrap --all installs it" : "\(kind) does not start: \(log)"
+    }
+}
