@@ -92,22 +92,27 @@ let package = Package(
         // Writes down what the service does to files, and kills it at a chosen moment.
         .target(name: "DiskJournal", path: "Tests/DiskJournal"),
 
+        // Random numbers that a seed repeats, for all tests.
+        .target(name: "SeededRandom"),
+
         // What tests of a backend need; without the bus, which no backend knows.
-        .target(name: "BackendTesting", dependencies: ["SyncBackends", "SyncEngine", "StoreEngine", "PropertyList"]),
+        .target(
+            name: "BackendTesting",
+            dependencies: ["SyncBackends", "SyncEngine", "StoreEngine", "PropertyList", "SeededRandom"]),
 
         .testTarget(name: "SDBusTests", dependencies: ["SDBus"]),
         // Servers on loopback: scripted ones, and real ones where they are installed.
         .target(name: "ServerTesting", path: "Tests/ServerTesting"),
         .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "ServerTesting"]),
-        .testTarget(name: "PropertyListTests", dependencies: ["PropertyList"]),
+        .testTarget(name: "PropertyListTests", dependencies: ["PropertyList", "SeededRandom"]),
         .testTarget(name: "PropertyListFilesTests", dependencies: ["PropertyListFiles", "PropertyList"]),
-        .testTarget(name: "StoreEngineTests", dependencies: ["StoreEngine", "PropertyList"]),
+        .testTarget(name: "StoreEngineTests", dependencies: ["StoreEngine", "PropertyList", "SeededRandom"]),
         .testTarget(name: "SyncEngineTests", dependencies: ["SyncEngine", "StoreEngine", "PropertyList"]),
         .testTarget(
             name: "SyncBackendsTests",
             dependencies: [
                 "BackendTesting", "SyncBackends", "HTTPClient", "ServerTesting", "SyncEngine", "StoreEngine",
-                "PropertyList",
+                "PropertyList", "SeededRandom",
             ]),
         .testTarget(name: "StoreBusTests", dependencies: ["StoreBus", "SDBus", "PropertyList"]),
         .testTarget(name: "AppManifestTests", dependencies: ["AppManifest"]),
@@ -115,7 +120,7 @@ let package = Package(
         // Devices, remotes and everything that goes wrong, in one thread from a seed.
         .target(
             name: "Simulation",
-            dependencies: ["SyncBackends", "SyncEngine", "StoreEngine", "PropertyList"],
+            dependencies: ["SyncBackends", "SyncEngine", "StoreEngine", "PropertyList", "SeededRandom"],
             path: "Tests/Simulation/World"),
         .executableTarget(
             name: "simulate",
@@ -130,7 +135,8 @@ let package = Package(
         .testTarget(
             name: "UbiquitousStoreTests",
             dependencies: [
-                "UbiquitousStore", "UbiquitousStoreTesting", "StoreBus", "SDBus", "PropertyList", "ubiquitous-stored",
+                "UbiquitousStore", "UbiquitousStoreTesting", "StoreBus", "SDBus", "PropertyList", "SeededRandom",
+                "ubiquitous-stored",
                 "sample-app",
             ]),
         .testTarget(
@@ -143,7 +149,7 @@ let package = Package(
             name: "IntegrationTests",
             dependencies: [
                 "UbiquitousStoreTesting", "StoreBus", "SDBus", "PropertyList", "SyncBackends", "SyncEngine",
-                "StoreEngine", "ubiquitous-stored", "DiskJournal",
+                "StoreEngine", "SeededRandom", "ubiquitous-stored", "DiskJournal",
             ]),
     ]
 )

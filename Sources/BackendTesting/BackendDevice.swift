@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import PropertyList
+internal import SeededRandom
 public import StoreEngine
 public import SyncEngine
 
@@ -25,7 +26,7 @@ public final class BackendDevice {
     /// Through which it goes; a new one is what a restart has.
     public var backend: any RemoteBackend
     private var cursor: [UInt8]?
-    private var random: UInt64
+    private var random: SplitMix
     private var formerOrigins: [Origin] = []
     private var counts: [Origin: UInt64] = [:]
     private var lastN: [String: UInt64] = [:]
@@ -36,19 +37,13 @@ public final class BackendDevice {
 
     /// A device that holds nothing.
     public init(_ name: String, seed: UInt64, backend: any RemoteBackend) {
-        (self.name, self.backend, random) = (name, backend, seed)
+        (self.name, self.backend, random) = (name, backend, SplitMix(seed: seed))
         origin = Origin(bits: 0)
         origin = Origin(bits: nextRandom())
     }
 
     /// A number of its generator.
-    public func nextRandom() -> UInt64 {
-        random &+= 0x9E37_79B9_7F4A_7C15
-        var z = random
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
+    public func nextRandom() -> UInt64 { random.next() }
 
     // MARK: What a person does
 

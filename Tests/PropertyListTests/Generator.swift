@@ -2,6 +2,7 @@
 
 import Foundation
 import PropertyList
+import SeededRandom
 
 /// The seed of this run's generated input: from `PROPERTY_LIST_SEED`, or another every time. Failures name it.
 let seed: UInt64 = {
@@ -11,22 +12,16 @@ let seed: UInt64 = {
     return seed
 }()
 
-/// SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014).
+/// Generated input of this run.
 struct Generator: RandomNumberGenerator {
-    private var state: UInt64
+    private var generator: SplitMix
 
     /// A generator of its own for each stream, so that tests do not depend on their order.
     init(stream: UInt64) {
-        state = seed &+ stream &* 0xD1B5_4A32_D192_ED03
+        generator = SplitMix(seed: seed &+ stream &* 0xD1B5_4A32_D192_ED03)
     }
 
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var bits = state
-        bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB
-        return bits ^ (bits >> 31)
-    }
+    mutating func next() -> UInt64 { generator.next() }
 
     mutating func below(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &self) }
 

@@ -2,6 +2,7 @@
 
 import Foundation
 import PropertyList
+import SeededRandom
 import StoreEngine
 import Synchronization
 
@@ -214,15 +215,9 @@ struct Picture: Equatable {
 
 /// A sequence of random choices that a seed repeats.
 struct Choices: RandomNumberGenerator {
-    private var state: UInt64
+    private var generator: SplitMix
 
-    init(seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 }
+    init(seed: UInt64) { generator = SplitMix(seed: seed &* 0x9E37_79B9_7F4A_7C15) }
 
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
+    mutating func next() -> UInt64 { generator.next() }
 }

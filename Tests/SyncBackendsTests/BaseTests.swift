@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PropertyList
+import SeededRandom
 import StoreEngine
 import Testing
 
@@ -23,7 +24,7 @@ import Testing
 
     @Test(arguments: 1...12)
     func `whatever changed since, a part and its segments are the state`(seed: UInt64) throws {
-        var random = Seeded(state: seed)
+        var random = SplitMix(seed: seed)
         var (state, former, n): (StoreState, Head.Part?, UInt64) = (StoreState(), nil, 0)
         var (segments, contents): ([Bits128: [UInt8]], [Bits128: [Key: Bits128]]) = ([:], [:])
         var contextBase = Context()

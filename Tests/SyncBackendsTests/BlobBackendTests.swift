@@ -2,6 +2,7 @@
 
 import Foundation
 import PropertyList
+import SeededRandom
 import SyncEngine
 import Testing
 
@@ -519,7 +520,7 @@ import Testing
 
     @Test func `a small change in a large store costs little`() async throws {
         let (_, a, b) = try await two()
-        var random = Seeded(state: 3)
+        var random = SplitMix(seed: 3)
         func value() -> Value { .data((0..<1000).map { _ in .random(in: 0...255, using: &random) }) }
         try a.set(store, (0..<1024).map { ("key.number.\($0)", value()) })
         try await a.sync()

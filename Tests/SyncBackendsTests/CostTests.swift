@@ -3,6 +3,7 @@
 import BackendTesting
 import Foundation
 import PropertyList
+import SeededRandom
 import StoreEngine
 import SyncEngine
 import Synchronization
@@ -32,12 +33,12 @@ import Testing
         }
 
         func backend() -> BlobBackend<MemoryStorage> {
-            let random = Mutex(seed &* 1000)
+            let random = Mutex(SplitMix(seed: seed &* 1000))
             return BlobBackend(
                 storage: storage,
                 environment: Environment(
                     time: { [clock] in clock.time },
-                    random: { random.withLock { SplitMix.next(&$0) } }
+                    random: { random.withLock { $0.next() } }
                 )
             )
         }
@@ -48,11 +49,11 @@ import Testing
         }
     }
 
-    private func text(_ length: Int, _ random: inout Seeded) -> Value {
+    private func text(_ length: Int, _ random: inout SplitMix) -> Value {
         .data((0..<length).map { _ in .random(in: 0...255, using: &random) })
     }
 
-    private func fill(_ device: BackendDevice, stores: Int, keys: Int, bytes: Int, _ random: inout Seeded) {
+    private func fill(_ device: BackendDevice, stores: Int, keys: Int, bytes: Int, _ random: inout SplitMix) {
         for store in 0..<stores {
             for key in 0..<keys { device.set("org.example.app-\(store)", "setting.\(key)", text(bytes, &random)) }
         }
@@ -60,7 +61,7 @@ import Testing
 
     @Test func `a look at an account of 200 stores in which nothing is new is one listing`() async throws {
         let world = World()
-        var random = Seeded(state: 1)
+        var random = SplitMix(seed: 1)
         let devices = (0..<3).map { _ in world.device() }
         for (number, device) in devices.enumerated() {
             try await device.signIn(creating: number == 0)
@@ -86,7 +87,7 @@ import Testing
 
     @Test func `a first download of twenty small stores is few requests`() async throws {
         let world = World()
-        var random = Seeded(state: 1)
+        var random = SplitMix(seed: 1)
         let devices = (0..<3).map { _ in world.device() }
         for (number, device) in devices.enumerated() {
             try await device.signIn(creating: number == 0)
@@ -107,7 +108,7 @@ import Testing
     @Test(arguments: [(20, 4 << 10), (200, 16 << 10)])
     func `a small change in a store of a megabyte costs little`(stores: Int, most: Int) async throws {
         let world = World()
-        var random = Seeded(state: 2)
+        var random = SplitMix(seed: 2)
         let (a, b) = (world.device(), world.device())
         try await a.signIn(creating: true)
         fill(a, stores: stores - 1, keys: 40, bytes: 80, &random)
@@ -140,7 +141,7 @@ import Testing
         async throws
     {
         let world = World()
-        var random = Seeded(state: 3)
+        var random = SplitMix(seed: 3)
         let devices = (0..<3).map { _ in world.device() }
         try await devices[0].signIn(creating: true)
         fill(devices[0], stores: 20, keys: 40, bytes: 80, &random)
@@ -190,7 +191,7 @@ import Testing
 
     @Test func `a context of ten years is not in what is written often`() async throws {
         let world = World()
-        var random = Seeded(state: 4)
+        var random = SplitMix(seed: 4)
         let a = world.device()
         try await a.signIn(creating: true)
         fill(a, stores: 20, keys: 10, bytes: 30, &random)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PropertyList
+import SeededRandom
 import StoreEngine
 import SyncEngine
 import Testing
@@ -81,7 +82,7 @@ import Testing
     }
 
     @Test func `whatever has a right sum is read as what it encodes, or refused`() throws {
-        var random = Seeded(state: 1)
+        var random = SplitMix(seed: 1)
         let content = Array(Self.head.encoded().dropLast(32))
         for _ in 0..<20_000 {
             var mutated = content
@@ -112,7 +113,7 @@ import Testing
     @Test func `two heads that follow each other never have one length`() {
         var head = Self.head
         var last: Int?
-        var random = Seeded(state: 2)
+        var random = SplitMix(seed: 2)
         for sequence in 0..<500 {
             head.head.sequence = UInt64(sequence)
             // Whatever the content does, down to growing by exactly what the padding shrinks.

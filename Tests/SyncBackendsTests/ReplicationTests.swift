@@ -2,6 +2,7 @@
 
 import Foundation
 import PropertyList
+import SeededRandom
 import StoreEngine
 import SyncEngine
 import Testing
@@ -12,7 +13,7 @@ import Testing
 /// time, in any order, late, torn, and deletions last. What a person with Syncthing has.
 @Suite struct ReplicationTests {
     @MainActor private final class World {
-        var random: Seeded
+        var random: SplitMix
         var places: [Place] = []
         var devices: [Device] = []
         /// Whose folder has the right version of a head.
@@ -22,7 +23,7 @@ import Testing
         let store = "org.example.Notes"
 
         init(seed: UInt64) async throws {
-            random = Seeded(state: seed)
+            random = SplitMix(seed: seed)
             for number in 0..<3 {
                 let place = try Place()
                 let device = try Device(place.path, name: "\(number)", seed: random.next())

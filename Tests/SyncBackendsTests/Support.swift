@@ -2,6 +2,7 @@
 
 import Foundation
 import PropertyList
+import SeededRandom
 import StoreEngine
 import SyncEngine
 import Synchronization
@@ -134,14 +135,14 @@ final class Device {
         self.folder = folder
         self.name = name
         let clock = Mutex<UInt64>(1_700_000_000_000_000)
-        let generator = Mutex(seed)
+        let generator = Mutex(SplitMix(seed: seed))
         environment = Environment(
             time: {
                 clock.withLock {
                     $0 += 1000; return $0
                 }
             },
-            random: { generator.withLock { SplitMix.next(&$0) } }
+            random: { generator.withLock { $0.next() } }
         )
         time = 0
         database = try Self.openDatabase(disk, environment)
@@ -287,22 +288,6 @@ final class Device {
 
     /// The head under this device's name.
     var headName: String { "h/\(database.origin)" }
-}
-
-/// A generator with a seed.
-enum SplitMix {
-    static func next(_ state: inout UInt64) -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
-}
-
-struct Seeded: RandomNumberGenerator {
-    var state: UInt64
-    mutating func next() -> UInt64 { SplitMix.next(&state) }
 }
 
 extension OwnPublication {

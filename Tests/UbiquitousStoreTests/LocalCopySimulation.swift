@@ -1,21 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PropertyList
+import SeededRandom
 
 @testable import UbiquitousStore
-
-/// Numbers that look random, and are the same for the same seed.
-struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
-}
 
 /// A service as simple as can be: a dictionary, a limit, and for each generation what changed.
 struct PlainService {
@@ -81,7 +69,7 @@ struct LocalCopySimulation {
     let losesService: Bool
 
     init(seed: UInt64, losesService: Bool) {
-        random = SplitMix(state: seed)
+        random = SplitMix(seed: seed)
         self.losesService = losesService
         if chance(2) { _ = service.apply(["a": 1, "b": "here before"]) }
         if chance(3) {

@@ -9,6 +9,7 @@
 // lies about its flushes, against which no program can do anything.
 
 import Foundation
+import SeededRandom
 
 struct DiskImage {
     /// How much of what was not synchronised is on the disk.
@@ -164,21 +165,15 @@ extension Data {
     }
 }
 
-/// SplitMix64.
+/// Decides what a power cut leaves.
 private struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64 = 0
+    private var generator = SplitMix(seed: 0)
 
     init(_ loss: DiskImage.Loss) {
-        if case .some(let seed) = loss { state = seed }
+        if case .some(let seed) = loss { generator = SplitMix(seed: seed) }
     }
 
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var bits = state
-        bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB
-        return bits ^ (bits >> 31)
-    }
+    mutating func next() -> UInt64 { generator.next() }
 
     mutating func keeps(_ loss: DiskImage.Loss) -> Bool {
         switch loss {

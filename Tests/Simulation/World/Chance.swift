@@ -1,23 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Random numbers that a seed repeats (SplitMix64).
+internal import SeededRandom
+
+/// Random numbers that a seed repeats.
 public struct Chance: RandomNumberGenerator {
-    private var state: UInt64
+    private var generator: SplitMix
 
     /// The numbers of a seed, in one of several independent streams.
     public init(seed: UInt64, stream: UInt64 = 0) {
-        state = seed &* 0x9E37_79B9_7F4A_7C15 ^ stream &* 0xD134_2543_DE82_EF95
+        generator = SplitMix(seed: seed &* 0x9E37_79B9_7F4A_7C15 ^ stream &* 0xD134_2543_DE82_EF95)
         _ = next()
     }
 
     /// 64 random bits.
-    public mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
+    public mutating func next() -> UInt64 { generator.next() }
 
     /// True with a probability.
     mutating func happens(_ probability: Double) -> Bool {
