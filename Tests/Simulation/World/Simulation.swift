@@ -6,7 +6,7 @@ internal import StoreEngine
 public enum Form: String, CaseIterable, Sendable {
     /// The engine as it is, with SQLite on a file system in memory, and the blob backend.
     case whole
-    /// The rules of the merge, the origins and the heads, with entries in memory: a thousand seeds a second.
+    /// The rules of the merge, the origins and the heads, with entries in memory: a hundred times as fast.
     case core
 }
 
