@@ -97,12 +97,25 @@ extension UserDatabase {
     /// takes dots under the new origin, which name nothing else; and no context here claims the old ones any more,
     /// so that the other's writes are new to this device and not taken for gone. Values stay as they are; all of
     /// them are uploaded anew.
-    public func leaveOrigin() throws(EngineError) {
+    public func leaveOrigin() throws(EngineError) { try leave([origin]) }
+
+    /// Goes on under a new origin, as ``leaveOrigin()``, if somebody else writes under one of these that is, or was,
+    /// this device's.
+    /// - Returns: whether one is.
+    public func leaveOrigins(among shared: Set<Origin>) throws(EngineError) -> Bool {
+        if shared.isEmpty { return false }
+        let left = shared.intersection(try formerOrigins() + [origin])
+        if left.isEmpty { return false }
+        try leave(left)
+        return true
+    }
+
+    private func leave(_ left: Set<Origin>) throws(EngineError) {
         try commit()
-        let (left, next) = (origin, drawOrigin())
+        let next = drawOrigin()
         try write { db in
             try db.saveOrigin(next)
-            try db.replaceOrigin(left, by: next)
+            for origin in left.sorted() { try db.replaceOrigin(origin, by: next) }
         }
         adopt(next)
         for store in loadedStores { try reload(store) }

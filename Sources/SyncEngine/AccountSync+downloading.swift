@@ -76,6 +76,7 @@ extension AccountSync {
         let isArriving = !store.isDownloaded
         // What is written after the arrival is ordinary, and must know all that the account has.
         if isArriving && !change.isComplete { return .refused }
+        if !isArriving { try leaveSharedOrigins(store, change.state) }
         let plan = Join.plan(store, taking: change.state, isFirstDownload: isArriving)
         if !isArriving, plan.changesNothing(in: store.context) { return .unchanged }
         guard store.canHold(plan) else {
@@ -85,6 +86,25 @@ extension AccountSync {
         try carryOut(plan, in: store, isArriving: isArriving)
         return .changed
     }
+
+    /// Takes another origin before anything is joined that was said of somebody else's writes under one of this
+    /// device's.
+    private func leaveSharedOrigins(_ store: Store, _ state: StoreState) throws(EngineError) {
+        guard Rule.leaveTwins.isOn else { return }
+        let shared = Join.sharedOrigins(database.origin, store, in: state, writtenIn: rememberedTimes)
+        if try database.leaveOrigins(among: shared) { ownPublication = .foreign }
+    }
+
+    /// The milliseconds since 1970 of which this device would have heard of each removal: none if it was away for
+    /// longer than tombstones are kept.
+    private var rememberedTimes: Range<UInt64> {
+        let (now, age) = (database.environment.time() / 1000, Self.tombstoneAge)
+        let start = now - min(now, age)
+        return start..<(database.account.lastPull / 1000 < start ? start : now + 1)
+    }
+
+    /// For how long every tombstone is kept, in milliseconds.
+    private static let tombstoneAge: UInt64 = 90 * 86_400_000
 
     func carryOut(_ plan: JoinPlan, in store: Store, isArriving: Bool) throws(EngineError) {
         let (hadBackdrop, wasOverQuota) = (store.hasBackdrop, store.isOverQuota)

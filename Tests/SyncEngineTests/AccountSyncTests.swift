@@ -93,6 +93,28 @@ struct AccountSyncTests {
         #expect(try device.value("k") == 1)
     }
 
+    /// Two machines were one when they were copied: the other's write had the same dot, and whoever replaced it speaks
+    /// of both.
+    @Test func `a write that others believe to have replaced by less is kept, and uploaded under another origin`()
+        async throws
+    {
+        let backend = ScriptedBackend()
+        try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
+        try await device.syncNow()
+        try device.write("k", 1)
+        try await device.syncNow()
+        let (origin, stamp) = (device.database.origin, try device.store().stamp(of: Key(unchecked: "k")))
+        var state = arriving(["k": 2]).state
+        state.context.insert(Dot(origin: origin, n: try #require(stamp).n))
+        await backend.change { [state] in $0.changes = ["app": RemoteChange(state: state, isComplete: true)] }
+        try await device.syncNow()
+        #expect(try device.value("k") == 1)
+        #expect(device.database.origin != origin)
+        let uploaded = await backend.uploads["app"]?.entries[Key(unchecked: "k")]
+        #expect(uploaded?.stamp.origin == device.database.origin)
+        #expect(uploaded?.value == Value.integer(1).encoded())
+    }
+
     @Test func `a write during an upload stays pending, and goes with the next one`() async throws {
         let backend = ScriptedBackend()
         try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)

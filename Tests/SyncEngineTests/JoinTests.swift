@@ -41,6 +41,35 @@ import Testing
         #expect(one == other)
     }
 
+    // MARK: Twins
+
+    @Test func `what others say of what is here shows whether its dot names two writes`() {
+        let mine = entry(1, n: 2, 1, wall: 20)
+        let here = StoreState(entries: [k: mine], context: Context([Origin(bits: 1): 2]))
+        func isShared(_ there: Entry?, seen: UInt64, since: UInt64 = 0, present: UInt64 = 1) -> Bool {
+            var there = StoreState(entries: there.map { [k: $0] } ?? [:])
+            there.context = Context([Origin(bits: 1): seen, Origin(bits: 2): 1])
+            let shared = Join.sharedOrigins(Origin(bits: present), here, in: there, writtenIn: since..<100)
+            #expect(shared.isSubset(of: [Origin(bits: 1)]))
+            return !shared.isEmpty
+        }
+        // As it is, not seen yet, replaced or removed: all of this happens.
+        #expect(!isShared(mine, seen: 2))
+        #expect(!isShared(entry(2, n: 1, 5, wall: 10), seen: 1))
+        #expect(!isShared(entry(2, n: 1, 5, wall: 30), seen: 2))
+        #expect(!isShared(entry(2, n: 1, nil, wall: 30), seen: 2))
+        // A write that was not made here, which others may have made under another device's origin; another one of
+        // the same dot.
+        #expect(isShared(mine, seen: 3))
+        #expect(!isShared(mine, seen: 3, present: 7))
+        #expect(isShared(entry(1, n: 2, 7, wall: 21), seen: 2))
+        // Seen, and replaced by less or by nothing, unless that was long ago.
+        #expect(isShared(entry(2, n: 1, 5, wall: 10), seen: 2))
+        #expect(isShared(entry(2, n: 1, 5, wall: 10), seen: 2, present: 7))
+        #expect(isShared(nil, seen: 2))
+        #expect(!isShared(nil, seen: 2, since: 21))
+    }
+
     // MARK: One key
 
     @Test(arguments: [true, false], [true, false])

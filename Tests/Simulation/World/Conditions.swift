@@ -42,13 +42,14 @@ public struct Conditions: Sendable {
         keys = chance.one(of: [1, 2, 2, 4, 12])
         steps = chance.of(5...90)
         for (hazard, rate) in Self.likelihood where chance.happens(rate) { hazards.insert(hazard) }
-        // A machine that is copied while it runs can lose what no rule can save; it has runs of its own.
-        if chance.happens(0) { hazards.insert(.twin) }
+        if chance.happens(0.1) { hazards.insert(.twin) }
         if hazards.contains(.accounts) {
             places = 2
             hazards.subtract([.powerCut, .restore, .leave, .clear, .twin, .year, .clone])
         }
-        if hazards.contains(.twin) { hazards.subtract([.restore, .leave, .clear, .powerCut, .year, .signOut]) }
+        if hazards.contains(.twin) {
+            hazards.subtract([.restore, .leave, .clear, .powerCut, .year, .signOut, .forget])
+        }
         if hazards.contains(.clock) { clocks = [0, 0, -400, 400, 10_000_000, -1_800_000_000_000, 2_000_000_000_000] }
         if hazards.contains(.quota) { limits = Limits(keys: 3, totalBytes: 40) }
     }

@@ -76,13 +76,14 @@ struct CoreDisk {
         }
     }
 
-    /// Gives what was written under an origin that somebody else has as well fresh dots.
-    mutating func redot(from left: Origin) {
+    /// Gives what was written under origins that somebody else has as well fresh dots.
+    mutating func redot(from left: Set<Origin>) {
         guard let origin else { return }
         for store in current.replicas.indices {
             update(store) { replica in
+                replica.state.context = Context(replica.state.context.seen.filter { !left.contains($0.key) })
                 for (key, entry) in replica.state.entries.sorted(by: { $0.key < $1.key })
-                where entry.stamp.origin == left {
+                where left.contains(entry.stamp.origin) {
                     let (old, value) = (entry.stamp, entry.value)
                     let stamp = Stamp(
                         isProvisional: old.isProvisional, wall: old.wall, counter: old.counter, origin: origin)

@@ -122,7 +122,7 @@ final class CoreProcess {
         case .missing, .outdated: isMissing = true
         case .foreign:
             isMissing = true
-            if Rule.leaveTwins.isOn { device.leaveOrigin() }
+            if Rule.leaveTwins.isOn { device.leave([origin]) }
         }
         let needed = segments(of: heads)
         if needed.isEmpty { return join(heads, []) }
@@ -214,15 +214,31 @@ final class CoreProcess {
             let state = part.state(over: base)
             if news?.join(state) == nil { news = state }
         }
-        let replica = device.disk.replica(store)
-        let isArriving = !replica.isDownloaded
+        let isArriving = !device.disk.replica(store).isDownloaded
         if news == nil, !isArriving { return false }
+        if let news, !isArriving { leaveSharedOrigins(store, news) }
+        let replica = device.disk.replica(store)
         let plan = Join.plan(replica, taking: news ?? StoreState(), isFirstDownload: isArriving)
         device.disk.update(store) {
             $0.carryOut(plan)
             $0.isDownloaded = true
         }
         return isArriving || !plan.changesNothing(in: replica.context)
+    }
+
+    private func leaveSharedOrigins(_ store: Int, _ news: StoreState) {
+        guard Rule.leaveTwins.isOn, let origin = device.disk.origin else { return }
+        // Tombstones are forgotten at any time here.
+        let isForgetful = world.hasForgotten || world.conditions.hazards.contains(.forget)
+        let times: Range<UInt64> = isForgetful ? 0..<0 : 0..<UInt64.max
+        let shared = Join.sharedOrigins(origin, device.disk.replica(store), in: news, writtenIn: times)
+        let left = shared.intersection(device.disk.formerOrigins + [origin])
+        if !shared.isEmpty, !world.conditions.hazards.contains(.twin) {
+            world.report("a twin was seen where there is none")
+        }
+        if left.isEmpty { return }
+        isMissing = true
+        device.leave(left)
     }
 
     private func base(of part: CoreHead.Part, _ segments: [CoreSegment]) -> [Key: Entry]? {
@@ -375,9 +391,9 @@ final class CoreProcess {
 }
 
 extension CoreDevice {
-    /// Goes on under a new origin, since somebody else writes under the present one as well.
-    func leaveOrigin() {
-        guard let left = disk.origin else { return }
+    /// Goes on under a new origin, since somebody else writes under these of its origins as well.
+    func leave(_ left: Set<Origin>) {
+        world.hasLeftOrigin = true
         disk.leave(for: drawOrigin())
         runtime = nil
         disk.redot(from: left)

@@ -37,6 +37,8 @@ struct Write {
 /// The writes of all devices.
 struct Ledger {
     private(set) var writes: [Cell: [Write]] = [:]
+    /// Two have written under one origin, or may believe so: what they wrote has other origins than it began with.
+    var hasMovedOrigins = false
     private var dots: [Place: [Dot: Int64]] = [:]
     private var cells: [Int64: Cell] = [:]
 
@@ -95,7 +97,7 @@ struct Ledger {
             guard cells[found] == cell else { return "I12: \(name(cell)) shows what was written elsewhere" }
             guard let write = all.first(where: { $0.number == found }) else { return nil }
             if write.isExcused { return nil }
-            if !write.isProvisional, counted.contains(where: { $0.isRemoval && $0.known.contains(write.dot) }) {
+            if !write.isProvisional, counted.contains(where: { $0.isRemoval && isKnown(write, to: $0) }) {
                 return "I3: \(name(cell)) shows \(found), which was removed"
             }
         }
@@ -111,7 +113,7 @@ struct Ledger {
         let unbeaten = ordinary.first { write in
             !write.isExcused
                 && ordinary.allSatisfy {
-                    $0.number == write.number || write.known.contains($0.dot) || $0.stamp < write.stamp
+                    $0.number == write.number || isKnown($0, to: write) || isLess($0.stamp, write.stamp)
                 }
         }
         guard let unbeaten else { return nil }
@@ -123,6 +125,17 @@ struct Ledger {
             ? nil : "I4: \(name(cell)) shows \(found) in place of \(unbeaten.number)"
     }
 
+    /// Whether a write's author had seen another one of the same key. A dot alone may be a twin's as well; but what was
+    /// seen has a lesser stamp.
+    private func isKnown(_ other: Write, to write: Write) -> Bool {
+        write.known.contains(other.dot) && (!hasMovedOrigins || other.stamp < write.stamp)
+    }
+
+    /// Whether a write loses to another one, whatever their origins have become.
+    private func isLess(_ a: Stamp, _ b: Stamp) -> Bool {
+        hasMovedOrigins ? a.withoutOrigin < b.withoutOrigin : a < b
+    }
+
     private func verdictOnProvisional(_ cell: Cell, _ all: [Write], _ found: Int64?) -> String? {
         // Among defaults, too, a removal may be the greatest.
         if found != nil || all.contains(where: \.isRemoval) { return nil }
@@ -132,4 +145,10 @@ struct Ledger {
     }
 
     private func name(_ cell: Cell) -> String { "k\(cell.key) of store \(cell.store) in account \(cell.place)" }
+}
+
+extension Stamp {
+    fileprivate var withoutOrigin: Stamp {
+        Stamp(isProvisional: isProvisional, wall: wall, counter: counter, origin: Origin(bits: 0))
+    }
 }

@@ -16,6 +16,7 @@ final class Process: @unchecked Sendable {
     private unowned let device: WholeDevice
     private let world: World<WholeDevice>
     private var lastPush: UInt64 = 0
+    private var lastName: (account: String, origin: Origin)?
     private var arming = 0
 
     init(_ device: WholeDevice) throws {
@@ -121,6 +122,7 @@ final class Process: @unchecked Sendable {
         world.trace.note(
             world.timeline.now, 6, UInt64(device.number),
             line: "device \(device.number) is \(sync.state.rawValue)\(sync.lastError.map { ": \($0)" } ?? "")")
+        noteOrigin()
         verify()
         if sync.state == .idle, sync.lastPush != lastPush, !sync.hasPendingChanges {
             lastPush = sync.lastPush
@@ -130,6 +132,13 @@ final class Process: @unchecked Sendable {
         if sync.state == .paused {
             world.timeline.after(10 * minute) { [weak device] in device?.signInAgain() }
         }
+    }
+
+    /// Within an account, a process changes its origin only if somebody else writes under it.
+    private func noteOrigin() {
+        let name = (account: database.account.identifier, origin: database.origin)
+        if let lastName, lastName.account == name.account, lastName.origin != name.origin { world.hasLeftOrigin = true }
+        lastName = name
     }
 
     // MARK: Telling

@@ -35,8 +35,10 @@ extension World {
         // That a segment is gone is noticed with every twentieth look.
         let rest = (hasWeather ? Device.looksUntilNoticed : 4) * (conditions.tellsOfChanges ? 16 : 5) * minute
         let start = timeline.now
-        // Tombstones that not all have forgotten, and what a remote has lost, are made up for by the daily heads.
-        if hasForgotten || hasWeather { passDays(hasForgotten ? 2 : 1) }
+        // Tombstones that not all have forgotten, and what a remote has lost, are made up for by the daily heads; and
+        // with these a twin that saw no stranger's head hears what others believe to have seen of its writes.
+        let isDoubtful = hasForgotten || conditions.hazards.contains(.twin)
+        if isDoubtful || hasWeather { passDays(isDoubtful ? 2 : 1) }
         for _ in 0..<60 {
             timeline.run(for: 12 * minute)
             if violation != nil { return false }
@@ -63,11 +65,11 @@ extension World {
         for store in 0..<conditions.stores { judge(place, store) }
         judgeHidden(place)
         guard violation == nil, let first = present.first else { return }
+        ledger.hasMovedOrigins = hasLeftOrigin || conditions.hazards.contains(.twin)
         for store in 0..<conditions.stores {
             let values = first.values(of: store)
             for key in 0..<conditions.keys {
                 let cell = Cell(place: place.number, store: store, key: key)
-                if conditions.hazards.contains(.twin) { continue }
                 let broken = ledger.verdict(cell, found: values[key], keepsTombstones: !hasForgotten)
                 if let broken { report(broken) }
             }
@@ -135,12 +137,22 @@ extension World {
         let (requests, puts, due) = (place.requests, place.headPuts, dailyHeads(place))
         for index in [0, place.rememberedHeads / 2] where index < place.rememberedHeads { place.leaveCopy(of: index) }
         timeline.run(for: hour)
-        for (store, before) in states.enumerated() where before != present.map({ $0.state(of: store) }) {
-            report("I17: an old head that turned up again changed store \(store)")
+        for (store, before) in states.enumerated() {
+            for (device, state) in zip(present, before) { judgeReplay(device, store, since: state) }
         }
         if place.headPuts - puts > due, !hasWeather { report("I10: somebody published though nobody wrote") }
         let most = present.count * 16 * (12 + 4 * place.names(seenBy: present[0].number).count)
         if place.requests - requests > most { report("I16: \(place.requests - requests) requests in an idle hour") }
+    }
+
+    private func judgeReplay(_ device: Device, _ store: Int, since before: StoreState) {
+        let state = device.state(of: store)
+        if state == before { return }
+        // Who has left an origin has forgotten that it knew it, and has given what it wrote other dots.
+        let (old, new) = (before.entries.mapValues(\.value), state.entries.mapValues(\.value))
+        if hasLeftOrigin, old == new { return }
+        let keys = Set(new.keys).union(old.keys).filter { new[$0] != old[$0] }
+        report("I17: an old head that turned up again changed \(keys.sorted()) of store \(store) on \(device.number)")
     }
 
     /// How many devices may write their head in the next hours whatever happens, as they do each day. A head that was
@@ -187,7 +199,7 @@ extension World {
         let wanted = writer.values(of: 0)[0]
         if present.contains(where: { $0.values(of: 0)[0] != wanted }) { report("I15: a write did not arrive in time") }
         // That a segment or a head is gone may be noticed only now.
-        let most = 1 + (hasWeather || conditions.hazards.contains(.clone) ? present.count : due)
+        let most = 1 + (hasWeather || !conditions.hazards.isDisjoint(with: [.clone, .twin]) ? present.count : due)
         let count = place.headPuts - puts
         if count < 1 || count > most { report("I10: one write was published \(count) times") }
     }

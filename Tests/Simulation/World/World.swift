@@ -22,6 +22,8 @@ final class World<Device: SimulatedDevice> {
     var hidden: [Int: [Key]] = [:]
     /// When somebody set a device's clock last.
     var clockSet: [Int: UInt64] = [:]
+    /// Somebody took their own older head for a twin's, or a twin's for what it is.
+    var hasLeftOrigin = false
     /// Nobody is at home before.
     var homecoming: UInt64 = 0
     var chance: Chance

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import PropertyList
+public import StoreEngine
+
+extension Join {
+    /// The origins of which a state that came from elsewhere shows that two devices have written under them.
+    ///
+    /// It shows that of the present origin if it knows of writes that were not made here; and of any origin if it has
+    /// another entry under the dot of one that is here, or claims to have seen one and holds nothing in its place, or
+    /// less: who replaces a write that they have seen takes a greater stamp, and who removes it leaves a tombstone.
+    /// What they have seen was another write of the same dot. See docs/decisions/0013.
+    /// - Parameters:
+    ///   - present: the origin under which this device writes.
+    ///   - times: when an entry was written, in milliseconds since 1970, of which nobody has forgotten the tombstone
+    ///     that replaced it. Of others nothing can be told.
+    public static func sharedOrigins(
+        _ present: Origin, _ here: some Joinable, in there: StoreState, writtenIn times: Range<UInt64>
+    ) -> Set<Origin> {
+        var shared: Set<Origin> = []
+        if there.context.seen[present, default: 0] > here.context.seen[present, default: 0] { shared.insert(present) }
+        // With so many removals tombstones are forgotten before their time.
+        let times = unseen(there.context, by: here.context) < tombstones ? times : 0..<0
+        for key in here.keys {
+            guard let mine = here.version(of: key), there.context.contains(mine.dot) else { continue }
+            if let other = there.entries[key], other.dot == mine.dot {
+                if other.stamp != mine.stamp { shared.insert(mine.stamp.origin) }
+            } else if times.contains(mine.stamp.wall), there.entries[key].map({ $0.stamp < mine.stamp }) ?? true {
+                shared.insert(mine.stamp.origin)
+            }
+        }
+        return shared
+    }
+
+    /// How many writes one context knows of and another does not.
+    private static func unseen(_ there: Context, by here: Context) -> UInt64 {
+        there.seen.reduce(0) { sum, dot in
+            let known = here.seen[dot.key, default: 0]
+            return dot.value > known ? sum &+ (dot.value - known) : sum
+        }
+    }
+
+    /// So many tombstones of a store are kept at least, as long as they are not too old.
+    private static let tombstones: UInt64 = 4096
+}
