@@ -113,7 +113,7 @@ extension AccountSync {
         if HiddenStore.isHidden(store.identifier) { return noteDevices(in: store) }
         if isArriving || !change.keys.isEmpty {
             let reason: StoreNotice.Reason =
-                isArriving ? (hadBackdrop ? .accountChange : .initialSyncChange) : .serverChange
+                isArriving ? (hadBackdrop ? .accountChange : .initialSyncChange) : ownReason(in: store)
             onNotice?(
                 StoreNotice(store: store, reason: reason, keys: change.keys, device: soleDevice(change.origins)))
         }
@@ -121,6 +121,9 @@ extension AccountSync {
             onNotice?(StoreNotice(store: store, reason: .quotaViolationChange, keys: store.overflow, device: nil))
         }
     }
+
+    /// Why a store changes by what the remote says. Before its values have arrived it says only whose they are.
+    func ownReason(in store: Store) -> StoreNotice.Reason { store.isDownloaded ? .serverChange : .accountChange }
 
     func tell(_ changes: [StoreViewChange], _ reason: StoreNotice.Reason) {
         for change in changes where !change.keys.isEmpty {

@@ -72,7 +72,9 @@ extension AccountSync {
         let before = database.account.identifier
         if remote.identifier == before, remote.aliases.isEmpty { return }
         try joinOthers(named: remote.aliases.union([remote.identifier]))
-        tell(try database.rename(accountTo: remote.identifier, aliases: remote.aliases), .serverChange)
+        for change in try database.rename(accountTo: remote.identifier, aliases: remote.aliases) {
+            tell([change], ownReason(in: change.store))
+        }
         if remote.identifier != before { onRename?() }
     }
 

@@ -66,6 +66,31 @@ struct AccountLeavingTests {
         #expect(toldBefore == ["1 k", "3 k"])
     }
 
+    @Test func `what this device has of an account under another name is no news of the remote before that arrives`()
+        async throws
+    {
+        let store = try device.store()
+        for (account, value) in [("A", Int64(1)), ("B", 2)] {
+            let backend = ScriptedBackend()
+            await backend.change {
+                $0.account = RemoteAccount(identifier: account)
+                $0.changes = ["app": arriving(["k": value])]
+            }
+            try device.sync.signIn(to: backend, as: RemoteAccount(identifier: account), bringingValues: false)
+            try await device.syncNow()
+        }
+        let backend = ScriptedBackend()
+        await backend.change {
+            $0.account = RemoteAccount(identifier: "A", aliases: ["C"])
+            $0.isComplete = false
+        }
+        try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "C"), bringingValues: false)
+        await #expect(throws: RemoteError.self) { try await device.syncNow() }
+        #expect(!store.isDownloaded)
+        #expect(device.notices == ["1 k", "3 k", "3 k"])
+        #expect(try device.value("k") == 1)
+    }
+
     @Test func `a remote that was reset is looked at again by whoever asks, and only then`() async throws {
         let backend = ScriptedBackend()
         try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
