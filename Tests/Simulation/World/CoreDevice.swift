@@ -114,7 +114,7 @@ final class CoreDevice: SimulatedDevice {
         if self.place == nil { world.noteEntry(self, to: place.number) }
         if self.place != place.number {
             disk.enter(place.number, as: drawOrigin())
-            runtime = nil
+            rememberOrigin()
         }
         disk.isSignedIn = true
         synced = disk
@@ -129,11 +129,14 @@ final class CoreDevice: SimulatedDevice {
             disk.current = CoreDisk.Account()
             disk.place = nil
             disk.leave(for: drawOrigin())
-            runtime = nil
+            rememberOrigin()
         }
         process?.client.isAlive = false
         process = CoreProcess(self)
     }
+
+    /// An origin that is taken while the machine runs is known to `/run`.
+    func rememberOrigin() { runtime = disk.origin.map { ($0, 0) } }
 
     func syncNow() { process?.request() }
     func noteHint() { process?.noteHint() }

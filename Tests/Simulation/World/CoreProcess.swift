@@ -395,7 +395,7 @@ extension CoreDevice {
     func leave(_ left: Set<Origin>) {
         world.hasLeftOrigin = true
         disk.leave(for: drawOrigin())
-        runtime = nil
+        rememberOrigin()
         disk.redot(from: left)
     }
 }
