@@ -142,8 +142,10 @@ final class StoreLink {
         case .notEntitled, .identityUnknown, .ambiguousIdentity, .accessDenied, .unknownObject, .noSuchStore:
             return true
         default:
-            // The bus doesn't know how to start it.
+            // The bus doesn't know how to start it; unless it has started since the bus said so, which was told before
+            // this attempt had learnt that it failed.
             return (error.cause as? BusError)?.name == "org.freedesktop.DBus.Error.ServiceUnknown"
+                && connection?.owner == nil
         }
     }
 

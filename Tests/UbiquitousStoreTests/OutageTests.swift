@@ -66,6 +66,28 @@ struct OutageTests {
         }
     }
 
+    @Test func `whenever an app looked for a service that was just starting, it finds it`() async throws {
+        try await Desk.with { desk in
+            try await desk.otherProcess().set("a", 1)
+            desk.device.kill()
+            let place = StorePlace(identifier: notes, bus: desk.bus.address)
+            // Each looks once, and then waits to be told: one of them while the service takes its name. A user may have
+            // 256 of them at once.
+            let looking = Task {
+                var stores: [SharedStore] = []
+                while !Task.isCancelled {
+                    stores = stores.suffix(200) + [SharedStore(place)]
+                    try? await Task.sleep(for: .microseconds(200))
+                }
+                return stores
+            }
+            try await desk.device.start()
+            looking.cancel()
+            let stores = await looking.value
+            try await eventually("all have the value") { stores.allSatisfy { $0.generation > 0 } }
+        }
+    }
+
     @Test func `what others wrote while only this app was cut off is caught up with`() async throws {
         try await Desk.with { desk in
             let store = desk.keyValueStore()
