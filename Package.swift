@@ -55,7 +55,7 @@ let package = Package(
         .target(name: "StoreBus", dependencies: ["SDBus", "PropertyList"]),
 
         // What an app declares: the service reads it, and so do the app's library and the command line.
-        .target(name: "AppManifest"),
+        .target(name: "AppManifest", dependencies: ["PropertyListFiles", "PropertyList"]),
 
         // The service, where stores and the bus meet.
         .target(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Foundation
+internal import PropertyList
+internal import PropertyListFiles
 
 /// What an app declares: an entitlement-style property list.
 package struct Manifest: Equatable, Sendable {
@@ -39,13 +40,7 @@ package struct Manifest: Equatable, Sendable {
 
     /// Reads an XML or binary property list.
     package init(propertyList bytes: [UInt8]) throws(Refusal) {
-        guard BinaryPropertyList.isTree(bytes) else {
-            throw Refusal(key: nil, reason: "it refers to one of its containers twice")
-        }
-        guard let object = try? PropertyListSerialization.propertyList(from: Data(bytes), format: nil) else {
-            throw Refusal(key: nil, reason: "it is no XML or binary property list")
-        }
-        guard let dictionary = object as? [String: Any] else {
+        guard case .dictionary(let dictionary) = try Self.read(bytes) else {
             throw Refusal(key: nil, reason: "it is no dictionary")
         }
         guard let application = try Self.string(dictionary, Name.application), Self.isName(application) else {
@@ -59,6 +54,16 @@ package struct Manifest: Equatable, Sendable {
         executables = try Self.strings(dictionary, Name.executables)
         guard executables.allSatisfy({ $0.hasPrefix("/") }) else {
             throw Refusal(key: Name.executables, reason: "each has to be an absolute path")
+        }
+    }
+
+    private static func read(_ bytes: [UInt8]) throws(Refusal) -> Value {
+        let format = FileFormat(of: bytes)
+        guard format != .json else { throw Refusal(key: nil, reason: "it is no XML or binary property list") }
+        do {
+            return try format.read(bytes)
+        } catch {
+            throw Refusal(key: nil, reason: "it is no XML or binary property list: \(error)")
         }
     }
 
@@ -76,7 +81,7 @@ package struct Manifest: Equatable, Sendable {
     }
 
     private static func identifier(
-        _ dictionary: [String: Any], team: String?, application: String
+        _ dictionary: [Text: Value], team: String?, application: String
     ) throws(Refusal) -> String {
         guard let declared = try string(dictionary, Name.identifier) else {
             throw Refusal(key: Name.identifier, reason: "it is missing")
@@ -91,18 +96,19 @@ package struct Manifest: Equatable, Sendable {
         return expanded
     }
 
-    private static func string(_ dictionary: [String: Any], _ key: String) throws(Refusal) -> String? {
-        guard let value = dictionary[key] else { return nil }
-        guard let string = value as? String else { throw Refusal(key: key, reason: "it has to be a string") }
-        return string
+    private static func string(_ dictionary: [Text: Value], _ key: String) throws(Refusal) -> String? {
+        guard let value = dictionary[Text(key)] else { return nil }
+        guard case .string(let text) = value else { throw Refusal(key: key, reason: "it has to be a string") }
+        return text.string
     }
 
-    private static func strings(_ dictionary: [String: Any], _ key: String) throws(Refusal) -> [String] {
-        guard let value = dictionary[key] else { return [] }
-        guard let strings = value as? [String] else {
-            throw Refusal(key: key, reason: "it has to be an array of strings")
+    private static func strings(_ dictionary: [Text: Value], _ key: String) throws(Refusal) -> [String] {
+        let refusal = Refusal(key: key, reason: "it has to be an array of strings")
+        guard case .array(let values) = dictionary[Text(key)] ?? .array([]) else { throw refusal }
+        return try values.map { value throws(Refusal) in
+            guard case .string(let text) = value else { throw refusal }
+            return text.string
         }
-        return strings
     }
 }
 

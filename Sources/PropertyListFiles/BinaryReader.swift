@@ -6,15 +6,17 @@ internal import PropertyList
 ///
 /// The objects are a table, and containers refer to them by number. An object that is referred to from two places would
 /// be read twice, and a few hundred bytes of such can fill the memory: there is a limit to what is read altogether.
+/// Writers store equal strings and numbers once, but no container twice: there are no more values than bytes.
 struct BinaryReader {
     private static let trailerSize = 32
+    private static let costOfObject = 16
 
     private let bytes: [UInt8]
     private let count: Int
     private let offsets: Int
     private let offsetWidth: Int
     private let width: Int
-    /// How many objects may still be read, and how many bytes of strings and data.
+    /// What may still be read: of strings and data a byte costs 1, and any object ``costOfObject``.
     private var budget: Int
 
     static func read(_ bytes: [UInt8]) throws(FileError) -> Value {
@@ -35,8 +37,8 @@ struct BinaryReader {
         else { throw FileError(place: .byte(trailer), reason: "the trailer makes no sense; the file was cut short") }
         let reader = BinaryReader(
             bytes: bytes, count: count, offsets: offsets, offsetWidth: offsetWidth, width: width,
-            // Writers that store equal strings once are common, so more than the file has bytes has to be possible.
-            budget: 16 * bytes.count + (1 << 16))
+            // Equal strings that are stored once can be more than the file has bytes.
+            budget: costOfObject * bytes.count + (1 << 16))
         return (reader, top)
     }
 
@@ -46,7 +48,7 @@ struct BinaryReader {
         guard object < count,
             let start = Self.number(bytes, offsets + object * offsetWidth, offsetWidth), start < offsets
         else { throw failure(reference, "this refers to an object that isn't there") }
-        try spend(1, start)
+        try spend(Self.costOfObject, start)
         let marker = bytes[start]
         switch marker & 0xF0 {
         case 0x00: return try boolean(marker, start)

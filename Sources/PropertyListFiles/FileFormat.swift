@@ -27,7 +27,7 @@ public enum FileFormat: String, CaseIterable, Sendable {
 
     /// Reads a file of this format.
     ///
-    /// Whatever the bytes are, it makes no more values than there are bytes, and nests them 64 deep at most.
+    /// Whatever the bytes are, it makes hardly more values than there are bytes, and nests them 64 deep at most.
     public func read(_ bytes: [UInt8]) throws(FileError) -> Value {
         switch self {
         case .xml: try XMLReader.read(bytes)

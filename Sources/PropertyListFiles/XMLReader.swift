@@ -58,6 +58,9 @@ struct XMLReader {
         let name: String
         let kind: Kind
         let position: Int
+
+        /// As it stands in a file, without attributes.
+        var text: String { "<\(kind == .end ? "/" : "")\(name)\(kind == .empty ? "/" : "")>" }
     }
 
     /// The next tag; `nil` if something else is next.
@@ -78,7 +81,7 @@ struct XMLReader {
             throw scanner.failure("</\(name)> is expected, and there is \(scanner.found)")
         }
         guard tag.kind == .end, tag.name == name else {
-            throw scanner.failure(at: tag.position, "</\(name)> is expected, and there is <\(tag.name)>")
+            throw scanner.failure(at: tag.position, "</\(name)> is expected, and there is \(tag.text)")
         }
     }
 
@@ -91,7 +94,7 @@ struct XMLReader {
 
     private mutating func value(_ tag: Tag, nesting: Int) throws(FileError) -> Value {
         guard tag.kind != .end else {
-            throw scanner.failure(at: tag.position, "a value is expected, and there is </\(tag.name)>")
+            throw scanner.failure(at: tag.position, "a value is expected, and there is \(tag.text)")
         }
         switch tag.name {
         case "dict", "array":
@@ -123,7 +126,7 @@ struct XMLReader {
         while let tag = try tag() {
             if tag.kind == .end && tag.name == "dict" { return values }
             guard tag.name == "key", tag.kind != .end else {
-                throw scanner.failure(at: tag.position, "<key> or </dict> is expected, and there is <\(tag.name)>")
+                throw scanner.failure(at: tag.position, "<key> or </dict> is expected, and there is \(tag.text)")
             }
             let key = Text(try content(tag))
             guard values.updateValue(try value(nesting: nesting), forKey: key) == nil else {

@@ -86,12 +86,18 @@ struct ManifestTests {
             "bplist00", "bplist00\u{1}\u{2}\u{3}", "{ a = b; }",
         ])
     func `what is no property list of a dictionary is refused as a whole`(text: String) {
-        // An OpenStep property list is a dictionary to Foundation, and has no keys of a manifest.
         #expect {
             try Manifest(propertyList: Array(text.utf8))
         } throws: { error in
-            (error as? Manifest.Refusal).map { $0.key == nil || text.hasPrefix("{") } ?? false
+            (error as? Manifest.Refusal).map { $0.key == nil } ?? false
         }
+    }
+
+    @Test func `a broken file is refused with the place`() {
+        let refusal = Manifest.Refusal(
+            key: nil,
+            reason: "it is no XML or binary property list: line 2, column 13: </key> is expected, and there is </dict>")
+        #expect(throws: refusal) { try Manifest(propertyList: Array("<plist>\n<dict><key>a</dict></plist>".utf8)) }
     }
 
     @Test func `a property list that is nested ten thousand deep ends nothing`() {

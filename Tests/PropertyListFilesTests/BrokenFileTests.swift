@@ -42,7 +42,7 @@ import Testing
         ("<nib/></plist>", "line 3, column 1: <nib> is no element of a property list"),
         ("<string>a & b</string></plist>", "line 3, column 11: & is written as &amp;"),
         ("<string>&eacute;</string></plist>", "line 3, column 9: &eacute; is no character"),
-        ("<string>a</integer></plist>", "line 3, column 10: </string> is expected, and there is <integer>"),
+        ("<string>a</integer></plist>", "line 3, column 10: </string> is expected, and there is </integer>"),
         ("<string>a</string>", "line 3, column 19: </plist> is expected, and there is the end"),
         ("<true/></plist>x", "line 3, column 16: the property list is complete, and \"x\" follows"),
     ])

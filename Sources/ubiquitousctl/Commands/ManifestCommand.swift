@@ -4,7 +4,6 @@ internal import AppManifest
 internal import ArgumentParser
 internal import Glibc
 internal import PropertyList
-internal import PropertyListFiles
 
 /// `manifest`.
 struct ManifestCommand: ParsableCommand {
@@ -50,19 +49,7 @@ struct ManifestCheckCommand: ParsableCommand {
         do {
             return try Manifest(propertyList: bytes)
         } catch {
-            throw Failure(.usage, "\"\(file)\" is refused: \(place(bytes) ?? "\(error)")")
-        }
-    }
-
-    /// Where the file is broken, if it is.
-    private func place(_ bytes: [UInt8]) -> String? {
-        let format = FileFormat(of: bytes)
-        guard format != .json else { return nil }
-        do {
-            _ = try format.read(bytes)
-            return nil
-        } catch {
-            return "\(error)"
+            throw Failure(.usage, "\"\(file)\" is refused: \(error)")
         }
     }
 
