@@ -6,7 +6,9 @@ internal import StoreBus
 
 /// An account as a program on the bus has it.
 @BusActor
-public final class AccountClient {
+public final class AccountClient: ObjectClient {
+    /// That of accounts.
+    public static let interface = BusNames.accountInterface
     /// The program's connection.
     public let client: BusClient
     /// The account's object.
@@ -48,7 +50,6 @@ public final class AccountClient {
             try message.appendDictionary {
                 if let keepingValues { try message.append(entry: "keep-values", .boolean(keepingValues)) }
             }
-        } decode: { _ in
         }
     }
 
@@ -56,7 +57,6 @@ public final class AccountClient {
     public func syncNow() async throws {
         try await call("SyncNow") {
             try $0.append(0 as UInt64)
-        } decode: { _ in
         }
     }
 
@@ -64,7 +64,6 @@ public final class AccountClient {
     public func resolve(_ side: String) async throws {
         try await call("Resolve") {
             try $0.append(side)
-        } decode: { _ in
         }
     }
 
@@ -72,7 +71,6 @@ public final class AccountClient {
     public func setPaused(_ isPaused: Bool) async throws {
         try await call("SetPaused") {
             try $0.append(isPaused)
-        } decode: { _ in
         }
     }
 
@@ -81,21 +79,12 @@ public final class AccountClient {
         try await call("SetStoreSynchronized") {
             try $0.append(identifier)
             try $0.append(isOn)
-        } decode: { _ in
         }
     }
 
     /// `ListDevices`.
     public func devices() async throws -> [[String: Value]] {
-        try await call("ListDevices") { _ in
-        } decode: { answer in
-            var devices: [[String: Value]] = []
-            _ = try answer.enterContainer("a", "a{sv}")
-            while try !answer.isAtEnd(whole: false) {
-                devices.append(Dictionary(uniqueKeysWithValues: try answer.readValues().map { ($0.key, $0.value) }))
-            }
-            return devices
-        }
+        try await call("ListDevices", decode: { try $0.readDictionaries() })
     }
 
     /// `RenameDevice`.
@@ -103,7 +92,6 @@ public final class AccountClient {
         try await call("RenameDevice") {
             try $0.append(identifier)
             try $0.append(name)
-        } decode: { _ in
         }
     }
 
@@ -111,7 +99,6 @@ public final class AccountClient {
     public func forget(device identifier: String) async throws {
         try await call("ForgetDevice") {
             try $0.append(identifier)
-        } decode: { _ in
         }
     }
 
@@ -122,22 +109,13 @@ public final class AccountClient {
 
     /// `Subscribe`; from now on ``received`` has what is told.
     public func subscribe() async throws {
-        let rule = "type='signal',interface='\(BusNames.accountInterface)',path='\(path)'"
-        match = try await client.connection.addMatch(rule) { [weak self] message in
-            guard let state = try? message.readString(), let info = try? message.readValues() else { return }
-            self?.received.append(
-                AccountSignal(state: state, info: Dictionary(uniqueKeysWithValues: info.map { ($0.key, $0.value) }))
-            )
+        match = try await onSignal { [weak self] message in
+            guard let state = try? message.readString(), let info = try? message.readDictionary() else { return }
+            self?.received.append(AccountSignal(state: state, info: info))
         }
         try await call("Subscribe") {
             try $0.append(0 as UInt64)
-        } decode: { _ in
         }
-    }
-
-    /// A property of the account.
-    public func property(_ name: String) async throws -> Value {
-        try await client.property(path, BusNames.accountInterface, name)
     }
 
     /// The property State.
@@ -154,15 +132,6 @@ public final class AccountClient {
     /// The property InitialSyncDone.
     public func isDownloaded() async throws -> Bool {
         try await property("InitialSyncDone") == .boolean(true)
-    }
-
-    /// Calls a method of the account.
-    public func call<Result: Sendable>(
-        _ member: String,
-        _ build: @BusActor (Message) throws -> Void,
-        decode: @escaping @BusActor (Message) throws -> Result
-    ) async throws -> Result {
-        try await client.call(path, BusNames.accountInterface, member, build, decode: decode)
     }
 }
 

@@ -92,7 +92,7 @@ public final class BusClient {
         try await call(path, "org.freedesktop.DBus.Properties", "GetAll") {
             try $0.append(interface)
         } decode: {
-            Dictionary(uniqueKeysWithValues: try $0.readValues().map { ($0.key, $0.value) })
+            try $0.readDictionary()
         }
     }
 

@@ -6,7 +6,9 @@ internal import StoreBus
 
 /// A store as a program on the bus has it.
 @BusActor
-public final class StoreClient {
+public final class StoreClient: ObjectClient {
+    /// That of stores.
+    public static let interface = BusNames.storeInterface
     /// The program's connection.
     public let client: BusClient
     /// The store's object.
@@ -66,19 +68,9 @@ public final class StoreClient {
         try await call("GetHistory") {
             try $0.append(key)
             try $0.append(0 as UInt64)
-        } decode: { answer in
-            var history: [[String: Value]] = []
-            _ = try answer.enterContainer("a", "a{sv}")
-            while try !answer.isAtEnd(whole: false) {
-                history.append(Dictionary(uniqueKeysWithValues: try answer.readValues().map { ($0.key, $0.value) }))
-            }
-            return history
+        } decode: {
+            try $0.readDictionaries()
         }
-    }
-
-    /// A property of the store.
-    public func property(_ name: String) async throws -> Value {
-        try await client.property(path, BusNames.storeInterface, name)
     }
 
     /// The property Generation.
@@ -124,11 +116,7 @@ public final class StoreClient {
         ifGeneration: UInt64? = nil
     ) async throws -> UInt64 {
         try await apply(Array(set), removing: removed) { message in
-            guard let ifGeneration else { return }
-            try message.container("e", "sv") {
-                try message.append("if-generation")
-                try message.container("v", "t") { try message.append(ifGeneration) }
-            }
+            if let ifGeneration { try message.append(option: "if-generation", ifGeneration) }
         }
     }
 
@@ -175,9 +163,7 @@ public final class StoreClient {
 
     /// `Unsubscribe`; ``received`` goes on having what is told, which should be nothing.
     public func unsubscribe() async throws {
-        try await call("Unsubscribe") { _ in
-        } decode: { _ in
-        }
+        try await call("Unsubscribe")
     }
 
     /// What is told from now on.
@@ -204,25 +190,13 @@ public final class StoreClient {
     /// Receives this store's signals, whoever sends them.
     public func listen() async throws {
         if match != nil { return }
-        let rule = "type='signal',interface='\(BusNames.storeInterface)',path='\(path)'"
-        match = try await client.connection.addMatch(rule) { [weak self] in try? self?.receive($0) }
+        match = try await onSignal { [weak self] in try? self?.receive($0) }
     }
 
     private func receive(_ message: Message) throws {
         let signal = try StoreSignal(message)
         received.append(signal)
         for continuation in continuations { continuation.yield(signal) }
-    }
-
-    // MARK: Calling
-
-    /// Calls a method of the store.
-    public func call<Result: Sendable>(
-        _ member: String,
-        _ build: @BusActor (Message) throws -> Void,
-        decode: @escaping @BusActor (Message) throws -> Result
-    ) async throws -> Result {
-        try await client.call(path, BusNames.storeInterface, member, build, decode: decode)
     }
 }
 
@@ -255,14 +229,7 @@ public struct StoreSignal: Equatable, Sendable {
         reason = try message.readUInt32()
         keys = try message.readStrings()
         generation = try message.readUInt64()
-        info = Dictionary(uniqueKeysWithValues: try message.readValues().map { ($0.key, $0.value) })
+        info = try message.readDictionary()
         sender = message.sender ?? ""
-    }
-}
-
-extension Message {
-    /// Reads an `a{sv}` of values.
-    func readTexts() throws -> [Text: Value] {
-        Dictionary(uniqueKeysWithValues: try readValues().map { (Text($0.key), $0.value) })
     }
 }

@@ -4,10 +4,10 @@ internal import PropertyList
 package import SDBus
 internal import StoreBus
 
-/// One person's account as the service has it. Its methods throw ``UbiquitousStoreError``; what each does is in
-/// `dbus/org.example.UbiquitousStore.xml`.
+/// One person's account as the service has it.
 @BusActor
-package struct AccountObject {
+package struct AccountObject: ServiceObject {
+    package static let interface = BusNames.accountInterface
     /// The way to it.
     package let connection: ServiceConnection
     /// The object, with the user's number: signals come from there.
@@ -111,13 +111,13 @@ package struct AccountObject {
 
     /// The properties.
     package func properties() async throws -> AccountDescription {
-        AccountDescription(try await connection.properties(path, BusNames.accountInterface))
+        AccountDescription(try await allProperties())
     }
 
     /// Calls `handler` with each state that the service tells this connection of, as long as the slot is held; it
     /// tells of none before ``subscribe()``.
     package func onChange(_ handler: @escaping @BusActor (_ state: String) -> Void) async throws -> Slot {
-        try await connection.onSignal(path, BusNames.accountInterface, "AccountChanged") { message in
+        try await connection.onSignal(path, Self.interface, "AccountChanged") { message in
             if let state = try? message.readString() { handler(state) }
         }
     }
@@ -129,22 +129,6 @@ package struct AccountObject {
 
     /// `Unsubscribe`.
     package func unsubscribe() async throws {
-        try await call("Unsubscribe") { _ in }
-    }
-
-    private func call(
-        _ member: String, timeout: Duration? = nil, _ build: @BusActor (Message) throws -> Void
-    ) async throws {
-        try await call(member, timeout: timeout, build) { _ in }
-    }
-
-    private func call<Result: Sendable>(
-        _ member: String,
-        timeout: Duration? = nil,
-        _ build: @BusActor (Message) throws -> Void,
-        decode: @escaping @BusActor (Message) throws -> Result
-    ) async throws -> Result {
-        try await connection.call(
-            path, BusNames.accountInterface, member, timeout: timeout, build: build, decode: decode)
+        try await call("Unsubscribe")
     }
 }

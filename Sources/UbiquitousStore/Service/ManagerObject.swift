@@ -4,12 +4,14 @@ package import PropertyList
 package import SDBus
 internal import StoreBus
 
-/// The service's own object. Its methods throw ``UbiquitousStoreError``; what each does is in
-/// `dbus/org.example.UbiquitousStore.xml`.
+/// The service's own object.
 @BusActor
-package struct ManagerObject {
+package struct ManagerObject: ServiceObject {
+    package static let interface = BusNames.managerInterface
     /// The way to it.
     package let connection: ServiceConnection
+    /// Where it is.
+    package let path = BusNames.managerPath
 
     /// `OpenStore`: finds a store.
     ///
@@ -54,7 +56,6 @@ package struct ManagerObject {
         try await call("RemoveStore") {
             try $0.append(identifier)
             try $0.append(everywhere ? 0x1 : 0 as UInt64)
-        } decode: { _ in
         }
     }
 
@@ -84,26 +85,15 @@ package struct ManagerObject {
 
     /// `Reload`: reads the manifests again.
     package func reload() async throws {
-        try await call("Reload") { _ in
-        } decode: { _ in
-        }
+        try await call("Reload")
     }
 
     /// What the service says of itself.
     package func properties() async throws -> ServiceDescription {
-        let properties = try await connection.properties(BusNames.managerPath, BusNames.managerInterface)
+        let properties = try await allProperties()
         return ServiceDescription(
             version: properties.string("Version"), features: properties.strings("Features"),
             limits: Limits(properties["Limits"]))
-    }
-
-    private func call<Result: Sendable>(
-        _ member: String,
-        _ build: @BusActor (Message) throws -> Void,
-        decode: @escaping @BusActor (Message) throws -> Result
-    ) async throws -> Result {
-        try await connection.call(
-            BusNames.managerPath, BusNames.managerInterface, member, build: build, decode: decode)
     }
 }
 

@@ -4,10 +4,10 @@ package import PropertyList
 package import SDBus
 internal import StoreBus
 
-/// One app's store as the service has it. Its methods throw ``UbiquitousStoreError``; what each does is in
-/// `dbus/org.example.UbiquitousStore.xml`.
+/// One app's store as the service has it.
 @BusActor
-package struct StoreObject {
+package struct StoreObject: ServiceObject {
+    package static let interface = BusNames.storeInterface
     /// The way to it.
     package let connection: ServiceConnection
     /// The object, with the user's number: signals come from there.
@@ -63,7 +63,7 @@ package struct StoreObject {
 
     /// The properties.
     package func properties() async throws -> StoreDescription {
-        StoreDescription(try await connection.properties(path, BusNames.storeInterface))
+        StoreDescription(try await allProperties())
     }
 
     // MARK: Writing
@@ -137,7 +137,7 @@ package struct StoreObject {
     /// Calls `handler` with each change that the service tells this connection of, as long as the slot is held; it
     /// tells of none before ``subscribe(includingLocal:)``.
     package func onChange(_ handler: @escaping @BusActor (ExternalChange) -> Void) async throws -> Slot {
-        try await connection.onSignal(path, BusNames.storeInterface, "DidChangeExternally") { message in
+        try await connection.onSignal(path, Self.interface, "DidChangeExternally") { message in
             // A signal that can't be read is a newer service's.
             if let signal = try? ExternalChange(message) { handler(signal) }
         }
@@ -158,18 +158,6 @@ package struct StoreObject {
 
     /// `Unsubscribe`.
     package func unsubscribe() async throws {
-        try await call("Unsubscribe") { _ in
-        } decode: { _ in
-        }
-    }
-
-    private func call<Result: Sendable>(
-        _ member: String,
-        timeout: Duration? = nil,
-        _ build: @BusActor (Message) throws -> Void,
-        decode: @escaping @BusActor (Message) throws -> Result
-    ) async throws -> Result {
-        try await connection.call(
-            path, BusNames.storeInterface, member, timeout: timeout, build: build, decode: decode)
+        try await call("Unsubscribe")
     }
 }

@@ -1,37 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import PropertyList
-internal import SDBus
-internal import StoreBus
-
-extension Message {
-    /// Reads an `a{sv}` of values by text: of a store.
-    func readTexts() throws -> [Text: Value] {
-        Dictionary(uniqueKeysWithValues: try readValues().map { (Text($0.key), $0.value) })
-    }
-
-    /// Reads an `a{sv}` of values by name: of an interface.
-    func readDictionary() throws -> [String: Value] {
-        Dictionary(uniqueKeysWithValues: try readValues().map { ($0.key, $0.value) })
-    }
-
-    /// Reads an `aa{sv}`.
-    func readDictionaries() throws -> [[String: Value]] {
-        var dictionaries: [[String: Value]] = []
-        try enterContainer("a", "a{sv}")
-        while try !isAtEnd(whole: false) { dictionaries.append(try readDictionary()) }
-        try exitContainer()
-        return dictionaries
-    }
-
-    /// Writes an entry of an `a{sv}` that is a `t`, which no value of a property list is.
-    func append(option name: String, _ number: UInt64) throws {
-        try container("e", "sv") {
-            try append(name)
-            try container("v", "t") { try append(number) }
-        }
-    }
-}
 
 /// What an interface says in an `a{sv}`. A name that is absent, or of another type than is asked for, is the empty
 /// value of that type: a service of another version may leave it out.
