@@ -22,27 +22,31 @@ enum Completions {
     static func keys(_ arguments: [String]) -> [String] {
         ask(arguments) { options in
             try await options.withOpenStore { store in
-                // What a shell would need quotes for is left to the person.
-                try await store.snapshot().values.keys.sorted().map(\.string).filter { key in
-                    key.unicodeScalars.allSatisfy {
-                        $0.value > 0x20 && $0.value != 0x7F && !"'\"\\`$".unicodeScalars.contains($0)
-                    }
-                }
+                try await store.snapshot().values.keys.sorted().map(\.string).filter(isPlain)
             }
         }
     }
 
-    /// The devices of the account, by name.
+    /// The devices of the account, by name where that is plain.
     static func devices(_ arguments: [String]) -> [String] {
         ask(arguments) { options in
-            try await options.service.account().devices().map(\.name)
+            try await options.service.account().devices().map { isPlain($0.name) ? $0.name : $0.identifier }
+        }
+    }
+
+    /// Whether a word is typed as it is: what a shell would need quotes for is left to the person.
+    private static func isPlain(_ word: String) -> Bool {
+        word.unicodeScalars.allSatisfy {
+            $0.value > 0x20 && $0.value != 0x7F && !"'\"\\`$&|;()<>*?[]{}!#~".unicodeScalars.contains($0)
         }
     }
 
     private static func ask(
         _ arguments: [String], _ question: @escaping @BusActor @Sendable (StoreOptions) async throws -> [String]
     ) -> [String] {
-        guard let options = try? StoreOptions.parse(named(arguments)) else { return [] }
+        let shell = CompletionShell.requesting
+        let words = shell == .bash ? joined(arguments) : arguments
+        guard let options = try? StoreOptions.parse(named(words)) else { return [] }
         let found = Found()
         _ = EventLoop.runOnThisThread {
             Interruption.allow()
@@ -52,7 +56,16 @@ enum Completions {
             withExtendedLifetime(deadline) {}
             return 0
         }
-        return found.take()
+        // To zsh, what follows a colon is a description.
+        return shell == .zsh ? found.take().map { $0.replacing(":", with: "\\:") } : found.take()
+    }
+
+    /// The words as they were typed: bash splits them at colons and equals signs as well.
+    private static func joined(_ words: [String]) -> [String] {
+        words.reduce(into: []) { joined, word in
+            let isPart = [":", "="].contains(word) || [":", "="].contains(joined.last?.last)
+            if isPart, let last = joined.popLast() { joined.append(last + word) } else { joined.append(word) }
+        }
     }
 
     /// The options among the words that say which store is meant.

@@ -2,6 +2,7 @@
 
 internal import ArgumentParser
 internal import Glibc
+internal import PropertyList
 internal import SDBus
 internal import UbiquitousStore
 
@@ -53,6 +54,16 @@ struct ServiceOptions: ParsableArguments {
     /// Connects to the service's bus.
     @BusActor
     func connect() async throws -> ServiceConnection { try await bus.connect() }
+
+    /// Connects to the service's bus as the user that is meant, for calls that are only for one's own.
+    @BusActor
+    func connectAsUser() async throws -> ServiceConnection {
+        let uid = try uid()
+        guard uid == geteuid() || seteuid(uid) == 0 else {
+            throw Failure(.refused, "Acting for user \(uid): \(String(cString: strerror(errno)))")
+        }
+        return try await connect()
+    }
 
     /// The account of the user that is meant.
     @BusActor
@@ -122,6 +133,21 @@ struct ChangeOptions: ParsableArguments {
 
     @Flag(help: "Say what changed as JSON.")
     var json = false
+
+    /// Makes a change, unless it is so already.
+    ///
+    /// - Parameters:
+    ///   - what: what is being done, in words, for a person who waits.
+    ///   - plan: what is to be done, in words; `nil` if nothing is.
+    @BusActor
+    func make(
+        _ what: String, plan: @BusActor () async throws -> String?, _ body: @BusActor () async throws -> Void
+    ) async throws {
+        let planned = try await Progress.showing("Waiting for the service") { try await plan() }
+        if planned != nil && !check { try await Progress.showing(what) { try await body() } }
+        if json { return Output.print(json: ["changed": .boolean(planned != nil)]) }
+        if check { Output.print(planned.map { "would \($0)" } ?? "nothing would change") }
+    }
 }
 
 /// Variables of the environment that stand in for options.

@@ -46,7 +46,7 @@ function __ubiquitousctl_parse_tokens -S
             case 'list'
                 __ubiquitousctl_parse_subcommand 0 'bus=' 'user=' 'everybody' 'json' 'version' 'h/help'
             case 'remove'
-                __ubiquitousctl_parse_subcommand 1 'bus=' 'everywhere' 'version' 'h/help'
+                __ubiquitousctl_parse_subcommand 1 'bus=' 'user=' 'n/check' 'json' 'everywhere' 'version' 'h/help'
             case 'sync'
                 __ubiquitousctl_parse_subcommand 2 'bus=' 'user=' 'version' 'h/help'
             end
@@ -248,6 +248,9 @@ complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_fla
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl stores list" version' -l 'version' -d 'Show the version.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl stores list" h help' -s 'h' -l 'help' -d 'Show help information.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl stores remove" bus' -l 'bus' -d 'The bus: system, session, or an address (default: $UBIQUITOUS_STORE_BUS, or system).' -rfka 'system session'
+complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl stores remove" user' -l 'user' -d 'Another user, by name or number; for root.' -rfka '(getent passwd | cut -d: -f1)'
+complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl stores remove" check dry-run n' -l 'check' -l 'dry-run' -s 'n' -d 'Change nothing, and say what would change.'
+complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl stores remove" json' -l 'json' -d 'Say what changed as JSON.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl stores remove" everywhere' -l 'everywhere' -d 'Remove the store and its values on every device of the account.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_positional "ubiquitousctl stores remove" -eq 1' -fka '(__ubiquitousctl_custom_completion ---completion stores remove -- positional@0 (count (__ubiquitousctl_tokens -pc)) (__ubiquitousctl_tokens -tC))'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl stores remove" version' -l 'version' -d 'Show the version.'

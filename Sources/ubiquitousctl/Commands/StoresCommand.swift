@@ -42,9 +42,10 @@ struct StoresRemoveCommand: ServiceCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",
         abstract: "Has this device forget a store, until its app opens it again.",
-        discussion: "It is for one's own stores: root removes those of others as that user (sudo -u).")
+        discussion: "A store that holds nothing is forgotten already.")
 
-    @OptionGroup var service: BusOptions
+    @OptionGroup var service: ServiceOptions
+    @OptionGroup var change: ChangeOptions
 
     @Flag(help: "Remove the store and its values on every device of the account.")
     var everywhere = false
@@ -53,8 +54,13 @@ struct StoresRemoveCommand: ServiceCommand {
     var identifier: String
 
     func perform() async throws {
-        try await Progress.showing("Removing") {
-            try await service.connect().manager.removeStore(identifier, everywhere: everywhere)
+        let uid = try service.uid()
+        let manager = try await service.connectAsUser().manager
+        try await change.make("Removing") {
+            let isThere = try await manager.stores().contains { $0.uid == uid && $0.identifier == identifier }
+            return isThere ? "remove \(identifier) from \(everywhere ? "every device" : "this device")" : nil
+        } _: {
+            try await manager.removeStore(identifier, everywhere: everywhere)
         }
     }
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
-internal import PropertyList
 internal import SDBus
 internal import UbiquitousStore
 
@@ -32,12 +31,11 @@ struct AccountOptions: ParsableArguments {
         _ body: @BusActor (AccountObject) async throws -> Void
     ) async throws {
         let account = try await service.account()
-        let planned = try await Progress.showing("Waiting for the service") {
+        try await change.make(what) {
             try await plan(account, try await account.properties())
+        } _: {
+            try await body(account)
         }
-        if planned != nil && !change.check { try await Progress.showing(what) { try await body(account) } }
-        if change.json { return Output.print(json: ["changed": .boolean(planned != nil)]) }
-        if change.check { Output.print(planned.map { "would \($0)" } ?? "nothing would change") }
     }
 }
 

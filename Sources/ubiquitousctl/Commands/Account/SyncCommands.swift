@@ -42,7 +42,8 @@ struct ResumeCommand: ServiceCommand {
 
     func perform() async throws {
         try await options.make("Resuming") { _, account in
-            account.state == "paused" ? "resume sync" : nil
+            if let error = account.lastError, error.code == .remoteReset { throw error }
+            return account.state == "paused" ? "resume sync" : nil
         } _: {
             try await $0.setPaused(false)
         }
