@@ -40,6 +40,12 @@ public final class ChildProcess: Sendable {
         Undertaker.note(process: pid)
     }
 
+    /// Starts a program at a terminal.
+    init(_ arguments: [String], environment: [String: String]?, terminal: String) throws {
+        pid = try Spawn.start(arguments, environment: environment, terminal: terminal)
+        Undertaker.note(process: pid)
+    }
+
     deinit {
         if exit == nil { kill() }
     }

@@ -19,11 +19,13 @@ enum Spawn {
     ///   - environment: `nil` is this process's.
     ///   - input: what becomes standard input; `nil` is `/dev/null`.
     ///   - output: what standard output and standard error are appended to; `nil` is `/dev/null`.
+    ///   - terminal: a terminal in place of all three, which is the program's own.
     static func start(
         _ arguments: [String],
         environment: [String: String]?,
         input: Int32? = nil,
-        output: (output: String, error: String)?
+        output: (output: String, error: String)? = nil,
+        terminal: String? = nil
     ) throws(StartFailure) -> Int32 {
         var actions = posix_spawn_file_actions_t()
         var attributes = posix_spawnattr_t()
@@ -36,17 +38,19 @@ enum Spawn {
         if let input {
             posix_spawn_file_actions_adddup2(&actions, input, 0)
         } else {
-            posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+            posix_spawn_file_actions_addopen(&actions, 0, terminal ?? "/dev/null", O_RDWR, 0)
         }
         let flags = O_WRONLY | O_CREAT | O_APPEND
-        posix_spawn_file_actions_addopen(&actions, 1, output?.output ?? "/dev/null", flags, 0o600)
-        posix_spawn_file_actions_addopen(&actions, 2, output?.error ?? "/dev/null", flags, 0o600)
+        posix_spawn_file_actions_addopen(&actions, 1, terminal ?? output?.output ?? "/dev/null", flags, 0o600)
+        posix_spawn_file_actions_addopen(&actions, 2, terminal ?? output?.error ?? "/dev/null", flags, 0o600)
         var (none, all) = (sigset_t(), sigset_t())
         sigemptyset(&none)
         sigfillset(&all)
         posix_spawnattr_setsigmask(&attributes, &none)
         posix_spawnattr_setsigdefault(&attributes, &all)
-        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+        // POSIX_SPAWN_SETSID, which Swift doesn't import: the first terminal that a session opens is its own.
+        let session: Int32 = terminal == nil ? 0 : 0x80
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | session))
         return try start(arguments, environment, actions, attributes)
     }
 

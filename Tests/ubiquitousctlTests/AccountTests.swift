@@ -65,7 +65,52 @@ import UbiquitousStoreTesting
             expect(try await terminal.ctl("stores", "sync", notes, "off"), 0)
             expect(try await terminal.ctl("stores", "sync", notes, "on"), 0)
             #expect(try await terminal.ctl("stores").output == notes)
-            expect(try await terminal.ctl("stores", "remove", "org.example.Nothing"), 3)
+            let remove = ["stores", "remove", notes]
+            #expect(try await terminal.ctl2(remove + ["--check"]).output == "would remove \(notes) from this device")
+            #expect(try await terminal.ctl2(remove + ["--json"]).output == #"{"changed":true}"#)
+            #expect(try await terminal.ctl("stores").output == "")
+            #expect(try await terminal.ctl2(remove + ["--json"]).output == #"{"changed":false}"#)
+        }
+    }
+
+    @Test func `another account is switched to, and back`() async throws {
+        try await Self.withFolder { terminal, url in
+            let work = "folder://" + (try terminal.device.directory.makeDirectory("work", mode: 0o700))
+            expect(try await terminal.ctl("account", "sign-in", url), 0)
+            expect(try await terminal.ctl("set", "theme", "home"), 0)
+            expect(try await terminal.ctl("synchronize", "--wait"), 0)
+            #expect(try await terminal.ctl("account", "switch", work, "--check").output == "would sign in to \(work)")
+            expect(try await terminal.ctl("account", "switch", work, "--no-create"), 3, "Leave out --no-create")
+            #expect(try await terminal.ctl("status", "--json").output.contains(url))
+            #expect(try await terminal.ctl("account", "switch", work, "--json").output == #"{"changed":true}"#)
+            #expect(try await terminal.ctl("account", "switch", work, "--json").output == #"{"changed":false}"#)
+            expect(try await terminal.ctl("synchronize", "--wait"), 0)
+            #expect(try await terminal.ctl("get", "theme").code == 1)
+            expect(try await terminal.ctl("account", "switch", url), 0)
+            expect(try await terminal.ctl("synchronize", "--wait"), 0)
+            #expect(try await terminal.ctl("get", "theme").output == "home")
+        }
+    }
+
+    @Test(arguments: ["local", "remote"])
+    func `after the remote was emptied a person says which side is right`(side: String) async throws {
+        try await Self.withFolder { terminal, url in
+            expect(try await terminal.ctl("account", "sign-in", url), 0)
+            expect(try await terminal.ctl("set", "theme", "dark"), 0)
+            expect(try await terminal.ctl("synchronize", "--wait"), 0)
+            let folder = String(url.dropFirst("folder://".count))
+            for name in try FileManager.default.contentsOfDirectory(atPath: folder) {
+                try FileManager.default.removeItem(atPath: folder + "/" + name)
+            }
+            expect(try await terminal.ctl("account", "sync"), 3, "ubiquitousctl account resolve local")
+            expect(try await terminal.ctl("account", "resume"), 3, "ubiquitousctl account resolve local")
+            #expect(
+                try await terminal.ctl("account", "resolve", side, "--check").output
+                    == "would take the \(side) values for right")
+            #expect(try await terminal.ctl("account", "resolve", side, "--json").output == #"{"changed":true}"#)
+            expect(try await terminal.ctl("synchronize", "--wait"), 0)
+            #expect(try await terminal.ctl("account", "resolve", side, "--json").output == #"{"changed":false}"#)
+            #expect(try await terminal.ctl("get", "theme").output == (side == "local" ? "dark" : ""))
         }
     }
 
@@ -85,15 +130,23 @@ import UbiquitousStoreTesting
             try terminal.write("empty", "\n")
             let empty = try await terminal.ctl("account", "sign-in", url, "--password-file", terminal.file("empty"))
             expect(empty, 2, "There is no password in the file")
-            // script(1) is a terminal: it shows what the terminal echoes.
-            let command = "\(Terminal.program) account sign-in \(url) --login me --bus '\(terminal.bus.address)'"
-            let script = try await run([
-                "sh", "-c",
-                "(sleep 1; while ! grep -q Password \"$1\"; do sleep 0.1; done; echo s3cret) | script -qefc \"$0\" \"$1\"",
-                command, terminal.file("typescript"),
-            ])
-            #expect(script.output.contains("Password of me for \(url): "))
-            #expect(!script.output.contains("s3cret"))
+            let person = try terminal.atTerminal("account", "sign-in", url, "--login", "me")
+            try await person.shows("Password of me for \(url): ")
+            #expect(!person.isEchoing)
+            person.type("s3cret\n")
+            #expect(try await person.program.finish() != .code(2))
+            #expect(!person.screen.contains("s3cret") && person.isEchoing)
+        }
+    }
+
+    @Test func `who interrupts the question for a password has the terminal as it was`() async throws {
+        try await Self.withFolder { terminal, url in
+            let person = try terminal.atTerminal("account", "sign-in", url, "--login", "me")
+            try await person.shows("Password")
+            person.type("half a pass\u{3}")
+            #expect(try await person.program.finish() == .signal(SIGINT))
+            #expect(person.isEchoing && !person.screen.contains("half"))
+            #expect(try await terminal.ctl("status").output.contains("signed-out"))
         }
     }
 }

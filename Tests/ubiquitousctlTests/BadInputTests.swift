@@ -96,17 +96,37 @@ import UbiquitousStoreTesting
         }
     }
 
-    @Test func `what takes long says so, and colours are for terminals only`() async throws {
+    @Test func `what takes long says so, once in a file and with its time at a terminal`() async throws {
         try await Terminal.with { terminal in
+            try await terminal.store().set("theme", .string("dark"))
             terminal.device.signal(SIGSTOP)
             let list = try terminal.start("list")
+            let person = try terminal.atTerminal("list", variables: ["NO_COLOR=1"])
             try await eventually("the program says what it waits for") {
                 terminal.text("error") == "Waiting for the service …\n"
             }
+            try await person.shows("\rWaiting for the service … 2 s")
             terminal.device.signal(SIGCONT)
             #expect(try await list.finish() == .code(0))
-            let usage = try await terminal.ctl("usage")
-            #expect(!usage.output.contains("\u{1B}"))
+            // What it said is gone from the line when the result comes.
+            try await person.shows("\r\u{1B}[Ktheme = dark\r\n")
+        }
+    }
+
+    @Test func `colours are for terminals that have them and people who want them`() async throws {
+        try await Terminal.with { terminal in
+            try await terminal.store().set("theme", .string("dark"))
+            #expect(try await !terminal.ctl("usage").output.contains("\u{1B}"))
+            for (variables, isColoured) in [
+                ([], true), (["NO_COLOR=1"], false), (["NO_COLOR="], true), (["TERM=dumb"], false),
+            ] {
+                let usage = try terminal.atTerminal("usage", variables: variables)
+                try await usage.shows("of 1024 keys")
+                #expect(usage.screen.contains("\u{1B}[32m█") == isColoured, "\(variables)")
+                let nothing = try terminal.atTerminal("get", "nothing", variables: variables)
+                try await nothing.shows("no value")
+                #expect(nothing.screen.contains("\u{1B}[31mubiquitousctl:") == isColoured, "\(variables)")
+            }
         }
     }
 }

@@ -33,6 +33,18 @@ import UbiquitousStoreTesting
         for option in try Self.words(dump).options { #expect(page.contains("Fl -\(option)"), "the option --\(option)") }
     }
 
+    @Test func `the service ends with the code of its man page where its command line isn't right`() async throws {
+        let result = try await run([Device.program(), "--frob"])
+        #expect(result.exit == .code(64) && result.error.contains("Unknown option"))
+    }
+
+    @Test func `both programs and the package have the same version`() async throws {
+        let version = try await run([Terminal.program, "--version"]).output
+        #expect(try await run([Device.program(), "--version"]).output == version)
+        let changelog = try String(contentsOfFile: repositoryFile("packaging/debian/changelog"), encoding: .utf8)
+        #expect(changelog.hasPrefix("ubiquitous-store (\(version))"))
+    }
+
     @Test(arguments: [("bash", "ubiquitousctl"), ("zsh", "_ubiquitousctl"), ("fish", "ubiquitousctl.fish")])
     func `the completions are those of the program`(shell: String, file: String) async throws {
         let written = try await run([Terminal.program, "--generate-completion-script", shell]).output
@@ -40,16 +52,46 @@ import UbiquitousStoreTesting
         #expect(written == kept.trimmingCharacters(in: .newlines), "run script/completions")
     }
 
-    @Test func `stores and keys are completed`() async throws {
+    /// A shell at a terminal, and what it has to read first.
+    struct Shell: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let arguments: [String]
+        let setup: String
+
+        static let all = [
+            Shell(testDescription: "bash", arguments: ["--norc", "--noprofile"], setup: "source $C/ubiquitousctl"),
+            Shell(
+                testDescription: "zsh", arguments: ["-f"],
+                setup: "fpath=($C $fpath); autoload -U compinit; compinit -u -D"),
+            Shell(testDescription: "fish", arguments: ["--no-config"], setup: "source $C/ubiquitousctl.fish"),
+        ]
+    }
+
+    @Test(arguments: Shell.all)
+    func `Tab completes subcommands, options, stores and keys`(shell: Shell) async throws {
+        guard try await run(["sh", "-c", "command -v \(shell.testDescription)"]).exit == .code(0) else {
+            return print("NOT TESTED: the completions for \(shell.testDescription), which isn't installed here")
+        }
         try await Terminal.with { terminal in
-            try await terminal.store().apply(["theme": .string("dark"), "size": .integer(12)])
-            // As the completion scripts ask.
-            let stores = try await terminal.complete(
-                "---completion", "get", "--", "--store", "2", "0", "ubiquitousctl", "get", "--store", "")
-            #expect(stores.contains(notes) && stores.contains("org.example.Other"), "\(stores)")
-            let keys = try await terminal.complete(
-                "---completion", "get", "--", "positional@0", "4", "0", "ubiquitousctl", "get", "--store", notes, "")
-            #expect(keys == "size\ntheme", "\(keys)")
+            try await terminal.store().apply(["theme": .string("as night"), "a:b": .string("with a colon")])
+            let bin = URL(filePath: Terminal.program).deletingLastPathComponent().path
+            let person = try PseudoTerminal(
+                [
+                    "env", "PATH=\(bin):/usr/bin:/bin", "C=" + repositoryFile("packaging/completions"), "TERM=xterm",
+                    "HOME=\(terminal.device.directory.path)", "UBIQUITOUS_STORE_BUS=\(terminal.bus.address)",
+                    "UBIQUITOUS_STORE_IDENTIFIER=",
+                ] + [shell.testDescription] + shell.arguments)
+            person.type("\(shell.setup); echo rea''dy\n")
+            try await person.shows("ready")
+            // What is run in the end shows what every Tab made of the word before it.
+            person.type("ubiquitousctl ge\t --sto\torg.example.No\tth\t\n")
+            try await person.shows("as night")
+            person.type("ubiquitousctl get -s org.example.No\ta\t\n")
+            try await person.shows("with a colon")
+            // bash splits an address at its colon and its equals sign.
+            person.type("export UBIQUITOUS_STORE_BUS=unix:path=/nonexistent\n")
+            person.type("ubiquitousctl list --keys --bus \(terminal.bus.address) --store org.example.No\t\n")
+            try await person.shows("a:b\r\ntheme\r\n")
         }
     }
 
@@ -73,11 +115,5 @@ import UbiquitousStoreTesting
         }
         visit(try JSONSerialization.jsonObject(with: Data(dump.utf8)))
         return (names, options)
-    }
-}
-
-extension Terminal {
-    fileprivate func complete(_ arguments: String...) async throws -> String {
-        try await run(["env", "UBIQUITOUS_STORE_BUS=\(bus.address)", Self.program] + arguments).output
     }
 }

@@ -73,9 +73,18 @@ final class Terminal: Sendable {
         String(decoding: FileManager.default.contents(atPath: file(name)) ?? Data(), as: UTF8.self)
     }
 
+    /// Starts the program at a terminal that shows colours.
+    func atTerminal(_ arguments: String..., variables: [String] = []) throws -> PseudoTerminal {
+        try PseudoTerminal(
+            ["env", "-u", "NO_COLOR", "TERM=xterm"] + environment + variables + [Self.program] + arguments)
+    }
+
+    private var environment: [String] {
+        ["UBIQUITOUS_STORE_BUS=\(bus.address)", "UBIQUITOUS_STORE_IDENTIFIER=\(notes)"]
+    }
+
     private func command(_ arguments: [String], variables: [String], input: String) -> [String] {
-        let environment = ["UBIQUITOUS_STORE_BUS=\(bus.address)", "UBIQUITOUS_STORE_IDENTIFIER=\(notes)"] + variables
-        return ["env"] + environment + ["sh", "-c", "exec \"$@\" <\"$0\"", input, Self.program] + arguments
+        ["env"] + environment + variables + ["sh", "-c", "exec \"$@\" <\"$0\"", input, Self.program] + arguments
     }
 
     /// The store, as another program has it.
