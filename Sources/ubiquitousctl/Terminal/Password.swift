@@ -42,8 +42,6 @@ private final class HiddenInput {
     }
 
     func line(_ prompt: String) async throws -> String {
-        Output.write(prompt, to: STDERR_FILENO)
-        hide()
         // A terminal that stays silent after the program was interrupted is a nuisance.
         sources = Interruption.signals.map { number in
             EventLoop.shared.onSignal(number) { [weak self] in
@@ -51,6 +49,9 @@ private final class HiddenInput {
                 Interruption.end(number)
             }
         }
+        // In this order: whoever is quick types as soon as there is the question.
+        hide()
+        Output.write(prompt, to: STDERR_FILENO)
         await readable()
         let line = readLine(strippingNewline: true)
         show()
