@@ -61,22 +61,22 @@ struct DatabaseProperties {
 
 extension Database {
     func property(_ name: String) throws -> Int64? {
-        try Row.fetchOne(self, sql: "SELECT value FROM property WHERE name = ?", arguments: [name])?
+        try Row.fetchOne(cachedStatement(sql: "SELECT value FROM property WHERE name = ?"), arguments: [name])?
             .decode(atIndex: 0)
     }
 
     func setProperty(_ name: String, _ value: Int64?) throws {
-        try execute(
+        try run(
             sql: "INSERT OR REPLACE INTO property (name, value) VALUES (?, ?)", arguments: [name, value])
     }
 
     func account(_ id: Int64) throws -> Account? {
-        try Row.fetchOne(self, sql: "SELECT * FROM account WHERE id = ?", arguments: [id])
+        try Row.fetchOne(cachedStatement(sql: "SELECT * FROM account WHERE id = ?"), arguments: [id])
             .map(Account.init(row:))
     }
 
     func account(named identifier: String) throws -> Account? {
-        try Row.fetchOne(self, sql: "SELECT * FROM account WHERE identifier = ?", arguments: [identifier])
+        try Row.fetchOne(cachedStatement(sql: "SELECT * FROM account WHERE identifier = ?"), arguments: [identifier])
             .map(Account.init(row:))
     }
 }

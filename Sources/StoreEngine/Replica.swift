@@ -96,7 +96,8 @@ final class Replica {
     }
 
     private func readContext(_ db: Database) throws {
-        let rows = try Row.fetchCursor(db, sql: "SELECT origin, n FROM context WHERE replica = ?", arguments: [id])
+        let rows = try Row.fetchCursor(
+            db.cachedStatement(sql: "SELECT origin, n FROM context WHERE replica = ?"), arguments: [id])
         while let row = try rows.next() {
             let (origin, n): (Int64, Int64) = try (row.decode(atIndex: 0), row.decode(atIndex: 1))
             context.insert(Dot(origin: Origin(bits: UInt64(bitPattern: origin)), n: UInt64(bitPattern: n)))

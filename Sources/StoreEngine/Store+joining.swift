@@ -101,7 +101,7 @@ extension Store {
         shared.isDownloaded = true
         let id = shared.id
         database.enqueue(replica: shared, in: self) { db in
-            try db.execute(sql: "UPDATE replica SET downloaded = 1 WHERE id = ?", arguments: [id])
+            try db.run(sql: "UPDATE replica SET downloaded = 1 WHERE id = ?", arguments: [id])
         }
         guard backdrop != nil else { return }
         backdrop = nil
@@ -114,7 +114,7 @@ extension Store {
 extension Database {
     /// Raises what a replica has taken in of an origin.
     func saveContext(of replica: Int64, origin: Origin, n: UInt64) throws {
-        try execute(
+        try run(
             sql: """
                 INSERT INTO context (replica, origin, n) VALUES (?, ?, ?)
                 ON CONFLICT (replica, origin) DO UPDATE SET n = max(n, excluded.n)
@@ -124,7 +124,7 @@ extension Database {
 
     /// Sets the least generation of a store, and from which on its changes are known.
     func saveGeneration(_ generation: UInt64, knownFrom: UInt64, of store: Int64) throws {
-        try execute(
+        try run(
             sql: "UPDATE store SET generation = ?, known_from = ? WHERE id = ?",
             arguments: [Int64(bitPattern: generation), Int64(bitPattern: knownFrom), store])
     }

@@ -44,7 +44,8 @@ public final class Store {
         self.identifier = identifier
         self.database = database
         self.localKeys = localKeys
-        let row = try Row.fetchOne(db, sql: "SELECT * FROM store WHERE identifier = ?", arguments: [identifier])
+        let row = try Row.fetchOne(
+            db.cachedStatement(sql: "SELECT * FROM store WHERE identifier = ?"), arguments: [identifier])
         isStored = row != nil
         id = try row?.decode(forColumn: "id") ?? database.allocateStoreID()
         isForgotten = try row?.decode(forColumn: "forgotten") ?? false

@@ -18,7 +18,8 @@ struct OriginState {
     /// The origin that was in use last.
     init(_ db: Database, _ environment: Environment) throws {
         self.init(new: Origin(bits: environment.random()))
-        let row = try Row.fetchOne(db, sql: "SELECT bits, publications FROM origin ORDER BY position DESC LIMIT 1")
+        let row = try Row.fetchOne(
+            db.cachedStatement(sql: "SELECT bits, publications FROM origin ORDER BY position DESC LIMIT 1"))
         guard let row else { return }
         origin = Origin(bits: UInt64(bitPattern: try row.decode(forColumn: "bits")))
         publications = try row.counter("publications")
@@ -53,7 +54,7 @@ extension UserDatabase {
     /// The origins under which this device wrote before, oldest first.
     public func formerOrigins() throws(EngineError) -> [Origin] {
         try read { db in
-            try Int64.fetchAll(db, sql: "SELECT bits FROM origin ORDER BY position")
+            try Int64.fetchAll(db.cachedStatement(sql: "SELECT bits FROM origin ORDER BY position"))
                 .map { Origin(bits: UInt64(bitPattern: $0)) }
                 .filter { $0 != originState.origin }
         }
@@ -62,7 +63,7 @@ extension UserDatabase {
     /// How often something was about to be published, under each origin of this device.
     public func publicationCounts() throws(EngineError) -> [Origin: UInt64] {
         try read { db in
-            let rows = try Row.fetchAll(db, sql: "SELECT bits, publications FROM origin")
+            let rows = try Row.fetchAll(db.cachedStatement(sql: "SELECT bits, publications FROM origin"))
             return try Dictionary(
                 rows.map {
                     (Origin(bits: UInt64(bitPattern: try $0.decode(forColumn: "bits"))), try $0.counter("publications"))
@@ -78,7 +79,7 @@ extension UserDatabase {
         let (origin, publications) = (originState.origin, originState.publications + 1)
         try write { db in
             try db.saveOrigin(origin)
-            try db.execute(
+            try db.run(
                 sql: "UPDATE origin SET publications = ? WHERE bits = ?",
                 arguments: [Int64(bitPattern: publications), Int64(bitPattern: origin.bits)])
         }
@@ -151,7 +152,7 @@ extension Database {
 
     /// Adds an origin's row where it has none.
     func saveOrigin(_ origin: Origin) throws {
-        try execute(
+        try run(
             sql: "INSERT OR IGNORE INTO origin (bits) VALUES (?)", arguments: [Int64(bitPattern: origin.bits)])
     }
 }

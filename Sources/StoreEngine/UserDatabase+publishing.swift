@@ -17,10 +17,10 @@ extension UserDatabase {
         let lastPull = isComplete ? environment.time() : account.lastPull
         account = try write { db in
             if hadBackdrop { try db.raiseGenerations() }
-            try db.execute(
+            try db.run(
                 sql: "UPDATE account SET cursor = ?, pulled = ? WHERE id = ?",
                 arguments: [Data(cursor), Int64(bitPattern: lastPull), id])
-            try db.execute(
+            try db.run(
                 sql: "UPDATE replica SET downloaded = 1 WHERE account = ? AND store IN \(Self.replicatedStores)",
                 arguments: [id])
             try db.setProperty("backdrop", nil)
@@ -44,7 +44,7 @@ extension UserDatabase {
     /// What was uploaded is gone from the remote: it is as if nothing ever had been.
     public func forgetPublication() throws(EngineError) {
         let id = account.id
-        try write { try $0.execute(sql: "UPDATE account SET pushed = 0 WHERE id = ?", arguments: [id]) }
+        try write { try $0.run(sql: "UPDATE account SET pushed = 0 WHERE id = ?", arguments: [id]) }
         account.lastPush = 0
     }
 
@@ -62,12 +62,12 @@ extension UserDatabase {
     public func storesAwaitingDownload() throws(EngineError) -> [String] {
         try read { db in
             try String.fetchAll(
-                db,
-                sql: """
-                    SELECT identifier FROM replica JOIN store ON store.id = replica.store
-                    WHERE account = ? AND NOT downloaded AND store.id IN \(Self.replicatedStores) ORDER BY identifier
-                    """,
-                arguments: [account.id])
+                db.cachedStatement(
+                    sql: """
+                        SELECT identifier FROM replica JOIN store ON store.id = replica.store
+                        WHERE account = ? AND NOT downloaded AND store.id IN \(Self.replicatedStores)
+                        ORDER BY identifier
+                        """), arguments: [account.id])
         }
     }
 
@@ -75,14 +75,13 @@ extension UserDatabase {
     public func accountStores() throws(EngineError) -> [AccountStore] {
         try read { db in
             try Row.fetchAll(
-                db,
-                sql: """
-                    SELECT identifier, published,
-                        max(replica.sequence, \(ChangeID.lastSequence(of: "replica.id"))) AS last
-                    FROM replica JOIN store ON store.id = replica.store
-                    WHERE account = ? AND downloaded AND store.id IN \(Self.replicatedStores) ORDER BY identifier
-                    """,
-                arguments: [account.id]
+                db.cachedStatement(
+                    sql: """
+                        SELECT identifier, published,
+                            max(replica.sequence, \(ChangeID.lastSequence(of: "replica.id"))) AS last
+                        FROM replica JOIN store ON store.id = replica.store
+                        WHERE account = ? AND downloaded AND store.id IN \(Self.replicatedStores) ORDER BY identifier
+                        """), arguments: [account.id]
             ).map { row in
                 AccountStore(
                     identifier: row["identifier"], sequence: UInt64(bitPattern: row["last"]),
@@ -104,16 +103,15 @@ extension UserDatabase {
     private func pendingChanges(_ condition: String) throws(EngineError) -> Int {
         try read { db in
             try Int.fetchOne(
-                db,
-                sql: """
-                    SELECT count(*) FROM (
-                        SELECT max(change.sequence), cause FROM replica JOIN store ON store.id = replica.store
-                            JOIN change ON \(ChangeID.isOf("replica.id"))
-                        WHERE account = ? AND change.sequence > published AND synchronized AND \(condition)
-                        GROUP BY replica.id, key)
-                    WHERE cause IN (0, 3)
-                    """,
-                arguments: [account.id]) ?? 0
+                db.cachedStatement(
+                    sql: """
+                        SELECT count(*) FROM (
+                            SELECT max(change.sequence), cause FROM replica JOIN store ON store.id = replica.store
+                                JOIN change ON \(ChangeID.isOf("replica.id"))
+                            WHERE account = ? AND change.sequence > published AND synchronized AND \(condition)
+                            GROUP BY replica.id, key)
+                        WHERE cause IN (0, 3)
+                        """), arguments: [account.id]) ?? 0
         }
     }
 
@@ -126,14 +124,14 @@ extension UserDatabase {
         let lastSequence = "max(sequence, \(ChangeID.lastSequence(of: "replica.id")))"
         try write { db in
             for (identifier, sequence) in sequences {
-                try db.execute(
+                try db.run(
                     sql: """
                         UPDATE replica SET published = max(published, min(?, \(lastSequence)))
                         WHERE account = ? AND store = (SELECT id FROM store WHERE identifier = ?)
                         """,
                     arguments: [Int64(bitPattern: sequence), account, identifier])
             }
-            try db.execute(
+            try db.run(
                 sql: "UPDATE account SET pulled = ?, pushed = ? WHERE id = ?",
                 arguments: [Int64(bitPattern: self.account.lastPull), Int64(bitPattern: lastPush), account])
         }

@@ -25,7 +25,7 @@ extension UserDatabase {
         try write { db in
             for replica in replicas {
                 try db.saveProgress(of: replica)
-                try db.execute(
+                try db.run(
                     sql: """
                         DELETE FROM change WHERE \(ChangeID.isOf(":replica")) AND id NOT IN
                             (SELECT max(id) FROM change WHERE \(ChangeID.isOf(":replica")) GROUP BY key)
@@ -78,7 +78,7 @@ extension Database {
     /// origins, and the last sequence.
     func saveProgress(of replica: Replica) throws {
         for (origin, n) in replica.context.seen { try saveContext(of: replica.id, origin: origin, n: n) }
-        try execute(
+        try run(
             sql: "UPDATE replica SET sequence = ? WHERE id = ?",
             arguments: [Int64(bitPattern: replica.sequence), replica.id])
     }

@@ -146,12 +146,12 @@ public final class UserDatabase {
     public func storeIdentifiers() throws(EngineError) -> [String] {
         try read { db in
             try String.fetchAll(
-                db,
-                sql: """
-                    SELECT identifier FROM store WHERE EXISTS
-                        (SELECT 1 FROM replica JOIN change ON \(ChangeID.isOf("replica.id")) WHERE store = store.id)
-                    ORDER BY identifier
-                    """)
+                db.cachedStatement(
+                    sql: """
+                        SELECT identifier FROM store WHERE EXISTS
+                            (SELECT 1 FROM replica JOIN change ON \(ChangeID.isOf("replica.id")) WHERE store = store.id)
+                        ORDER BY identifier
+                        """))
         }
     }
 
@@ -159,15 +159,15 @@ public final class UserDatabase {
     public func storesWithValues() throws(EngineError) -> [String] {
         try read { db in
             try String.fetchAll(
-                db,
-                sql: """
-                    SELECT DISTINCT identifier FROM (
-                        SELECT identifier, max(change.sequence), value IS NOT NULL AS is_value, cause
-                        FROM store JOIN replica ON replica.store = store.id
-                            JOIN change ON \(ChangeID.isOf("replica.id"))
-                        GROUP BY replica.id, key)
-                    WHERE is_value AND cause <> \(Cause.dropped.rawValue) ORDER BY identifier
-                    """)
+                db.cachedStatement(
+                    sql: """
+                        SELECT DISTINCT identifier FROM (
+                            SELECT identifier, max(change.sequence), value IS NOT NULL AS is_value, cause
+                            FROM store JOIN replica ON replica.store = store.id
+                                JOIN change ON \(ChangeID.isOf("replica.id"))
+                            GROUP BY replica.id, key)
+                        WHERE is_value AND cause <> \(Cause.dropped.rawValue) ORDER BY identifier
+                        """))
         }
     }
 
@@ -186,7 +186,8 @@ public final class UserDatabase {
     /// What a store holds in an account.
     func replica(of store: Int64, account: Int64, _ db: Database) throws -> Replica {
         let row = try Row.fetchOne(
-            db, sql: "SELECT * FROM replica WHERE account = ? AND store = ?", arguments: [account, store])
+            db.cachedStatement(sql: "SELECT * FROM replica WHERE account = ? AND store = ?"),
+            arguments: [account, store])
         if let row { return try Replica(row: row, limits: limits, db: db) }
         defer { nextReplicaID += 1 }
         let replica = Replica(id: nextReplicaID, account: account)
@@ -268,7 +269,7 @@ public final class UserDatabase {
         guard !store.isStored else { return }
         let (id, identifier, base) = (store.id, store.identifier, Int64(bitPattern: store.generation))
         staging.preparations.append { db in
-            try db.execute(
+            try db.run(
                 sql: "INSERT INTO store (id, identifier, generation, known_from) VALUES (?, ?, ?, ?)",
                 arguments: [id, identifier, base, base])
         }
@@ -290,7 +291,7 @@ public final class UserDatabase {
         staging.newReplicas.append(replica)
         let row = (replica.id, store.id, replica.account, replica.isDownloaded)
         staging.preparations.append { db in
-            try db.execute(
+            try db.run(
                 sql: "INSERT INTO replica (id, store, account, downloaded) VALUES (?, ?, ?, ?)",
                 arguments: [row.0, row.1, row.2, row.3])
         }
@@ -360,6 +361,11 @@ public final class UserDatabase {
 }
 
 extension Database {
+    /// Runs a statement that is compiled once, and kept.
+    func run(sql: String, arguments: StatementArguments = StatementArguments()) throws {
+        try cachedStatement(sql: sql).execute(arguments: arguments)
+    }
+
     /// The greatest id that a row of the table has.
     func greatestID(in table: String) throws -> Int64 {
         let id = try Int64.fetchOne(self, sql: "SELECT max(id) FROM \(table)") ?? 0
