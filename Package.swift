@@ -149,7 +149,7 @@ let package = Package(
             name: "IntegrationTests",
             dependencies: [
                 "UbiquitousStoreTesting", "StoreBus", "SDBus", "PropertyList", "SyncBackends", "SyncEngine",
-                "StoreEngine", "SeededRandom", "ubiquitous-stored", "DiskJournal",
+                "StoreEngine", "SeededRandom", "ubiquitous-stored", "DiskJournal", "ServerTesting",
             ]),
     ]
 )

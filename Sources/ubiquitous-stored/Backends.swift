@@ -8,14 +8,24 @@ internal import SyncEngine
 enum Backends {
     static let make: @Sendable (BackendRequest) throws(RemoteError) -> any RemoteBackend = {
         request throws(RemoteError) in
-        guard scheme(request.url) == FolderBackend.scheme else { throw unsupported(request) }
-        return try FolderBackend.make(url: request.url, access: access(request))
+        switch scheme(request.url) {
+        case FolderBackend.scheme:
+            return try FolderBackend.make(url: request.url, access: access(request))
+        case let scheme where WebDAVBackend.schemes.contains(scheme):
+            return try WebDAVBackend.make(url: request.url, credentials: credentials(request))
+        default: throw unsupported(request)
+        }
     }
 
     static let check: @Sendable (BackendRequest) async throws(RemoteError) -> [BackendCheck] = {
         request async throws(RemoteError) in
-        guard scheme(request.url) == FolderBackend.scheme else { throw unsupported(request) }
-        return await FolderBackend.check(url: request.url, access: access(request))
+        switch scheme(request.url) {
+        case FolderBackend.scheme:
+            return await FolderBackend.check(url: request.url, access: access(request))
+        case let scheme where WebDAVBackend.schemes.contains(scheme):
+            return await WebDAVBackend.check(url: request.url, credentials: credentials(request))
+        default: throw unsupported(request)
+        }
     }
 
     private static func scheme(_ url: String) -> String {
@@ -23,7 +33,16 @@ enum Backends {
     }
 
     private static func unsupported(_ request: BackendRequest) -> RemoteError {
-        RemoteError(.unsupported, "there is no backend for \"\(scheme(request.url)):\"; use folder:///PATH")
+        RemoteError(
+            .unsupported,
+            "there is no backend for \"\(scheme(request.url)):\"; "
+                + "use folder:///PATH or webdavs://HOST/PATH")
+    }
+
+    private static func credentials(_ request: BackendRequest) -> WebDAVBackend.Credentials {
+        let given = request.credentials
+        return WebDAVBackend.Credentials(
+            user: given.user, password: given.password, token: given.token, authority: given.certificateAuthority)
     }
 
     private static func access(_ request: BackendRequest) -> FolderAccess {

@@ -72,6 +72,8 @@ struct Command: ParsableCommand {
     func run() throws {
         // What the service writes is its own, whatever it was started from.
         umask(0o077)
+        // A connection that is gone is an error of whoever writes to it, not the end of the service.
+        signal(SIGPIPE, SIG_IGN)
         let configuration = try makeConfiguration()
         let code = EventLoop.runOnThisThread {
             do {

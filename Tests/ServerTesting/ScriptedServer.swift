@@ -155,6 +155,29 @@ struct MessageReader {
         return request
     }
 
+    /// All of an answer as it came, and its status.
+    mutating func readAnswer(to method: String) -> (bytes: [UInt8], status: Int)? {
+        guard let head = readHead() else { return nil }
+        let lines = String(decoding: head, as: UTF8.self).split(separator: "\r\n")
+        let status = Int(lines.first?.split(separator: " ").dropFirst().first ?? "") ?? 0
+        let headers = Self.headers(lines.dropFirst())
+        if headers["transfer-encoding"]?.lowercased() == "chunked" {
+            let end = Array("0\r\n\r\n".utf8)
+            while !(buffer == end || buffer.suffix(7) == Array("\r\n".utf8) + end) {
+                let more = connection.read()
+                if more.isEmpty { return nil }
+                buffer += more
+            }
+        } else if let length = headers["content-length"].flatMap(Int.init) {
+            while buffer.count < length {
+                let more = connection.read()
+                if more.isEmpty { return nil }
+                buffer += more
+            }
+        }
+        return (head + buffer, status)
+    }
+
     /// The lines up to the empty one.
     private mutating func readHead() -> [UInt8]? {
         let end = Array("\r\n\r\n".utf8)

@@ -95,6 +95,19 @@ public final class WebDAVServer: Sendable {
         if servesAsNobody { chown(root + "/" + name, Self.nobody, Self.nobody) }
     }
 
+    /// Has everything be as it is in a copy.
+    public func restore(from copy: String) throws {
+        try FileManager.default.removeItem(atPath: root)
+        _ = try Certificates.run(["cp", "-a", copy, root])
+    }
+
+    /// Starts again with another password.
+    public func change(password: String) throws {
+        stop()
+        try writeUsers(password)
+        try start()
+    }
+
     // MARK: Starting and ending
 
     /// Starts it, and waits until it takes connections.
@@ -187,8 +200,8 @@ public final class WebDAVServer: Sendable {
     }
 
     /// The files of users, whose forms are older than this program by decades.
-    private func writeUsers() throws {
-        let (user, password) = (Self.user, Self.password)
+    private func writeUsers(_ password: String = WebDAVServer.password) throws {
+        let user = Self.user
         try write("\(user):{PLAIN}\(password)\n", directory + "/users")
         try write("\(user):\(password)\n", directory + "/users.plain")
         let hash = try Certificates.run(["openssl", "passwd", "-apr1", password])

@@ -2,6 +2,7 @@
 
 import BackendTesting
 import Foundation
+import PropertyList
 import ServerTesting
 import StoreEngine
 import SyncEngine
@@ -43,4 +44,60 @@ struct WebDAVServerTests {
             do { try await conformance.run(on: place) } catch { Issue.record("\(kind): \(conformance): \(error)") }
         }
     }
+}
+
+/// A password and TLS, as real servers ask for them.
+extension WebDAVServerTests {
+    static let asking: [(WebDAVServer.Kind, WebDAVServer.Access)] = [
+        (.apache, .basic), (.apache, .digest), (.nginx, .basic), (.lighttpd, .basic), (.lighttpd, .digest),
+        (.rclone, .basic), (.wsgidav, .basic), (.wsgidav, .digest),
+    ].filter { $0.0.program != nil }
+
+    @Test(arguments: asking.indices) func `a password lets in, and another one does not`(_ index: Int) async throws {
+        let (kind, access) = Self.asking[index]
+        let server = try WebDAVServer(kind, access: access)
+        try await exchange(on: server, WebDAVServer.right)
+        for wrong in [WebDAVBackend.Credentials(user: WebDAVServer.user, password: "wrong"), .init()] {
+            let backend = try WebDAVBackend.make(url: server.url, credentials: wrong)
+            await #expect("\(kind) \(access)") { _ = try await backend.open(creatingAccount: true) } throws: {
+                ($0 as? RemoteError)?.code == .unauthorized
+            }
+        }
+        let checks = await WebDAVBackend.check(url: server.url, credentials: WebDAVServer.right)
+        #expect(checks.allSatisfy { $0.isPassed } && checks.count == 11, "\(checks)")
+        #expect(try FileManager.default.subpathsOfDirectory(atPath: server.root).allSatisfy { !$0.contains("check-") })
+    }
+
+    @Test(arguments: [WebDAVServer.Kind.apache, .nginx, .rclone, .wsgidav].filter { $0.program != nil })
+    func `only a server of the authority that was given is trusted`(_ kind: WebDAVServer.Kind) async throws {
+        let (server, other) = (
+            try WebDAVServer(kind, access: .basic, isSecure: true), try WebDAVServer(kind, isSecure: true)
+        )
+        var credentials = WebDAVServer.right
+        credentials.authority = server.authority
+        try await exchange(on: server, credentials)
+        for authority in [nil, other.authority, Array("no PEM".utf8)] {
+            credentials.authority = authority
+            let checks = await WebDAVBackend.check(url: server.url, credentials: credentials)
+            #expect(checks.last?.step == "connect" && checks.last?.isPassed == false)
+        }
+        // The name in the certificate is another one.
+        credentials.authority = server.authority
+        let url = server.url.replacing("127.0.0.1", with: "127.0.0.2")
+        let checks = await WebDAVBackend.check(url: url, credentials: credentials)
+        #expect(checks.last?.isPassed == false)
+    }
+
+    private func exchange(on server: WebDAVServer, _ credentials: WebDAVBackend.Credentials) async throws {
+        let place = BackendPlace { try WebDAVBackend.make(url: server.url, credentials: credentials) }
+        let devices = try await BackendConformance.devices(2, place)
+        devices[0].set("org.example.Notes", "a", .integer(1))
+        try await BackendConformance.settle(devices)
+        #expect(devices[1].values("org.example.Notes") == ["a": .integer(1)])
+    }
+}
+
+extension WebDAVServer {
+    /// What a server that asks wants to hear.
+    static var right: WebDAVBackend.Credentials { .init(user: user, password: password) }
 }

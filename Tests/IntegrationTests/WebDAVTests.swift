@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import PropertyList
+import SDBus
+import ServerTesting
+import Synchronization
+import Testing
+import UbiquitousStoreTesting
+
+/// Two services and a WebDAV server between them, with a password.
+@BusActor
+@Suite(.timeLimit(.minutes(10)))
+struct WebDAVTests {
+    private nonisolated static let kind = [WebDAVServer.Kind.lighttpd, .apache, .nginx, .rclone].first {
+        $0.program != nil
+    }
+    private nonisolated static let isMissing: Comment =
+        "no WebDAV server is installed; script/bootstrap --all installs them"
+
+    private static let credentials: KeyValuePairs<String, Value> = [
+        "user": .string(Text(WebDAVServer.user)), "password": .string(Text(WebDAVServer.password)),
+    ]
+
+    /// Two devices that have signed in to a folder of a server.
+    private func withServer(_ body: @BusActor (TwoDevices, WebDAVServer) async throws -> Void) async throws {
+        let server = try WebDAVServer(#require(Self.kind), access: .basic)
+        try await withTwoDevices { devices in
+            for device in [devices.laptop, devices.phone] {
+                device.keepSecret(WebDAVServer.password)
+                try await devices.account(device).join(server.url + "/sync", Self.credentials)
+            }
+            try await body(devices, server)
+        }
+    }
+
+    @Test(.enabled(if: kind != nil, isMissing))
+    func `what one device writes the other one has, whatever the server does in between`() async throws {
+        try await withServer { devices, server in
+            let (laptop, phone) = (try devices.store(devices.laptop), try devices.store(devices.phone))
+            try await phone.subscribe()
+            try await laptop.set("first", .integer(1))
+            #expect(try await devices.converge() == ["first": .integer(1)])
+            #expect(phone.received.map(\.keys) == [["first"]])
+
+            server.stop()
+            #expect(await errorName { try await laptop.client.account.syncNow() } == "BackendUnavailable")
+            #expect(try await laptop.client.account.state() == "offline")
+            try await laptop.apply(["laptop": .integer(1), "both": "laptop"])
+            try await phone.apply(["phone": .integer(1)], removing: ["first"])
+            try server.start()
+            let expected: [Text: Value] = ["laptop": .integer(1), "phone": .integer(1), "both": "laptop"]
+            #expect(try await devices.converge() == expected)
+
+            try await devices.laptop.restart()
+            try await devices.store(devices.laptop).set("restarted", .integer(1))
+            #expect(try await devices.converge().count == 4)
+        }
+    }
+
+    @Test(.enabled(if: kind != nil, isMissing))
+    func `a server that was restored from a backup loses nothing and brings nothing back`() async throws {
+        try await withServer { devices, server in
+            let (laptop, phone) = (try devices.store(devices.laptop), try devices.store(devices.phone))
+            try await laptop.apply(["kept": .integer(1), "deleted": .integer(1), "changed": .integer(1)])
+            _ = try await devices.converge()
+            let backup = devices.directory.path + "/backup"
+            try FileManager.default.copyItem(atPath: server.root, toPath: backup)
+            try await phone.apply(["changed": .integer(2), "later": .integer(1)], removing: ["deleted"])
+            let expected: [Text: Value] = ["kept": .integer(1), "changed": .integer(2), "later": .integer(1)]
+            #expect(try await devices.converge() == expected)
+            server.stop()
+            try server.restore(from: backup)
+            try server.start()
+            try await laptop.set("after", .integer(1))
+            #expect(try await devices.converge() == expected.merging(["after": .integer(1)]) { $1 })
+        }
+    }
+
+    @Test(.enabled(if: kind != nil, isMissing))
+    func `a wrong password is refused, one that was changed is told, and a new one goes on`() async throws {
+        try await withServer { devices, server in
+            let account = try devices.account(devices.laptop)
+            devices.laptop.keepSecret("an0ther")
+            let wrong: KeyValuePairs<String, Value> = ["user": "ada", "password": "an0ther"]
+            #expect(
+                await errorName { try await account.signIn(server.url + "/sync", wrong) }
+                    == "BackendAuthenticationFailed")
+            #expect(try await account.state() == "idle")
+            try server.change(password: "an0ther")
+            #expect(await errorName { try await account.syncNow() } == "BackendAuthenticationFailed")
+            #expect(try await account.state() == "auth-failed")
+            #expect(try await account.signIn(server.url + "/sync", wrong) == account.text("AccountIdentifier"))
+            try await account.syncNow()
+            #expect(try await account.text("Backend") == server.url + "/sync")
+        }
+    }
+
+    @Test(.enabled(if: kind != nil, isMissing))
+    func `whatever a network does to requests, nothing is lost and nothing comes back`() async throws {
+        let server = try WebDAVServer(#require(Self.kind), access: .basic)
+        let proxy = try FaultProxy(before: server.port)
+        let url = "webdav://127.0.0.1:\(proxy.port)/dav/sync"
+        try await withTwoDevices { devices in
+            for device in [devices.laptop, devices.phone] {
+                try await devices.account(device).join(url, Self.credentials)
+            }
+            let stores = [try devices.store(devices.laptop), try devices.store(devices.phone)]
+            proxy.onRequest(Self.everyFault)
+            var expected: [Text: Value] = [:]
+            for round in 0..<40 {
+                let store = stores[round % 2]
+                let key = Text("\(round % 2) \(round % 12)")
+                if round % 5 == 4 {
+                    try await store.apply([:], removing: [key.string])
+                    expected[key] = nil
+                } else {
+                    try await store.set(key.string, .integer(Int64(round)))
+                    expected[key] = .integer(Int64(round))
+                }
+                _ = await failure { try await store.client.account.syncNow() }
+            }
+            proxy.onRequest(nil)
+            #expect(try await devices.converge() == expected)
+        }
+        proxy.end()
+    }
+
+    /// Each of what can go wrong, every third request.
+    private static var everyFault: @Sendable (ServerRequest) -> FaultProxy.Fault? {
+        let page = ServerAnswer(200, ["Content-Type": "text/html"], "<!DOCTYPE html><form>Log in</form>")
+        let faults: [FaultProxy.Fault] = [
+            .cut, .answerLost, .answerCut(60), .answerCut(300), .twice, .late(50), .requestCut(10),
+            .answer(ServerAnswer(500)), .answer(ServerAnswer(503, ["Retry-After": "0"])), .answer(ServerAnswer(429)),
+            .answer(ServerAnswer(423)), .answer(page), .answer(ServerAnswer(507)),
+        ]
+        let count = Counter()
+        return { _ in
+            let number = count.next()
+            return number % 3 == 0 ? faults[number / 3 % faults.count] : nil
+        }
+    }
+
+    @Test func `a server that takes connections and never answers delays nobody who asks for something local`()
+        async throws
+    {
+        let server = try ScriptedServer { _ in .nothing }
+        try await withTwoDevices { devices in
+            let laptop = try devices.store(devices.laptop)
+            let account = laptop.client.account
+            let other = try devices.account(devices.laptop)
+            let signIn = Task { await errorName { try await other.signIn("webdav://127.0.0.1:\(server.port)/x") } }
+            try await eventually("the server is asked") { !server.requests.isEmpty }
+            for number in 0..<100 { try await laptop.set("\(number)", .integer(1)) }
+            #expect(try await laptop.everything().count == 100)
+            #expect(try await account.state() == "signed-out")
+            #expect(server.openConnections == 1, "it still waits")
+            server.end()
+            #expect(await signIn.value == "BackendUnavailable")
+        }
+    }
+
+    @Test(.enabled(if: kind != nil, isMissing))
+    func `an account whose server comes to hang can be written to and signed out of`() async throws {
+        let server = try WebDAVServer(#require(Self.kind), access: .basic)
+        let proxy = try FaultProxy(before: server.port)
+        try await withTwoDevices { devices in
+            let laptop = try devices.store(devices.laptop)
+            let (account, other) = (laptop.client.account, try devices.account(devices.laptop))
+            try await account.join("webdav://127.0.0.1:\(proxy.port)/dav/sync", Self.credentials)
+            proxy.onRequest { _ in .answer(.nothing) }
+            let sync = Task { await errorName { try await other.syncNow() } }
+            try await eventually("a pass is under way") { try await account.state() == "syncing" || proxy.isWaiting }
+            try await laptop.set("local", .integer(1))
+            #expect(try await laptop.value("local") == .integer(1))
+            try await account.signOut()
+            #expect(await sync.value == "BackendUnavailable")
+            #expect(try await account.state() == "signed-out")
+        }
+        proxy.end()
+    }
+
+    @Test(.enabled(if: kind != nil, isMissing))
+    func `libcurl is loaded for an account on a server, and for no other one`() async throws {
+        try await withTwoDevices { devices in
+            let server = try WebDAVServer(#require(Self.kind), access: .basic)
+            func isLoaded(_ device: Device) throws -> Bool {
+                let file = try #require(FileHandle(forReadingAtPath: "/proc/\(device.pid)/maps"))
+                return String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self).contains("libcurl")
+            }
+            try await devices.account(devices.laptop).join(devices.url)
+            try await devices.account(devices.laptop).syncNow()
+            try await devices.account(devices.phone).join(server.url + "/sync", Self.credentials)
+            #expect(try !isLoaded(devices.laptop))
+            #expect(try isLoaded(devices.phone))
+        }
+    }
+
+    @Test(.enabled(if: kind != nil, isMissing))
+    func `a server is reached through the proxy of the environment`() async throws {
+        let server = try WebDAVServer(#require(Self.kind), access: .basic)
+        let proxy = try FaultProxy(before: server.port)
+        var options = Device.Options()
+        options.manifests = [ManifestText(notes)]
+        options.environment = ["http_proxy": "http://eve:pr0xy-s3cret@127.0.0.1:\(proxy.port)"]
+        let device = try await Device.start(on: .start(), options)
+        device.keepSecret("pr0xy-s3cret")
+        let account = try BusClient(device.bus).account
+        try await account.join("webdav://dav.example/dav/sync", Self.credentials)
+        #expect(proxy.exchanges.first?.request.path == "http://dav.example/dav/sync/a/")
+        #expect(proxy.exchanges.allSatisfy { $0.request.headers["proxy-authorization"] != nil })
+        proxy.onRequest { _ in .answer(ServerAnswer(407, ["Proxy-Authenticate": "Basic realm=\"x\""])) }
+        #expect(await errorName { try await account.syncNow() } == "BackendUnavailable")
+        check(device)
+        device.kill()
+        device.bus.end()
+        proxy.end()
+    }
+}
+
+private final class Counter: Sendable {
+    private let mutex = Mutex(0)
+    func next() -> Int {
+        mutex.withLock { number in
+            number += 1
+            return number
+        }
+    }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import BackendTesting
+import HTTPClient
+import ServerTesting
+import StoreEngine
+import SyncEngine
+import Testing
+
+@testable import SyncBackends
+
+/// What a storage makes of what a server answers.
+@Suite(.timeLimit(.minutes(2)))
+struct WebDAVStorageTests {
+    private func storage(_ port: UInt16, _ options: HTTPOptions = HTTPOptions()) throws -> WebDAVStorage {
+        var options = options
+        options.stallTime = .seconds(1)
+        return WebDAVStorage(try WebDAVURL("webdav://127.0.0.1:\(port)/dav"), options)
+    }
+
+    private func error(_ body: () async throws -> Void) async -> RemoteError? {
+        do { try await body() } catch { return error as? RemoteError }
+        return nil
+    }
+
+    private static let answers: [(ServerAnswer, RemoteError.Code)] = [
+        (ServerAnswer(401), .unauthorized), (ServerAnswer(403), .denied), (ServerAnswer(423), .unavailable),
+        (ServerAnswer(429, ["Retry-After": "77"]), .unavailable), (ServerAnswer(500), .unavailable),
+        (ServerAnswer(503, ["Retry-After": "77"]), .unavailable), (ServerAnswer(507), .full),
+        (ServerAnswer(302, ["Location": "https://login.example/?next=x"]), .unavailable),
+        (ServerAnswer(407), .unavailable), (ServerAnswer(418), .unavailable), (.cut, .unavailable),
+        (
+            ServerAnswer(200, ["Content-Type": "text/html; charset=utf-8"], "\n<!DOCTYPE html><h1>Log in</h1>"),
+            .unavailable
+        ),
+    ]
+
+    @Test(arguments: answers.indices) func `every refusal has its kind, whatever was asked`(_ index: Int) async throws {
+        let (answer, code) = Self.answers[index]
+        let server = try ScriptedServer { _ in answer }
+        let storage = try storage(server.port)
+        let errors = [
+            await error { _ = try await storage.list("h") },
+            await error { _ = try await storage.get("h/00000000000000aa", limit: 100, unless: nil) },
+            await error { try await storage.put("h/00000000000000aa", [1]) },
+            await error { try await storage.create("a/00000000000000aa", [1]) },
+            await error { try await storage.delete("h/00000000000000aa") },
+        ]
+        for error in errors { #expect(error?.code == code, "\(String(describing: error))") }
+        let asks = String(decoding: answer.bytes, as: UTF8.self).contains("Retry-After")
+        #expect(errors.allSatisfy { $0?.retryAfter == (asks ? 77 : nil) })
+    }
+
+    @Test func `a server that is no WebDAV server is named so`() async throws {
+        let server = try ScriptedServer { _ in ServerAnswer(405) }
+        let storage = try storage(server.port)
+        #expect(await error { _ = try await storage.list("h") }?.code == .unsupported)
+        #expect(await error { try await storage.put("h/00000000000000aa", [1]) }?.code == .unsupported)
+    }
+
+    @Test func `what is absent is absent, and a place that is gone is not taken for an empty one`() async throws {
+        let server = try ScriptedServer { _ in ServerAnswer(404) }
+        let storage = try storage(server.port)
+        #expect(try await storage.get("h/00000000000000aa", limit: 100, unless: nil) == .absent)
+        try await storage.delete("h/00000000000000aa")
+        #expect(try await storage.list("h").isEmpty)
+        #expect(await error { _ = try await storage.list("a") }?.code == .unavailable)
+        let backend = BlobBackend(storage: storage, environment: .system)
+        #expect(await error { _ = try await backend.pull(after: nil, as: Origin(bits: 1)) }?.code == .unavailable)
+    }
+
+    @Test func `a blob that only begins like a page, and one that a server takes for a page, are blobs`() async throws {
+        for (type, text) in [("application/octet-stream", "<x>"), ("text/html", "UKVh")] {
+            let server = try ScriptedServer { _ in ServerAnswer(200, ["Content-Type": type], text) }
+            let content = try await storage(server.port).get(
+                "s/\(String(repeating: "a", count: 32))", limit: 100, unless: nil)
+            #expect(content == .content(Array(text.utf8), version: nil))
+        }
+    }
+
+    @Test func `a listing that is no listing, is cut off or never ends is an error and no empty folder`() async throws {
+        let start = "<multistatus xmlns='DAV:'><response><href>/dav/h/00000000000000aa</href></response>"
+        for text in ["", start, "hello", start + "<!DOCTYPE x>", start + String(repeating: "x", count: 1 << 20)] {
+            let server = try ScriptedServer { _ in ServerAnswer(207, [:], text) }
+            #expect(await error { _ = try await storage(server.port).list("h") }?.code == .unavailable)
+        }
+    }
+
+    @Test func `a marker whose answer was lost is not in the way of itself, and another one is`() async throws {
+        let server = try ScriptedServer { $0.method == "PUT" ? ServerAnswer(412) : ServerAnswer(200, [:], "mine") }
+        let storage = try storage(server.port)
+        try await storage.create("a/00000000000000aa", Array("mine".utf8))
+        #expect(await error { try await storage.create("a/00000000000000aa", [1]) }?.code == .denied)
+    }
+
+    @Test func `nothing says what is secret`() async throws {
+        let server = try ScriptedServer { _ in ServerAnswer(401, ["WWW-Authenticate": "Basic realm=\"x\""]) }
+        let credentials = WebDAVBackend.Credentials(user: "ada", password: "s3cret")
+        let options = try credentials.options
+        let error = await error { _ = try await storage(server.port, options).list("h") }
+        #expect(error?.code == .unauthorized)
+        let checks = await WebDAVBackend.check(url: "webdav://127.0.0.1:\(server.port)/x", credentials: credentials)
+        #expect(!"\(String(describing: error)) \(checks) \(options)".contains("s3cret"))
+        #expect(server.requests.contains { $0.headers["authorization"] != nil })
+    }
+
+    @Test func `credentials that are none are refused before anybody is asked`() throws {
+        let wrong = [
+            WebDAVBackend.Credentials(user: "ada"), .init(password: "x"), .init(user: "a:b", password: "x"),
+            .init(user: "ada", password: "x", token: "y"),
+        ]
+        for credentials in wrong { #expect(throws: RemoteError.self) { try credentials.options } }
+    }
+
+    // MARK: Trying a server out
+
+    @Test func `a check says what was tried, how the clocks differ, and where it ends`() async throws {
+        let server = try ScriptedServer { _ in ServerAnswer(404, ["Date": "Sun, 06 Nov 1994 08:49:37 GMT"]) }
+        let checks = await WebDAVBackend.check(
+            url: "webdav://127.0.0.1:\(server.port)/dav", credentials: .init(),
+            environment: Environment(time: { 784_111_777_000_000 + 90_000_000 }, random: { 1 }))
+        #expect(checks.map(\.step) == ["address", "connect", "clock", "sign in", "folder"])
+        #expect(checks.allSatisfy { $0.isPassed })
+        #expect(checks[2].detail.hasPrefix("The server's clock is 90 s behind this device's."))
+        #expect(checks[4].detail.contains("is not there yet"))
+    }
+
+    @Test func `a check ends with the step that fails`() async throws {
+        for (answer, steps) in [
+            (ServerAnswer.cut, ["address", "connect"]),
+            (ServerAnswer(401), ["address", "connect", "clock", "sign in"]),
+            (ServerAnswer(403), ["address", "connect", "clock", "sign in"]),
+            (ServerAnswer(405), ["address", "connect", "clock", "sign in", "folder"]),
+            (
+                ServerAnswer(200, ["Content-Type": "text/html"], "<p>"),
+                ["address", "connect", "clock", "sign in", "folder"]
+            ),
+        ] {
+            let server = try ScriptedServer { _ in answer }
+            let checks = await WebDAVBackend.check(url: "webdav://127.0.0.1:\(server.port)/dav", credentials: .init())
+            #expect(checks.map(\.step) == steps)
+            #expect(checks.last?.isPassed == false && checks.last?.detail.isEmpty == false)
+            #expect(checks.dropLast().allSatisfy { $0.isPassed })
+        }
+    }
+}
