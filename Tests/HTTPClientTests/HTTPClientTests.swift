@@ -13,10 +13,8 @@ struct HTTPClientTests {
         try #require(HTTPAddress(server.url + path))
     }
 
-    private func quick(_ credentials: HTTPCredentials = .none) -> HTTPOptions {
-        var options = HTTPOptions(credentials: credentials)
-        options.stallTime = .seconds(1)
-        return options
+    private func options(_ credentials: HTTPCredentials = .none) -> HTTPOptions {
+        HTTPOptions(credentials: credentials)
     }
 
     private func failure(_ body: () async throws -> Void) async -> HTTPFailure? {
@@ -29,7 +27,7 @@ struct HTTPClientTests {
     @Test func `a request has its method, headers and length, and an answer its status, headers and body`() async throws
     {
         let server = try ScriptedServer { _ in ServerAnswer(207, ["X-Made-Up": " some thing "], "answer") }
-        let client = HTTPClient(quick())
+        let client = HTTPClient(options())
         let body = Array("ask".utf8)
         let response = try await client.send(
             HTTPRequest("PROPFIND", address(server), headers: [("Depth", "1")], body: body))
@@ -47,7 +45,7 @@ struct HTTPClientTests {
     @Test(arguments: [0, 1, 3 << 20]) func `whatever is put arrives whole`(count: Int) async throws {
         let server = try ScriptedServer { _ in ServerAnswer(201) }
         let body = (0..<count).map { UInt8(truncatingIfNeeded: $0) }
-        let response = try await HTTPClient(quick()).send(HTTPRequest("PUT", address(server), body: body))
+        let response = try await HTTPClient(options()).send(HTTPRequest("PUT", address(server), body: body))
         #expect(response.status == 201)
         #expect(server.requests.first?.body == body)
         #expect(server.requests.first?.headers["content-length"] == "\(count)")
@@ -55,14 +53,14 @@ struct HTTPClientTests {
 
     @Test func `requests that follow each other share a connection`() async throws {
         let server = try ScriptedServer { _ in ServerAnswer(200, [:], "x") }
-        let client = HTTPClient(quick())
+        let client = HTTPClient(options())
         for _ in 0..<5 { _ = try await client.send(HTTPRequest("GET", address(server))) }
         #expect(server.connections == 1)
     }
 
     @Test func `a connection on which nothing is asked any more is closed`() async throws {
         let server = try ScriptedServer { _ in ServerAnswer(200, [:], "x") }
-        var options = quick()
+        var options = HTTPOptions()
         options.keepTime = .milliseconds(50)
         let client = HTTPClient(options)
         for _ in 0..<2 {
@@ -73,7 +71,7 @@ struct HTTPClientTests {
 
     @Test func `requests at once are answered each on its own`() async throws {
         let server = try ScriptedServer { ServerAnswer(200, [:], $0.path) }
-        let client = HTTPClient(quick())
+        let client = HTTPClient(options())
         let base = try address(server, "/")
         try await withThrowingTaskGroup(of: (String, [UInt8]).self) { group in
             for number in 0..<20 {
@@ -97,7 +95,7 @@ struct HTTPClientTests {
             return ServerAnswer(
                 401, ["WWW-Authenticate": "Digest realm=\"r\", qop=\"auth\", nonce=\"n0nce\", algorithm=MD5"])
         }
-        let client = HTTPClient(quick(.password(user: "ada", password: "s3cret")))
+        let client = HTTPClient(options(.password(user: "ada", password: "s3cret")))
         for _ in 0..<4 {
             #expect(try await client.send(HTTPRequest("PUT", address(server), body: [1, 2])).status == 200)
         }
@@ -111,12 +109,12 @@ struct HTTPClientTests {
             request.headers["authorization"] == nil
                 ? ServerAnswer(401, ["WWW-Authenticate": "Basic realm=\"r\""]) : ServerAnswer(200)
         }
-        let client = HTTPClient(quick(.password(user: "ada", password: "päss:wort")))
+        let client = HTTPClient(options(.password(user: "ada", password: "päss:wort")))
         for _ in 0..<2 { #expect(try await client.send(HTTPRequest("GET", address(server))).status == 200) }
         #expect(server.requests.map { $0.headers["authorization"] }.suffix(2) == [basic, basic])
         #expect(server.requests.count == 3)
         server.requests = []
-        let other = HTTPClient(quick(.token("t0ken")))
+        let other = HTTPClient(options(.token("t0ken")))
         #expect(try await other.send(HTTPRequest("GET", address(server))).status == 200)
         #expect(server.requests.map { $0.headers["authorization"] } == ["Bearer t0ken"])
     }
@@ -126,7 +124,7 @@ struct HTTPClientTests {
     @Test func `a wrong password is an answer, after few tries`() async throws {
         for challenge in ["Basic realm=\"r\"", "Digest realm=\"r\", nonce=\"x\", qop=\"auth\""] {
             let server = try ScriptedServer { _ in ServerAnswer(401, ["WWW-Authenticate": challenge]) }
-            let client = HTTPClient(quick(.password(user: "ada", password: "wrong")))
+            let client = HTTPClient(options(.password(user: "ada", password: "wrong")))
             #expect(try await client.send(HTTPRequest("PUT", address(server), body: [1])).status == 401)
             #expect(server.requests.count <= 3)
         }
@@ -135,7 +133,7 @@ struct HTTPClientTests {
     @Test func `a header can't be made of a token`() async throws {
         let server = try ScriptedServer { _ in ServerAnswer(200) }
         let failure = await failure {
-            _ = try await HTTPClient(quick(.token("a\r\nHost: b"))).send(HTTPRequest("GET", address(server)))
+            _ = try await HTTPClient(options(.token("a\r\nHost: b"))).send(HTTPRequest("GET", address(server)))
         }
         #expect(failure == .unsendable("a header has control characters in it"))
         #expect(server.requests.isEmpty)
@@ -154,7 +152,7 @@ struct HTTPClientTests {
         let server = try ScriptedServer {
             $0.path == "/new/" ? ServerAnswer(200) : ServerAnswer(status, ["Location": "../new/"])
         }
-        let client = HTTPClient(quick(.token("t0ken")))
+        let client = HTTPClient(options(.token("t0ken")))
         let response = try await client.send(HTTPRequest("PUT", address(server, "/old/"), body: [7]))
         #expect(response.status == 200)
         let last = try #require(server.requests.last)
@@ -171,7 +169,7 @@ struct HTTPClientTests {
         for place in places {
             let server = try ScriptedServer { _ in ServerAnswer(302, ["Location": place]) }
             let failure = await failure {
-                let client = HTTPClient(quick(.password(user: "ada", password: "s3cret")))
+                let client = HTTPClient(options(.password(user: "ada", password: "s3cret")))
                 _ = try await client.send(HTTPRequest("GET", address(server)))
             }
             #expect(failure != nil, "\(place)")
@@ -182,7 +180,7 @@ struct HTTPClientTests {
 
     @Test func `a circle of redirections ends`() async throws {
         let server = try ScriptedServer { _ in ServerAnswer(302, ["Location": "/dav/"]) }
-        let failure = await failure { _ = try await HTTPClient(quick()).send(HTTPRequest("GET", address(server))) }
+        let failure = await failure { _ = try await HTTPClient(options()).send(HTTPRequest("GET", address(server))) }
         #expect(failure == .senseless("127.0.0.1"))
         #expect(server.requests.count <= 6)
     }
@@ -191,7 +189,10 @@ struct HTTPClientTests {
 
     @Test func `a server that never answers is given up`() async throws {
         let server = try ScriptedServer { _ in .nothing }
-        let failure = await failure { _ = try await HTTPClient(quick()).send(HTTPRequest("GET", address(server))) }
+        var options = HTTPOptions()
+        options.stallTime = .seconds(1)
+        let client = HTTPClient(options)
+        let failure = await failure { _ = try await client.send(HTTPRequest("GET", address(server))) }
         #expect(failure == .timedOut("127.0.0.1"))
     }
 
@@ -222,11 +223,11 @@ struct HTTPClientTests {
         }
         for path in ["/body", "/headers", "/chunks"] {
             let failure = await failure {
-                _ = try await HTTPClient(quick()).send(HTTPRequest("GET", address(server, path), limit: 1 << 16))
+                _ = try await HTTPClient(options()).send(HTTPRequest("GET", address(server, path), limit: 1 << 16))
             }
             #expect(failure == .tooLarge("127.0.0.1"), "\(path)")
         }
-        let response = try await HTTPClient(quick()).send(HTTPRequest("GET", address(server, "/error"), limit: 100))
+        let response = try await HTTPClient(options()).send(HTTPRequest("GET", address(server, "/error"), limit: 100))
         #expect(response.status == 500 && response.body.count == 100)
     }
 
@@ -237,11 +238,11 @@ struct HTTPClientTests {
             taken.withLock { $0 += bytes.count }
             return true
         }
-        let response = try await HTTPClient(quick()).send(HTTPRequest("GET", address(server), limit: 10, sink: sink))
+        let response = try await HTTPClient(options()).send(HTTPRequest("GET", address(server), limit: 10, sink: sink))
         #expect(response.body.isEmpty && taken.withLock(\.self) == 1 << 20)
         let refusing = HTTPRequest.Sink(status: 207) { _ in false }
         let failure = await failure {
-            _ = try await HTTPClient(quick()).send(HTTPRequest("GET", address(server), sink: refusing))
+            _ = try await HTTPClient(options()).send(HTTPRequest("GET", address(server), sink: refusing))
         }
         #expect(failure == .tooLarge("127.0.0.1"))
     }
@@ -257,18 +258,20 @@ struct HTTPClientTests {
         ]
         for (answer, expected) in answers {
             let server = try ScriptedServer { _ in answer }
-            let failure = await failure { _ = try await HTTPClient(quick()).send(HTTPRequest("GET", address(server))) }
+            let failure = await failure {
+                _ = try await HTTPClient(options()).send(HTTPRequest("GET", address(server)))
+            }
             #expect(failure == expected)
         }
         let gone = try ScriptedServer { _ in .cut }
         let place = try address(gone)
         gone.end()
-        while await failure({ _ = try await HTTPClient(quick()).send(HTTPRequest("GET", place)) })
+        while await failure({ _ = try await HTTPClient(options()).send(HTTPRequest("GET", place)) })
             != .refused("127.0.0.1")
         {}
         let nobody = try #require(HTTPAddress("http://nobody.invalid/"))
         #expect(
-            await failure { _ = try await HTTPClient(quick()).send(HTTPRequest("GET", nobody)) }
+            await failure { _ = try await HTTPClient(options()).send(HTTPRequest("GET", nobody)) }
                 == .nameUnknown("nobody.invalid"))
     }
 
@@ -280,7 +283,7 @@ struct HTTPClientTests {
         ]
         for (headers, expected) in headers {
             let server = try ScriptedServer { _ in ServerAnswer(503, headers) }
-            let response = try await HTTPClient(quick()).send(HTTPRequest("GET", address(server)))
+            let response = try await HTTPClient(options()).send(HTTPRequest("GET", address(server)))
             #expect(response.retryAfter == expected)
             #expect(response.date == (headers.count == 2 ? 784_111_777 : nil))
         }
