@@ -15,8 +15,8 @@ final class Terminal: Sendable {
     let bus: PrivateBus
     let device: Device
 
-    private init(started isStarted: Bool) async throws {
-        bus = try await .start()
+    private init(_ kind: PrivateBus.Kind, started isStarted: Bool) async throws {
+        bus = try await .start(kind)
         var options = Device.Options()
         options.name = "laptop"
         options.manifests = [ManifestText(notes), ManifestText("org.example.Other")]
@@ -25,10 +25,12 @@ final class Terminal: Sendable {
     }
 
     /// Runs a test at a terminal of its own.
-    static func with(started isStarted: Bool = true, _ body: (Terminal) async throws -> Void) async throws {
+    static func with(
+        _ kind: PrivateBus.Kind = .session, started isStarted: Bool = true, _ body: (Terminal) async throws -> Void
+    ) async throws {
         await Desks.shared.take()
         defer { Task { await Desks.shared.giveBack() } }
-        let terminal = try await Terminal(started: isStarted)
+        let terminal = try await Terminal(kind, started: isStarted)
         defer {
             terminal.device.signal(SIGCONT)
             terminal.device.kill()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import PropertyList
 import Testing
 import UbiquitousStoreTesting
@@ -64,7 +65,9 @@ import UbiquitousStoreTesting
     }
 
     @Test func `root acts for a user, whether logged in or not`() async throws {
-        try await Terminal.with { terminal in
+        // A session bus is for one user and for root.
+        let policy = repositoryFile("dbus/org.example.UbiquitousStore.conf")
+        try await Terminal.with(.system(policy: policy, serviceUser: geteuid())) { terminal in
             if try await run(["id", "-u"]).output != "0" {
                 expect(try await terminal.ctl("get", "--user", "root", "theme"), 3, "Only root may act")
                 return
@@ -74,6 +77,10 @@ import UbiquitousStoreTesting
             #expect(try await terminal.ctl("get", "theme").code == 1)
             #expect(try await terminal.ctl("stores", "--user", "nobody").output == notes)
             #expect(try await terminal.ctl("usage", "--user", "nobody", "--json").output.contains("\"keys\":1"))
+            let remove = ["stores", "remove", notes, "--user", "nobody", "--json"]
+            #expect(try await terminal.ctl2(remove).output == #"{"changed":true}"#)
+            #expect(try await terminal.ctl("stores", "--user", "nobody").output == "")
+            #expect(try await terminal.ctl2(remove).output == #"{"changed":false}"#)
         }
     }
 }
