@@ -73,6 +73,7 @@ extension BlobBackend {
             found[listing.name] = head
         }
         memory.found = found
+        memory.listed = Set(listings.map(\.name))
         memory.hasFoundAll = found.count == listings.count
         return problems
     }
@@ -143,7 +144,15 @@ extension BlobBackend {
 
     /// The names of the segments that are there.
     func listSegments() async throws(RemoteError) -> Set<Bits128> {
-        Set(try await storage.list(BlobName.segments).compactMap { Bits128($0.name) })
+        let segments = Set(try await storage.list(BlobName.segments).compactMap { Bits128($0.name) })
+        memory.segments = segments
+        return segments
+    }
+
+    /// The same, without looking if nobody else has done anything since the last look.
+    func knownSegments() async throws(RemoteError) -> Set<Bits128> {
+        if let segments = memory.segments { return segments }
+        return try await listSegments()
     }
 
     /// Finds out the parts of a head.

@@ -12,6 +12,7 @@ extension BlobBackend {
             throw RemoteError(.reset, "There is another account here than the one that is signed in.")
         }
         _ = try await readHeads(believing: true)
+        memory.listed = nil
         let heads = memory.found.values.filter {
             account.isNamed($0.head.account.description) && $0.head.origin != request.origin
         }
@@ -22,6 +23,7 @@ extension BlobBackend {
         for name in Collection.segments(ages: memory.observations.segments) {
             try await storage.delete(BlobName.segment(name))
             memory.goodSegments.remove(name)
+            memory.segments?.remove(name)
         }
         for name in Collection.leftovers(ages: memory.observations.leftovers) { try await removeLeftover(name) }
         await sweep()
@@ -51,6 +53,7 @@ extension BlobBackend {
     /// puts it there again.
     private func removeLeftover(_ name: String) async throws(RemoteError) {
         if let segment = Bits128(String(name.dropFirst(BlobName.segments.count + 1))) {
+            memory.segments?.remove(segment)
             guard case .damaged = try await readSegment(segment) else { return }
             memory.damagedSegments.remove(segment)
         }
@@ -86,6 +89,7 @@ extension BlobBackend {
         let own = memory.published?.head.origin
         let named = Set(memory.found.values.filter { $0.head.origin != own }.flatMap(\.head.segmentNames))
         for name in memory.superseded.take(environment.time(), published: published, named: named) {
+            memory.segments?.remove(name)
             do { try await storage.delete(BlobName.segment(name)) } catch { return }
             memory.goodSegments.remove(name)
         }

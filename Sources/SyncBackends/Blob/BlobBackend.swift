@@ -64,7 +64,7 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
 
     /// Puts an account's marker into the place where it isn't there.
     public func restore(_ account: String) async throws(RemoteError) -> RemoteAccount {
-        memory.account = nil
+        (memory.account, memory.goodMarkers) = (nil, [])
         try checkOpen()
         guard let identifier = Bits128(account) else {
             throw RemoteError(.unsupported, "The account has an identifier that no folder can have.")
@@ -115,6 +115,10 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
         var (markers, damaged): (Set<Bits128>, Set<Bits128>) = ([], [])
         for listing in try await storage.list(BlobName.markers) {
             guard let identifier = Bits128(listing.name) else { continue }
+            if memory.goodMarkers.contains(identifier), !isThorough {
+                markers.insert(identifier)
+                continue
+            }
             let content = try await storage.get(
                 BlobName.marker(identifier),
                 limit: AccountMarker.limit,
@@ -124,6 +128,7 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
             do throws(BlobFlaw) {
                 let marker = try AccountMarker(decoding: bytes)
                 if marker.identifier == identifier { markers.insert(identifier) }
+                memory.goodMarkers = markers
             } catch .tooNew {
                 throw RemoteError.tooNew
             } catch .tooOld {

@@ -47,12 +47,18 @@ struct BlobMemory {
 
     /// The heads that the last pull found, by their names.
     var found: [String: FoundHead] = [:]
+    /// The names of heads that the storage listed then; a push that follows uses them up.
+    var listed: Set<String>?
     /// Whether these are all that the storage listed, and every one could be read.
     var hasFoundAll = false
     /// When a head was another one than at the pull before, until our own segments were looked for some time later.
     var changedAt: UInt64?
     /// The account as a pull has seen it last.
     var account: RemoteAccount?
+    /// Markers whose content this process has seen to be right: they never change.
+    var goodMarkers: Set<Bits128> = []
+    /// The segments that are there, as long as nobody else was seen to do anything.
+    var segments: Set<Bits128>?
     var pulls = 0
 
     /// A head of this device.

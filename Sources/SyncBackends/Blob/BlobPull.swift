@@ -9,6 +9,8 @@ extension BlobBackend {
     /// Looks what is new since a cursor.
     public func pull(after cursor: [UInt8]?, as origin: Origin) async throws(RemoteError) -> any RemotePull {
         memory.pulls += 1
+        memory.listed = nil
+        if isThorough || memory.changedAt != nil { memory.segments = nil }
         try await checkPlace()
         let cursor = cursor.map(BlobCursor.init(decoding:))
         if cursor == nil { memory.forgetJoined() }
@@ -39,8 +41,9 @@ extension BlobBackend {
         if account == nil { account = try await markedAccount() }
         let problems = try await readHeads(believing: !isThorough)
         let isLess = before.keys.contains { memory.found[$0] == nil }
-        let isChanged = memory.found.contains { before[$0.key]?.digest != $0.value.digest }
-        if isChanged { memory.changedAt = environment.time() }
+        let own = memory.published?.digest
+        let isChanged = memory.found.contains { before[$0.key]?.digest != $0.value.digest && $0.value.digest != own }
+        if isChanged { (memory.changedAt, memory.segments) = (environment.time(), nil) }
         let hasStranger = memory.found.values.contains { account?.isNamed($0.head.account.description) != true }
         // Where there are no heads, nothing but the marker tells whose place it is. Whoever has put a second marker
         // beside the one that is known, since both are the same account, publishes after that under the smaller name.

@@ -14,7 +14,7 @@ extension BlobBackend {
         guard account.isNamed(publication.account), let identifier = Bits128(publication.account) else {
             throw RemoteError(.reset, "There is another account here than the one that is signed in.")
         }
-        let names = Set(try await storage.list(BlobName.heads).map(\.name))
+        let names = try await headNames()
         let own = try await readHead(of: publication.origin)
         if let own, account.isNamed(own.head.account.description),
             !memory.mayReplace(own.digest, of: publication.origin)
@@ -32,8 +32,18 @@ extension BlobBackend {
             former: former,
             formerOrigins: formerOrigins,
             foreign: foreignParts(besides: publication.origin, account),
-            present: try await listSegments()
+            present: try await knownSegments()
         )
+    }
+
+    /// What the pull has listed that this push follows; or else what is there now.
+    private func headNames() async throws(RemoteError) -> Set<String> {
+        if let listed = memory.listed {
+            memory.listed = nil
+            return listed
+        }
+        memory.segments = nil
+        return Set(try await storage.list(BlobName.heads).map(\.name))
     }
 
     /// What this device published last: what it knows it did, or else what looks like it.
@@ -85,6 +95,7 @@ extension BlobBackend {
         }
         try await storage.put(BlobName.segment(name), bytes)
         memory.goodSegments.insert(name)
+        memory.segments?.insert(name)
         memory.superseded.noteLength(bytes.count, of: name)
     }
 
