@@ -11,6 +11,7 @@ let package = Package(
         .library(name: "UbiquitousStoreTesting", targets: ["UbiquitousStoreTesting", "BackendTesting"]),
         // For this package's tests: it is preloaded into the service, so it has to be a file of its own.
         .library(name: "DiskJournal", type: .dynamic, targets: ["DiskJournal"]),
+        .library(name: "SlowNames", type: .dynamic, targets: ["SlowNames"]),
         .executable(name: "simulate", targets: ["simulate"]),
     ],
     traits: [
@@ -95,6 +96,9 @@ let package = Package(
         // Random numbers that a seed repeats, for all tests.
         .target(name: "SeededRandom"),
 
+        // Has the service look up names of hosts for ever; preloaded, too.
+        .target(name: "SlowNames", path: "Tests/SlowNames"),
+
         // What tests of a backend need; without the bus, which no backend knows.
         .target(
             name: "BackendTesting",
@@ -149,7 +153,8 @@ let package = Package(
             name: "IntegrationTests",
             dependencies: [
                 "UbiquitousStoreTesting", "StoreBus", "SDBus", "PropertyList", "SyncBackends", "SyncEngine",
-                "StoreEngine", "SeededRandom", "ubiquitous-stored", "DiskJournal", "ServerTesting",
+                "StoreEngine", "SeededRandom", "ubiquitous-stored", "DiskJournal", "SlowNames",
+                "ServerTesting",
             ]),
     ]
 )

@@ -26,6 +26,8 @@ public struct Configuration: Sendable {
     public var idleExit: Duration?
     /// The version that the service calls itself.
     public var version: String
+    /// What the addresses begin with that accounts may have.
+    public var backendSchemes: [String]
     /// Makes the backend of an account.
     public var makeBackend: @Sendable (BackendRequest) throws(RemoteError) -> any RemoteBackend
     /// Tries a backend step by step.
@@ -45,7 +47,7 @@ public struct Configuration: Sendable {
     public init(
         bus: BusAddress, mode: Mode, stateDirectory: String, runtimeDirectory: String?,
         manifestDirectories: [String], folderRoots: [String], deviceName: String, allowsUndeclared: Bool,
-        idleExit: Duration?, version: String,
+        idleExit: Duration?, version: String, backendSchemes: [String],
         makeBackend: @escaping @Sendable (BackendRequest) throws(RemoteError) -> any RemoteBackend,
         checkBackend: @escaping @Sendable (BackendRequest) async throws(RemoteError) -> [BackendCheck], logger: Logger
     ) {
@@ -59,6 +61,7 @@ public struct Configuration: Sendable {
         self.allowsUndeclared = allowsUndeclared
         self.idleExit = idleExit
         self.version = version
+        self.backendSchemes = backendSchemes
         self.makeBackend = makeBackend
         self.checkBackend = checkBackend
         self.logger = logger

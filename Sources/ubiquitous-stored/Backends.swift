@@ -6,6 +6,8 @@ internal import SyncEngine
 
 /// The backends that an account may be with, by the scheme of its address.
 enum Backends {
+    static let schemes = [FolderBackend.scheme] + WebDAVBackend.schemes
+
     static let make: @Sendable (BackendRequest) throws(RemoteError) -> any RemoteBackend = {
         request throws(RemoteError) in
         switch scheme(request.url) {

@@ -19,7 +19,7 @@ extension Command {
             runtimeDirectory: runtimeDirectory, manifestDirectories: effectiveManifestDirectories,
             folderRoots: folderRoots, deviceName: deviceName ?? hostName, allowsUndeclared: allowUndeclared,
             idleExit: idleExit == 0 ? nil : .seconds(idleExit), version: Release.version,
-            makeBackend: Backends.make, checkBackend: Backends.check,
+            backendSchemes: Backends.schemes, makeBackend: Backends.make, checkBackend: Backends.check,
             logger: Logger(label: "ubiquitous-stored") { _ in JournalLogHandler(logLevel: level) })
     }
 

@@ -161,6 +161,32 @@ struct WebDAVTests {
         }
     }
 
+    /// What is given up must not be waited for: the lookup goes on as long as the file is there, which is to the end.
+    @Test func `a name that is looked up for ever delays nobody, and is given up`() async throws {
+        let directory = try TemporaryDirectory()
+        var options = Device.Options()
+        options.manifests = [ManifestText(notes)]
+        options.environment = [
+            "SLOW_NAMES": directory.path + "/lookup",
+            "LD_PRELOAD": URL(filePath: try Device.program()).deletingLastPathComponent()
+                .appending(path: "libSlowNames.so").path,
+        ]
+        let device = try await Device.start(on: .start(), options)
+        let store = try BusClient(device.bus).store(notes)
+        let other = try BusClient(device.bus).account
+        let signIn = Task { await errorName { try await other.signIn("webdavs://server.example/x") } }
+        try await eventually("the name is looked up") {
+            FileManager.default.fileExists(atPath: directory.path + "/lookup")
+        }
+        try await store.set("local", .integer(1))
+        #expect(await signIn.value == "BackendUnavailable")
+        #expect(try await store.value("local") == .integer(1))
+        #expect(FileManager.default.fileExists(atPath: directory.path + "/lookup"))
+        check(device)
+        device.kill()
+        device.bus.end()
+    }
+
     @Test(.enabled(if: kind != nil, isMissing))
     func `an account whose server comes to hang can be written to and signed out of`() async throws {
         let server = try WebDAVServer(#require(Self.kind), access: .basic)

@@ -203,8 +203,8 @@ extension Daemon {
                 .property("Version", "s", changes: .never) { daemon, message, _ in
                     try message.append(daemon.configuration.version)
                 },
-                .property("Features", "as", changes: .never) { _, message, _ in
-                    try message.append(strings: ["folder"])
+                .property("Features", "as", changes: .never) { daemon, message, _ in
+                    try message.append(strings: daemon.configuration.backendSchemes.sorted())
                 },
                 .property("Limits", "a{st}", changes: .never) { _, message, _ in try message.append(.standard) },
             ])
