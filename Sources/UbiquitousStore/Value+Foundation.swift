@@ -70,13 +70,13 @@ extension [Text: Value] {
 }
 
 /// The typed getters of `NSUbiquitousKeyValueStore`: numbers convert among each other as NSNumber does it, and nothing
-/// else converts.
+/// else converts. As Apple's page of `boolValue` has it, any number but 0 is true; Linux's NSNumber has 0.5 as false.
 extension Value {
     var asBool: Bool {
         switch self {
         case .boolean(let value): value
-        case .integer(let value): NSNumber(value: value).boolValue
-        case .real(let value): NSNumber(value: value).boolValue
+        case .integer(let value): value != 0
+        case .real(let value): value != 0
         default: false
         }
     }
