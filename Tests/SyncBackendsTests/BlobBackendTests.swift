@@ -219,6 +219,27 @@ import Testing
         #expect(try WrittenHead(decoding: try place.read(a.headName)).head.sequence == 3)
     }
 
+    @Test func `a copy of a head whose index is gone keeps nobody from arriving`() async throws {
+        let (place, a, _) = try await two()
+        try a.set(store, "a", .integer(1))
+        try await a.sync()
+        var copy = try WrittenHead(decoding: try place.read(a.headName))
+        copy.head.sequence -= 1
+        copy.head.index = Bits128(digestOf: Index.encode([:]))
+        try place.write(a.headName + ".sync-conflict-20240101-120000-ABCDEFG", copy.encoded())
+        let c = try Device(place.path, name: "C")
+        c.place = place
+        try await c.signIn(creating: false)
+        #expect(try await c.pull().isComplete)
+        #expect(try c.values(store) == ["a": .integer(1)])
+        // Under its own name it is waited for: it may hold what nobody else has.
+        try place.write(a.headName, copy.encoded())
+        let d = try Device(place.path, name: "D")
+        d.place = place
+        try await d.signIn(creating: false)
+        #expect(try await !d.pull().isComplete)
+    }
+
     @Test func `a state that nobody needs any more may be incomplete for ever`() async throws {
         let (place, a, b) = try await two()
         try a.set(store, "a", .data([UInt8](repeating: 1, count: 3000)))

@@ -278,7 +278,7 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
             }
             if isJoined { cursor.heads.insert(found.digest) }
         }
-        let isComplete = cursor.heads.count == heads.count
+        let isComplete = heads.allSatisfy { cursor.heads.contains($0.digest) || $0.isBrokenCopy }
         cursor = await backend.didJoin(cursor, parts: parts, formerOwn: formerOwn)
         return PullResult(cursor: cursor.encoded(), isComplete: isComplete)
     }

@@ -29,6 +29,12 @@ final class DatabaseFiles {
         for path in [root, directory, runtime] { mkdir(path, 0o700) }
     }
 
+    private var failsUntil: UInt64 = 0
+
+    /// The disk can't bring anything into safety before a time.
+    func failsToSync(until time: UInt64) { failsUntil = time }
+    func canSync(at time: UInt64) -> Bool { time >= failsUntil }
+
     /// The log was synced.
     func noteSync() { syncedLength = Self.read(log).count }
 

@@ -32,6 +32,10 @@ final class Place<Blob> {
     let kind: Kind
     /// What goes wrong now.
     var weather = Weather.fair
+    /// What is listed may come twice, or as it was before.
+    var repeatsListings = false
+    var agesListings = false
+    private var formerListings: [String: [String]] = [:]
     private var isWell = false
     /// Nothing is carried but by ``carryAll(below:from:to:)``.
     var isCarriedByHand = false
@@ -104,10 +108,20 @@ final class Place<Blob> {
             // Of two names of one account a device that sees one enters another account: not a matter of sync.
             let isPartial = strikes(.partialListing) && folder != "a"
             return .success(
-                names.filter { _ in !(isPartial && chance.happens(0.3)) }.map {
-                    String($0.dropFirst(prefix.utf8.count))
-                })
+                told(
+                    names.filter { _ in !(isPartial && chance.happens(0.3)) }.map {
+                        String($0.dropFirst(prefix.utf8.count))
+                    }, of: folder, client))
         }
+    }
+
+    /// A listing as a storage gives it: perhaps as it was some time ago, perhaps with names that come twice.
+    private func told(_ names: [String], of folder: String, _ client: Client) -> [String] {
+        guard agesListings || repeatsListings, folder != "a" else { return names }
+        let view = "\(viewID(client.device)) \(folder)"
+        if agesListings, chance.happens(0.2), let former = formerListings[view] { return former }
+        if chance.happens(0.3) { formerListings[view] = names }
+        return repeatsListings ? names + names.filter { _ in chance.happens(0.3) } : names
     }
 
     func get(_ name: String, _ client: Client, then reply: @escaping Reply<Blob?>) {
@@ -292,6 +306,7 @@ final class Place<Blob> {
         isWell = true
         for number in late.keys.sorted() { late.removeValue(forKey: number)?() }
         weather = .fair
+        (repeatsListings, agesListings) = (false, false)
         cutUntil = [:]
         unpluggedUntil = [:]
         for view in views.indices {

@@ -24,6 +24,7 @@ enum Action: Equatable {
     case unplug(device: Int, place: Int, duration: UInt64)
     case strike(place: Int, Fault)
     case backUpPlace(place: Int)
+    case chore(device: Int, store: Int, Chore, duration: UInt64)
     case wait
 }
 
@@ -49,6 +50,9 @@ struct Plan {
 
     let conditions: Conditions
     var steps: [Step]
+    /// What is listed may come twice, or as it was before.
+    var repeatsListings = false
+    var agesListings = false
 
     init(conditions: Conditions, steps: [Step]) {
         self.conditions = conditions

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
 internal import PropertyList
 internal import StoreEngine
 internal import SyncBackends
@@ -55,7 +56,10 @@ final class Process: @unchecked Sendable {
         environment.disk = Disk(
             run: { executor.run($0) },
             synchronize: { _, path in
-                guard client.isAlive else { return -1 }
+                guard client.isAlive, files.canSync(at: world.timeline.now) else {
+                    errno = EIO
+                    return -1
+                }
                 if path.hasSuffix("-wal") { files.noteSync() }
                 return 0
             })
@@ -74,7 +78,7 @@ final class Process: @unchecked Sendable {
             if database.account.identifier != account.identifier {
                 _ = try database.enter(account: account.identifier, bringingValues: false)
             }
-            sync.resume(with: backend(of: world.places[account.place]))
+            sync.resume(with: backend(of: world.places[account.place]), isPaused: account.isPaused)
         } catch {
             world.report("going on with the account: \(error)")
         }
@@ -129,7 +133,7 @@ final class Process: @unchecked Sendable {
             world.noteSettled(device)
         }
         // Somebody looks at what is the matter, after a while.
-        if sync.state == .paused {
+        if sync.isReset {
             world.timeline.after(10 * minute) { [weak device] in device?.signInAgain() }
         }
     }

@@ -42,6 +42,13 @@ protocol SimulatedDevice: AnyObject {
     /// Becomes what another one is now.
     func copyDisk(of other: Self, isTwin: Bool)
 
+    /// Whether a store takes part in the sync.
+    func isSynchronized(_ store: Int) -> Bool
+    /// Does what only some kinds of device can.
+    func perform(_ chore: Chore, store: Int, duration: UInt64)
+    /// Everything that somebody has begun with a chore is over.
+    func endChores()
+
     /// Forgets some tombstones before their time.
     /// - Returns: whether it can.
     func forgetTombstones(_ chance: inout Chance) -> Bool
@@ -65,4 +72,10 @@ protocol SimulatedDevice: AnyObject {
     static var looksUntilNoticed: UInt64 { get }
     /// What somebody may leave in a remote.
     static var junk: [(String, Blob)] { get }
+}
+
+extension SimulatedDevice {
+    func perform(_ chore: Chore, store: Int, duration: UInt64) {}
+    func endChores() {}
+    func isSynchronized(_ store: Int) -> Bool { true }
 }

@@ -49,7 +49,7 @@ public struct Simulation: Sendable {
     ///   - kept: the steps of its plan that are done; `nil`: all.
     ///   - log: takes a line for everything that happens.
     public func run(seed: UInt64, kept: [Int]? = nil, log: ((String) -> Void)? = nil) -> Outcome {
-        var plan = Plan(seed: seed)
+        var plan = plan(of: seed)
         if let kept { plan.keep(kept) }
         let trace = Trace(log)
         let violation =
@@ -61,7 +61,14 @@ public struct Simulation: Sendable {
     }
 
     /// How many steps a seed's plan has.
-    public func length(of seed: UInt64) -> Int { Plan(seed: seed).steps.count }
+    public func length(of seed: UInt64) -> Int { plan(of: seed).steps.count }
+
+    private func plan(of seed: UInt64) -> Plan {
+        switch form {
+        case .whole: Plan(wholeSeed: seed)
+        case .core: Plan(seed: seed)
+        }
+    }
 
     /// Drops steps of a seed that breaks a rule, as long as it breaks one.
     /// - Returns: the steps that are left.

@@ -6,6 +6,11 @@ internal import SyncEngine
 
 extension WholeDevice {
     func write(store index: Int, key: Int, number: Int64, removes: Bool) {
+        write(store: index, key: key, number: number, removes: removes, isRoomless: false)
+    }
+
+    /// - Parameter isRoomless: the disk is full, so that it may be refused.
+    func write(store index: Int, key: Int, number: Int64, removes: Bool, isRoomless: Bool) {
         guard let process else { return }
         let (store, name) = (process.store(index), Names.keys[key])
         let (known, usage, generation) = (store.context, store.usage, store.generation)
@@ -17,7 +22,9 @@ extension WholeDevice {
             try process.database.commit()
         } catch {
             if case .quota = error { return }
-            return world.report("device \(self.number) can't write: \(error)")
+            // Refused is refused: there is what was there.
+            if !isRoomless { world.report("device \(self.number) can't write: \(error)") }
+            return process.verify()
         }
         if store.value(for: name) != (removes ? nil : .integer(number)) { world.report("I7: a write is not there") }
         if store.generation <= generation { world.report("I14: a write without a generation") }

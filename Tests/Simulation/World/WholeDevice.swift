@@ -30,6 +30,7 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
         var place: Int
         var identifier: String
         var isSignedIn: Bool
+        var isPaused = false
     }
 
     init(number: Int, world: World<WholeDevice>) {
@@ -118,7 +119,7 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
 
     func signIn(to place: Place<[UInt8]>) {
         wanted = place.number
-        if isSignedIn, account?.place == wanted, process?.sync.state != .paused { return }
+        if isSignedIn, account?.place == wanted, process?.sync.isReset != true { return }
         trySigningIn()
     }
 
@@ -155,6 +156,8 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
         account = file
         known.insert(file.place)
     }
+
+    func notePause(_ isPaused: Bool) { account?.isPaused = isPaused }
 
     func noteRename(_ identifier: String) { account?.identifier = identifier }
 

@@ -31,6 +31,8 @@ extension World {
             if let device = device(index) { places[place].unpluggedUntil[device.number] = timeline.now + duration }
         case .strike(let place, let fault): strike(places[place], fault)
         case .backUpPlace(let place): places[place].backUp()
+        case .chore(let index, let store, let chore, let duration):
+            running(index)?.perform(chore, store: store, duration: duration)
         case .wait: break
         }
     }

@@ -13,6 +13,7 @@ extension World {
         for device in devices where !device.isGone {
             device.dieAfter(writes: nil)
             if !device.isRunning { device.start() }
+            device.endChores()
         }
         for place in places {
             trace.note(timeline.now, 4, line: "all is well, and everybody is signed in to account \(place.number)")
@@ -28,6 +29,8 @@ extension World {
     }
 
     private var hasWeather: Bool { conditions.hazards.contains(.weather) }
+    /// That a head or a segment is gone may be noticed at any time: what a forgotten device named may go, too.
+    private var mayNoticeLoss: Bool { hasWeather || hasForgottenDevice }
     private var present: [Device] { devices.filter { !$0.isGone } }
 
     /// Waits until nobody writes to the remote any more.
@@ -140,7 +143,7 @@ extension World {
         for (store, before) in states.enumerated() {
             for (device, state) in zip(present, before) { judgeReplay(device, store, since: state) }
         }
-        if place.headPuts - puts > due, !hasWeather { report("I10: somebody published though nobody wrote") }
+        if place.headPuts - puts > due, !mayNoticeLoss { report("I10: somebody published though nobody wrote") }
         let most = present.count * 16 * (12 + 4 * place.names(seenBy: present[0].number).count)
         if place.requests - requests > most { report("I16: \(place.requests - requests) requests in an idle hour") }
     }
@@ -179,7 +182,7 @@ extension World {
             report("I11: a new device finds something else in store \(store)")
         }
         // Once, to say that it is there.
-        if place.headPuts > puts + due + 1, !hasWeather { report("I10: a new device that wrote nothing published") }
+        if place.headPuts > puts + due + 1, !mayNoticeLoss { report("I10: a new device that wrote nothing published") }
     }
 
     /// One write is published once, and reaches everybody in time.
@@ -199,7 +202,7 @@ extension World {
         let wanted = writer.values(of: 0)[0]
         if present.contains(where: { $0.values(of: 0)[0] != wanted }) { report("I15: a write did not arrive in time") }
         // That a segment or a head is gone may be noticed only now.
-        let most = 1 + (hasWeather || !conditions.hazards.isDisjoint(with: [.clone, .twin]) ? present.count : due)
+        let most = 1 + (mayNoticeLoss || !conditions.hazards.isDisjoint(with: [.clone, .twin]) ? present.count : due)
         let count = place.headPuts - puts
         if count < 1 || count > most { report("I10: one write was published \(count) times") }
     }

@@ -24,6 +24,8 @@ final class World<Device: SimulatedDevice> {
     var clockSet: [Int: UInt64] = [:]
     /// Somebody took their own older head for a twin's, or a twin's for what it is.
     var hasLeftOrigin = false
+    /// Somebody took a device off the list.
+    var hasForgottenDevice = false
     /// Nobody is at home before.
     var homecoming: UInt64 = 0
     var chance: Chance
@@ -60,6 +62,7 @@ final class World<Device: SimulatedDevice> {
         if conditions.hazards.contains(.weather) {
             place.weather = Weather(&chance, allowing: { conditions.allows($0) })
         }
+        (place.repeatsListings, place.agesListings) = (plan.repeatsListings, plan.agesListings)
         place.onArrival = { [unowned self] device in
             guard conditions.tellsOfChanges else { return }
             timeline.after(100 * millisecond) { [unowned self] in
@@ -116,7 +119,7 @@ final class World<Device: SimulatedDevice> {
     /// The remote has all that a device holds.
     func noteSettled(_ device: Device) {
         guard let place = device.place else { return }
-        for store in 0..<conditions.stores {
+        for store in 0..<conditions.stores where device.isSynchronized(store) {
             let context = device.state(of: store).context
             for key in 0..<conditions.keys {
                 ledger.update(Cell(place: place, store: store, key: key)) {
