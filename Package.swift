@@ -65,10 +65,11 @@ let package = Package(
                 "StoreBus", "StoreEngine", "SyncEngine", "SDBus", "PropertyList", "AppManifest", "CSystemd",
                 .product(name: "Logging", package: "swift-log"),
             ]),
+        // Called as ubiquitousctl it is the command line: the package installs one program for both.
         .executableTarget(
             name: "ubiquitous-stored",
             dependencies: [
-                "StoreDaemon", "SyncBackends", "SyncEngine", "StoreBus", "SDBus", "AppManifest",
+                "ControlCommands", "StoreDaemon", "SyncBackends", "SyncEngine", "StoreBus", "SDBus", "AppManifest",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ]),
@@ -77,12 +78,14 @@ let package = Package(
         .target(name: "UbiquitousStore", dependencies: ["StoreBus", "SDBus", "PropertyList", "AppManifest"]),
 
         // The command line.
-        .executableTarget(
-            name: "ubiquitousctl",
+        .target(
+            name: "ControlCommands",
             dependencies: [
                 "UbiquitousStore", "StoreBus", "SDBus", "PropertyList", "PropertyListFiles", "AppManifest",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ]),
+            ],
+            path: "Sources/ubiquitousctl"),
+        .executableTarget(name: "ubiquitousctl", dependencies: ["ControlCommands"], path: "Sources/ubiquitousctl-main"),
 
         // Prints a store's signals; the demonstration's subscriber.
         .executableTarget(name: "watch-store", dependencies: ["StoreBus", "SDBus", "PropertyList"]),
@@ -120,7 +123,12 @@ let package = Package(
             ]),
         .testTarget(name: "StoreBusTests", dependencies: ["StoreBus", "SDBus", "PropertyList"]),
         .testTarget(name: "AppManifestTests", dependencies: ["AppManifest"]),
-        .testTarget(name: "StoreDaemonTests", dependencies: ["StoreDaemon", "AppManifest"]),
+        .testTarget(
+            name: "StoreDaemonTests",
+            dependencies: [
+                "StoreDaemon", "SyncEngine", "PropertyList", "AppManifest",
+                .product(name: "Logging", package: "swift-log"),
+            ]),
         // Devices, remotes and everything that goes wrong, in one thread from a seed.
         .target(
             name: "Simulation",
@@ -146,7 +154,8 @@ let package = Package(
         .testTarget(
             name: "ubiquitousctlTests",
             dependencies: [
-                "ubiquitousctl", "UbiquitousStoreTesting", "SDBus", "PropertyList", "PropertyListFiles",
+                "ControlCommands", "ubiquitousctl", "UbiquitousStoreTesting", "SDBus", "PropertyList",
+                "PropertyListFiles",
                 "ubiquitous-stored",
             ]),
         .testTarget(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import ArgumentParser
+internal import ControlCommands
 internal import Glibc
 public import Logging
 internal import SDBus
@@ -64,8 +65,9 @@ struct Command: ParsableCommand {
         }
     }
 
-    /// The command line, completed from the environment.
+    /// The command line, completed from the environment; that of `ubiquitousctl` where the program is called so.
     static func main() {
+        if CommandLine.arguments.first?.split(separator: "/").last == "ubiquitousctl" { return ControlProgram.main() }
         main(Environment.complete(Array(CommandLine.arguments.dropFirst())))
     }
 

@@ -5,8 +5,13 @@ internal import Glibc
 internal import SDBus
 internal import StoreBus
 
+/// The command line, for the programs that have it in them.
+package enum ControlProgram {
+    /// Does what the process was called for, and ends it.
+    package static func main() { Program.main() }
+}
+
 /// The command line for stores and accounts.
-@main
 struct Program: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ubiquitousctl",

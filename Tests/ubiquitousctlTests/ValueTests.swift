@@ -4,7 +4,7 @@ import PropertyList
 import Testing
 import UbiquitousStoreTesting
 
-@testable import ubiquitousctl
+@testable import ControlCommands
 
 @Suite struct ValueTests {
     /// Values of every type, and strings that could be mistaken for something else.
