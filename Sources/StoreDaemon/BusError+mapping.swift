@@ -38,7 +38,7 @@ extension BusError {
                 .store(.corrupt, "The user's database is damaged; the service's log says what became of it")
             case .newer:
                 .store(.corrupt, "The user's database was written by a newer version of this service; install that one")
-            case .diskFull: .inputOutput("There is no space left where the service keeps its data; nothing was stored")
+            case .diskFull: .inputOutput("There is no space left for the data of this user; nothing was stored")
             case .storage(let reason): .inputOutput("The service's data can't be read or written: \(reason)")
             }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Logging
+public import PropertyList
 public import SDBus
 public import SyncEngine
 
@@ -24,6 +25,14 @@ public struct Configuration: Sendable {
     public var allowsUndeclared: Bool
     /// After so long without anything to do the service ends; `nil`: never.
     public var idleExit: Duration?
+    /// The schemes of the addresses that accounts may be at; `nil`: every one that there is a backend for.
+    public var backends: Set<String>?
+    /// How often remotes are looked at and uploaded to.
+    public var pace: SyncPace
+    /// What one store may hold, as long as the service runs: the bus has it as a constant.
+    public var limits: Limits
+    /// What one user may have the service hold.
+    public var bounds: UserBounds
     /// The version that the service calls itself.
     public var version: String
     /// What the addresses begin with that accounts may have.
@@ -46,8 +55,8 @@ public struct Configuration: Sendable {
     /// A configuration of its parts.
     public init(
         bus: BusAddress, mode: Mode, stateDirectory: String, runtimeDirectory: String?,
-        manifestDirectories: [String], folderRoots: [String], deviceName: String, allowsUndeclared: Bool,
-        idleExit: Duration?, version: String, backendSchemes: [String],
+        manifestDirectories: [String], deviceName: String, allowsUndeclared: Bool, settings: Settings, version: String,
+        backendSchemes: [String],
         makeBackend: @escaping @Sendable (BackendRequest) throws(RemoteError) -> any RemoteBackend,
         checkBackend: @escaping @Sendable (BackendRequest) async throws(RemoteError) -> [BackendCheck], logger: Logger
     ) {
@@ -56,15 +65,28 @@ public struct Configuration: Sendable {
         self.stateDirectory = stateDirectory
         self.runtimeDirectory = runtimeDirectory
         self.manifestDirectories = manifestDirectories
-        self.folderRoots = folderRoots
+        folderRoots = settings.folderRoots
         self.deviceName = deviceName
         self.allowsUndeclared = allowsUndeclared
-        self.idleExit = idleExit
+        idleExit = settings.idleExit
+        backends = settings.backends
+        pace = settings.pace
+        limits = settings.limits
+        bounds = settings.bounds
         self.version = version
         self.backendSchemes = backendSchemes
         self.makeBackend = makeBackend
         self.checkBackend = checkBackend
         self.logger = logger
+    }
+}
+
+extension Configuration {
+    /// Refuses addresses of schemes that the administrator doesn't allow.
+    func check(scheme url: String) throws(RemoteError) {
+        let scheme = String(url.prefix { $0 != ":" }).lowercased()
+        guard let backends, Settings.schemes.contains(scheme), !backends.contains(scheme) else { return }
+        throw RemoteError(.denied, "accounts at \(scheme): addresses are not allowed on this machine")
     }
 }
 

@@ -10,15 +10,16 @@ internal import StoreEngine
 /// The service: stores and accounts of every user, on one bus.
 @BusActor
 public final class Daemon {
-    let configuration: Configuration
+    private(set) var configuration: Configuration
     let connection: BusConnection
-    let logger: Logger
+    var logger: Logger { configuration.logger }
     let environment = Environment.system
     let manifests: ManifestDirectories
     private(set) lazy var users = Users(daemon: self)
     private(set) lazy var clients = Clients(daemon: self)
     let writes = WriteQueue()
 
+    private let readConfiguration: @Sendable () throws -> Configuration
     private let lock: StateLock
     private var slots: [Slot] = []
     private var signals: [EventSource] = []
@@ -29,12 +30,13 @@ public final class Daemon {
     private var endTimer: EventSource?
 
     /// Opens the bus and everything that the service begins with. Nobody can call it yet: see ``serve()``.
+    /// - Parameter renewed: what the configuration is when it is asked for anew.
     /// - Throws: a sentence for the person who started it: `DaemonError`.
-    public init(_ configuration: Configuration) throws {
+    public init(_ configuration: Configuration, renewed: @escaping @Sendable () throws -> Configuration) throws {
         self.configuration = configuration
-        logger = configuration.logger
+        readConfiguration = renewed
         lock = try StateLock(configuration.stateDirectory)
-        manifests = ManifestDirectories(configuration.manifestDirectories, logger: logger)
+        manifests = ManifestDirectories(configuration.manifestDirectories, logger: configuration.logger)
         connection = try BusConnection.open(configuration.bus, description: "ubiquitous-stored")
     }
 
@@ -51,7 +53,8 @@ public final class Daemon {
         signals = [
             EventLoop.shared.onSignal(SIGTERM) { self.stop() },
             EventLoop.shared.onSignal(SIGINT) { self.stop() },
-            EventLoop.shared.onSignal(SIGHUP) { self.reload() },
+            // What is wrong is in the log.
+            EventLoop.shared.onSignal(SIGHUP) { try? self.reload() },
         ]
         EventLoop.shared.enableWatchdog()
         users.resumeAccounts()
@@ -97,12 +100,34 @@ public final class Daemon {
 
     // MARK: What happens
 
-    /// Reads the manifests anew.
-    func reload() {
+    /// Reads the settings and the manifests anew. Settings that aren't right leave those that are in force.
+    /// - Throws: what is wrong with the settings.
+    func reload() throws {
         notifyServiceManager("RELOADING=1")
+        defer { notifyServiceManager("READY=1") }
         manifests.read()
-        notifyServiceManager("READY=1")
-        logger.notice("The manifests were read again.")
+        do {
+            apply(try readConfiguration())
+            logger.notice("The settings and the manifests were read again.")
+        } catch {
+            logger.error("The settings stay as they were: \(error)")
+            throw BusError(
+                name: "org.freedesktop.DBus.Error.InvalidFileContent",
+                message: "The settings stay as they were: \(error)")
+        }
+    }
+
+    private func apply(_ next: Configuration) {
+        let limits = configuration.limits
+        configuration = next
+        configuration.limits = limits
+        if next.limits != limits {
+            logger.notice("Other limits of a store hold when the service starts next: clients know these as constants.")
+        }
+        manifests.logger = next.logger
+        clients.apply(next.bounds)
+        for user in users.all { user.renewConfiguration() }
+        armIdleTimer()
     }
 
     private func manifestsChanged() {

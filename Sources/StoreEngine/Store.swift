@@ -20,7 +20,8 @@ public final class Store {
     public private(set) var localKeys: LocalKeys
 
     var id: Int64
-    var isStored: Bool
+    /// Whether the database has something of the store.
+    public internal(set) var isStored: Bool
     /// The user removed it from this device, and nobody has opened it since.
     public internal(set) var isForgotten: Bool
     /// The store takes part in the account's sync; otherwise it stays as it is on this device.

@@ -99,7 +99,7 @@ extension AccountSync {
     func start(_ backend: any RemoteBackend) {
         self.backend = backend
         (ownPublication, problem, names) = (.missing, nil, [:])
-        schedule = SyncSchedule(backend.traits, now: monotonicTime())
+        schedule = SyncSchedule(backend.traits, pace: pace, now: monotonicTime())
         schedule?.hasSubscribers = hasSubscribers
         if hasPendingChanges { schedule?.noteChange(monotonicTime()) }
         tidies = false

@@ -96,6 +96,11 @@ public final class AccountSync {
         }
     }
 
+    /// What an administrator says of how often the remote is looked at; it holds from the next pass on.
+    public var pace = SyncPace() {
+        didSet { schedule?.pace = pace }
+    }
+
     /// Something was written to a store on this device.
     public func noteLocalChange() {
         let before = schedule

@@ -7,6 +7,8 @@
 public struct SyncSchedule: Equatable, Sendable {
     /// What the backend costs. It may come to tell of changes, or not to any more.
     public var traits: BackendTraits
+    /// What an administrator says of how often something is done.
+    public var pace: SyncPace
 
     private var pullDue: UInt64?
     private var pushDue: UInt64?
@@ -20,17 +22,16 @@ public struct SyncSchedule: Equatable, Sendable {
     public var hasSubscribers = false
 
     private static let second: UInt64 = 1_000_000
-    private static let shortestPoll = 5 * second
-    private static let longestPoll = 300 * second
     /// A remote that tells of changes is looked at all the same: a hint may be lost.
     private static let precaution = 900 * second
     private static let firstRetry = second
     private static let lastRetry = 900 * second
 
     /// A schedule for a backend, which is looked at at once.
-    public init(_ traits: BackendTraits, now: UInt64) {
+    public init(_ traits: BackendTraits, pace: SyncPace = SyncPace(), now: UInt64) {
         self.traits = traits
-        pollInterval = Self.shortestPoll
+        self.pace = pace
+        pollInterval = pace.shortestPoll.microseconds
         pullDue = now
     }
 
@@ -46,7 +47,7 @@ public struct SyncSchedule: Equatable, Sendable {
     /// Something was written on this device.
     public mutating func noteChange(_ now: UInt64) {
         if pushDue == nil { pushDue = max(now + coalescing, uploads.nextToken(now)) }
-        pollInterval = Self.shortestPoll
+        pollInterval = shortestPoll
     }
 
     /// The remote says that it has something new.
@@ -85,7 +86,7 @@ public struct SyncSchedule: Equatable, Sendable {
         retryAt = nil
         if uploaded { uploads.take(now) }
         pushDue = isPending ? pushDue ?? max(now + coalescing, uploads.nextToken(now)) : nil
-        pollInterval = received || uploaded ? Self.shortestPoll : min(pollInterval * 3 / 2, Self.longestPoll)
+        pollInterval = received || uploaded ? shortestPoll : min(pollInterval * 3 / 2, longestPoll)
         pullDue = min(pullDue ?? .max, now + interval)
     }
 
@@ -103,14 +104,13 @@ public struct SyncSchedule: Equatable, Sendable {
         if passUploads { pushDue = pushDue ?? now }
     }
 
-    private var coalescing: UInt64 {
-        let components = traits.coalescing.components
-        return UInt64(components.seconds) * Self.second + UInt64(components.attoseconds / 1_000_000_000_000)
-    }
+    private var coalescing: UInt64 { (pace.coalescing ?? traits.coalescing).microseconds }
+    private var shortestPoll: UInt64 { pace.shortestPoll.microseconds }
+    private var longestPoll: UInt64 { max(pace.longestPoll.microseconds, shortestPoll) }
 
     private var interval: UInt64 {
         if traits.tellsOfChanges { return Self.precaution }
-        return hasSubscribers ? pollInterval : Self.longestPoll
+        return hasSubscribers ? max(shortestPoll, min(pollInterval, longestPoll)) : longestPoll
     }
 }
 

@@ -11,16 +11,16 @@ internal import SyncEngine
 extension Command {
     var effectiveMode: Configuration.Mode { mode ?? (bus == "system" ? .system : .user) }
 
-    func makeConfiguration() throws -> Configuration {
-        let state = try existing(stateDirectory ?? defaultStateDirectory())
-        let level = logLevel
+    /// The configuration as the file of settings has it now, with what the command line says in place of it.
+    func makeConfiguration(_ state: String) throws -> Configuration {
+        let settings = try effectiveSettings()
         return Configuration(
             bus: busAddress, mode: effectiveMode, stateDirectory: state,
             runtimeDirectory: runtimeDirectory, manifestDirectories: effectiveManifestDirectories,
-            folderRoots: folderRoots, deviceName: deviceName ?? hostName, allowsUndeclared: allowUndeclared,
-            idleExit: idleExit == 0 ? nil : .seconds(idleExit), version: Release.version,
-            backendSchemes: Backends.schemes, makeBackend: Backends.make, checkBackend: Backends.check,
-            logger: Logger(label: "ubiquitous-stored") { _ in JournalLogHandler(logLevel: level) })
+            deviceName: settings.deviceName ?? hostName, allowsUndeclared: allowUndeclared, settings: settings,
+            version: Release.version, backendSchemes: Backends.schemes, makeBackend: Backends.make,
+            checkBackend: Backends.check,
+            logger: Logger(label: "ubiquitous-stored") { _ in JournalLogHandler(logLevel: settings.logLevel) })
     }
 
     private var busAddress: BusAddress {
@@ -33,7 +33,7 @@ extension Command {
 
     // MARK: Directories
 
-    private func defaultStateDirectory() throws -> String {
+    func defaultStateDirectory() throws -> String {
         if let directory = Environment["STATE_DIRECTORY"], !directory.isEmpty {
             return String(directory.split(separator: ":")[0])
         }
@@ -58,7 +58,7 @@ extension Command {
         return InstalledManifests.directories(dataHome: data)
     }
 
-    private func userDirectory(_ variable: String, _ fallback: String) throws -> String {
+    func userDirectory(_ variable: String, _ fallback: String) throws -> String {
         if let directory = Environment[variable], directory.hasPrefix("/") { return directory }
         guard let home = Environment["HOME"], home.hasPrefix("/") else {
             throw DaemonError("Neither \(variable) nor HOME is set; name the directory with --state-directory")
@@ -67,7 +67,7 @@ extension Command {
     }
 
     /// The directory, made with those above it if it isn't there.
-    private func existing(_ path: String) throws -> String {
+    func existing(_ path: String) throws -> String {
         var made = ""
         for part in path.split(separator: "/") {
             made += "/" + part

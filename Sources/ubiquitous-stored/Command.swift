@@ -46,17 +46,25 @@ struct Command: ParsableCommand {
     @Flag(help: "Identifiers without a manifest may be opened; for development, in user mode.")
     var allowUndeclared = false
 
-    @Option(help: "End after so many seconds with nothing to do; 0: never.")
-    var idleExit = 300
+    @Option(help: "End after so many seconds with nothing to do; 0: never (default: 300).")
+    var idleExit: Int?
 
-    @Option(help: "trace, debug, info, notice, warning, error or critical.")
-    var logLevel: Logger.Level = .notice
+    @Option(help: "trace, debug, info, notice, warning, error or critical (default: notice).")
+    var logLevel: Logger.Level?
+
+    @Option(
+        name: .customLong("configuration"),
+        help: "The file of settings (default: as the mode has it). Options of the command line win.")
+    var settingsFile: String?
+
+    @Flag(help: "Say whether the file of settings is right, and end.")
+    var checkConfiguration = false
 
     func validate() throws {
         if allowUndeclared && effectiveMode == .system {
             throw ValidationError("--allow-undeclared is for user mode and private buses: add --mode user")
         }
-        if idleExit < 0 { throw ValidationError("--idle-exit takes a number of seconds, 0 or more") }
+        if let idleExit, idleExit < 0 { throw ValidationError("--idle-exit takes a number of seconds, 0 or more") }
         if let deviceName, !(1...255).contains(deviceName.utf8.count) {
             throw ValidationError("--device-name takes 1 to 255 bytes")
         }
@@ -76,10 +84,12 @@ struct Command: ParsableCommand {
         umask(0o077)
         // A connection that is gone is an error of whoever writes to it, not the end of the service.
         signal(SIGPIPE, SIG_IGN)
-        let configuration = try makeConfiguration()
+        if checkConfiguration { return try checkSettings() }
+        let state = try existing(stateDirectory ?? defaultStateDirectory())
+        let configuration = try complaining { try makeConfiguration(state) }
         let code = EventLoop.runOnThisThread {
             do {
-                let daemon = try Daemon(configuration)
+                let daemon = try Daemon(configuration) { try makeConfiguration(state) }
                 try await daemon.serve()
                 Running.daemon = daemon
                 return nil
@@ -90,7 +100,6 @@ struct Command: ParsableCommand {
         }
         throw ExitCode(code)
     }
-
 }
 
 /// Keeps the service for as long as the process runs.

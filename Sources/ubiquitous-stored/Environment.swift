@@ -9,7 +9,7 @@ enum Environment {
     private static let options: [(name: String, kind: Kind)] = [
         ("bus", .single), ("state-directory", .single), ("manifest-directory", .repeated), ("mode", .single),
         ("folder-root", .repeated), ("device-name", .single), ("allow-undeclared", .flag), ("idle-exit", .single),
-        ("log-level", .single),
+        ("log-level", .single), ("configuration", .single),
     ]
 
     /// Adds what the environment says about options that the command line does not have.

@@ -7,7 +7,10 @@ import UbiquitousStoreTesting
 
 /// Man pages and completions say what the program does.
 @Suite struct PackagingTests {
-    private static let pages = ["ubiquitousctl.1", "ubiquitous-stored.8", "ubiquitous-store-manifest.5"]
+    private static let pages = [
+        "ubiquitousctl.1", "ubiquitous-stored.8", "ubiquitous-store-manifest.5",
+        "ubiquitous-stored.conf.5",
+    ]
 
     @Test(arguments: pages)
     func `a man page has no errors`(page: String) async throws {

@@ -21,6 +21,9 @@ final class Client {
         identity = peer.credentials.uid == 0 ? .root : CallerIdentity.of(pid: peer.credentials.pid)
     }
 
+    /// Calls that are answered once a piece of work is done.
+    var callsUnderWay = 0
+
     var uid: UInt32 { peer.credentials.uid }
     var isRoot: Bool { uid == 0 }
 

@@ -10,9 +10,6 @@ final class Clients {
     private var present: [ObjectIdentifier: Client] = [:]
     private var shares: [UInt32: UserShare] = [:]
 
-    static let subscriptionsPerConnection = 64
-    static let subscriptionsPerUser = 256
-
     init(daemon: Daemon) {
         self.daemon = daemon
     }
@@ -26,7 +23,7 @@ final class Clients {
     }
 
     private func makeDelivery(to client: Client) -> Delivery {
-        let share = shares[client.uid] ?? UserShare()
+        let share = shares[client.uid] ?? UserShare(daemon.configuration.bounds)
         shares[client.uid] = share
         return Delivery(to: client.peer.uniqueName, share, on: daemon.connection) { [unowned self, unowned client] in
             present[ObjectIdentifier(client)] = client
@@ -51,13 +48,19 @@ final class Clients {
 
     /// Refuses a subscription beyond what a connection or a user may have.
     func checkSubscriptions(of client: Client) throws(BusError) {
-        if client.subscriptions >= Self.subscriptionsPerConnection {
-            throw .limitsExceeded("A connection may have \(Self.subscriptionsPerConnection) subscriptions")
+        let bounds = daemon.configuration.bounds
+        if client.subscriptions >= bounds.subscriptionsPerConnection {
+            throw .limitsExceeded("A connection may have \(bounds.subscriptionsPerConnection) subscriptions")
         }
         let ofUser = present.values.filter { $0.uid == client.uid }.reduce(0) { $0 + $1.subscriptions }
-        if ofUser >= Self.subscriptionsPerUser {
-            throw .limitsExceeded("A user may have \(Self.subscriptionsPerUser) subscriptions")
+        if ofUser >= bounds.subscriptions {
+            throw .limitsExceeded("A user may have \(bounds.subscriptions) subscriptions")
         }
+    }
+
+    /// Other bounds hold from now on; what is beyond them already stays until it goes by itself.
+    func apply(_ bounds: UserBounds) {
+        for share in shares.values { share.bounds = bounds }
     }
 
     // MARK: Paths

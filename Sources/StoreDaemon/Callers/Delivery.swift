@@ -35,8 +35,6 @@ final class Delivery {
     private static let limit = 4 << 20
     /// So many are nothing to anybody.
     private static let trifle = 64 << 10
-    /// So many calls of a client may wait.
-    private static let maximumWaiting = 256
 
     init(
         to name: String, _ share: UserShare, on connection: BusConnection, watch: @escaping () -> Void,
@@ -54,7 +52,7 @@ final class Delivery {
 
     /// Does something once the client has read what was sent to it.
     func wait(_ work: @escaping () -> Void) throws(BusError) {
-        guard waiting.count < Self.maximumWaiting else {
+        guard waiting.count < share.bounds.waitingCalls else {
             throw .limitsExceeded("The connection doesn't read its answers, and \(waiting.count) calls wait for that")
         }
         waiting.append(work)
@@ -156,6 +154,12 @@ extension BusConnection {
 @BusActor
 final class UserShare {
     var unread = 0
+    /// What the user's clients may have waiting.
+    var bounds: UserBounds
+
+    init(_ bounds: UserBounds) {
+        self.bounds = bounds
+    }
 
     /// A user's clients may have so many bytes on their way together.
     private static let limit = 24 << 20

@@ -160,10 +160,10 @@ extension Daemon {
                 .notEntitled, "The identifier \"\(manifest.identifier)\" is declared by an installed manifest")
         }
         guard
-            user.registered.count < RegisteredManifests.maximum
+            user.registered.count < configuration.bounds.registeredManifests
                 || user.registered.has(manifest.applicationIdentifier)
         else {
-            throw BusError.limitsExceeded("A user may register \(RegisteredManifests.maximum) manifests")
+            throw BusError.limitsExceeded("A user may register \(configuration.bounds.registeredManifests) manifests")
         }
         try user.register(manifest, bytes)
         try call.reply { try $0.append(strings: [manifest.identifier]) }
@@ -175,7 +175,7 @@ extension Daemon {
             throw BusError.accessDenied("Only root and the service's own user may have it reload")
         }
         try checkSteers(call.peer)
-        reload()
+        try reload()
         try call.reply()
     }
 
@@ -206,7 +206,9 @@ extension Daemon {
                 .property("Features", "as", changes: .never) { daemon, message, _ in
                     try message.append(strings: daemon.configuration.backendSchemes.sorted())
                 },
-                .property("Limits", "a{st}", changes: .never) { _, message, _ in try message.append(.standard) },
+                .property("Limits", "a{st}", changes: .never) { daemon, message, _ in
+                    try message.append(daemon.configuration.limits)
+                },
             ])
     }
 }

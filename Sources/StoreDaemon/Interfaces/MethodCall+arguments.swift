@@ -83,9 +83,18 @@ extension MethodCall {
         on daemon: Daemon, _ work: @escaping @BusActor () async throws -> T,
         reply build: @escaping (Message, T) throws -> Void
     ) {
+        let client = daemon.clients.client(peer)
+        let bound = daemon.configuration.bounds.waitingCalls
+        guard client.callsUnderWay < bound else {
+            return fail(.limitsExceeded("\(bound) calls of the connection are not answered yet"))
+        }
+        client.callsUnderWay += 1
         daemon.callBegins()
         EventLoop.task { [self] in
-            defer { daemon.callEnds() }
+            defer {
+                client.callsUnderWay -= 1
+                daemon.callEnds()
+            }
             do {
                 let result = try await work()
                 try reply { try build($0, result) }

@@ -99,6 +99,7 @@ extension UserStore {
     fileprivate func setValue(_ call: MethodCall, _ daemon: Daemon) throws {
         let key = try call.message.readKey()
         let value = try call.message.readValue()
+        try user.checkRoom(for: store, bytes: value.messageSize)
         try write(call, daemon) { try $0.stage(setting: [(key, value)], removing: []) }
     }
 
@@ -113,6 +114,7 @@ extension UserStore {
         let options = try call.message.readOptions(["if-generation": "t"])
         // Reading has seen to it that none is set twice.
         if !removed.isEmpty { try checkDistinct(values.map(\.0) + removed) }
+        if !values.isEmpty { try user.checkRoom(for: store, bytes: values.reduce(0) { $0 + $1.1.messageSize }) }
         if options["if-generation"] != nil { daemon.writes.commit() }
         try write(call, daemon) {
             try $0.stage(setting: values, removing: removed, ifGeneration: options.unsigned("if-generation"))
@@ -246,7 +248,9 @@ extension UserStore {
                     daemon.writes.commit()
                     try message.append(UInt64(store.store.usage.bytes))
                 },
-                .property("Limits", "a{st}", changes: .never) { _, message, _ in try message.append(.standard) },
+                .property("Limits", "a{st}", changes: .never) { store, message, _ in
+                    try message.append(store.user.database.limits)
+                },
                 .property("PendingChanges", "u", changes: .silently) { store, message, _ in
                     daemon.writes.commit()
                     try message.append(UInt32(clamping: store.store.isSynchronized ? store.store.pendingChanges : 0))

@@ -9,7 +9,7 @@ internal import SDBus
 @BusActor
 final class ManifestDirectories {
     private let directories: [String]
-    private let logger: Logger
+    var logger: Logger
     private var watches: [EventSource] = []
     private var reload: EventSource?
 

@@ -10,8 +10,6 @@ struct RegisteredManifests {
     private let directory: String
     private var manifests: [String: Manifest] = [:]
 
-    static let maximum = 64
-
     init(in directory: String, logger: Logger) {
         self.directory = directory
         for name in Self.names(in: directory) {

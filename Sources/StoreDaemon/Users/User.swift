@@ -17,6 +17,8 @@ final class User {
     private(set) var database: UserDatabase
     private unowned let daemon: Daemon
     private var stores: [String: UserStore] = [:]
+    /// Bytes that may be written before the size of the database is looked at.
+    private var allowance = 0
     /// The manifests that this user's apps have registered.
     private(set) var registered: RegisteredManifests
 
@@ -29,7 +31,21 @@ final class User {
         database = try Self.openDatabase(in: directory, daemon: daemon)
         registered = RegisteredManifests(in: directory.path + "/manifests.d", logger: daemon.logger)
         account = try UserAccount(uid, database: database, directory: directory.path, daemon: daemon)
+        account.sync.pace = daemon.configuration.pace
         account.start()
+    }
+
+    /// Takes on what the configuration says anew.
+    func renewConfiguration() {
+        let configuration = daemon.configuration
+        allowance = 0
+        account.sync.pace = configuration.pace
+        if !account.sync.isSignedIn {
+            account.sync.device = RemoteDevice(identifier: account.deviceIdentifier, name: configuration.deviceName)
+        }
+        do { try database.bound(fileSize: configuration.bounds.largestDatabase) } catch {
+            daemon.logger.error("The size of the database of the user \(uid) can't be bounded: \(error)")
+        }
     }
 
     // MARK: Stores
@@ -139,6 +155,42 @@ final class User {
         renewLocalKeys()
     }
 
+    // MARK: Bounds
+
+    /// Refuses to set values for which there is no room, or in a store too many.
+    /// - Parameter bytes: about what the values take.
+    func checkRoom(for store: Store, bytes: Int) throws {
+        if !store.isStored { try checkStores() }
+        allowance -= bytes + Self.pages
+        if allowance < 0 { try renewAllowance(for: bytes) }
+    }
+
+    private func checkStores() throws {
+        daemon.writes.commit()
+        let maximum = daemon.configuration.bounds.stores
+        guard try storeIdentifiers().count >= maximum else { return }
+        throw BusError.limitsExceeded("A user may have \(maximum) stores; see ubiquitousctl stores")
+    }
+
+    /// Looks how large the database is, and lets a part of what is left be written before the next look.
+    private func renewAllowance(for bytes: Int) throws {
+        daemon.writes.commit()
+        let maximum = daemon.configuration.bounds.databaseBytes
+        let used = try recovering { try database.size() }
+        guard used + bytes <= maximum else {
+            throw BusError.store(
+                .quotaExceeded,
+                """
+                The user's database has \(used) bytes of \(maximum) (limit database-bytes), and the write needs \
+                \(used + bytes)
+                """)
+        }
+        allowance = (maximum - used) / 2
+    }
+
+    /// What a row takes beside its value at most, about.
+    private static let pages = 8 << 10
+
     // MARK: Damage
 
     /// Does something with the database; if it proves damaged, sets it aside and tries once more.
@@ -159,7 +211,9 @@ final class User {
         database.close()
         try Self.setAside(in: directory, daemon: daemon)
         database = try Self.openDatabase(in: directory, daemon: daemon)
+        allowance = 0
         try account.replace(database: database)
+        account.sync.pace = daemon.configuration.pace
         for store in storesInUse {
             store.replace(try database.store(store.identifier, localKeys: localKeys(of: store.identifier)))
         }
@@ -167,9 +221,12 @@ final class User {
 
     private static func openDatabase(in directory: UserDirectory, daemon: Daemon) throws -> UserDatabase {
         func open() throws -> UserDatabase {
-            try UserDatabase(
-                in: directory.path, runtimeDirectory: daemon.configuration.runtimeDirectory,
+            let configuration = daemon.configuration
+            let database = try UserDatabase(
+                in: directory.path, runtimeDirectory: configuration.runtimeDirectory, limits: configuration.limits,
                 environment: daemon.environment)
+            try database.bound(fileSize: configuration.bounds.largestDatabase)
+            return database
         }
         do { return try open() } catch EngineError.corrupt(let reason) {
             daemon.logger.error("The database in \(directory.path) is damaged (\(reason)).")

@@ -79,6 +79,7 @@ extension UserAccount {
         _ url: String, _ credentials: BackendCredentials,
         _ body: @escaping @Sendable (any RemoteBackend) async throws -> RemoteAccount
     ) async throws -> (any RemoteBackend, RemoteAccount) {
+        try daemon.configuration.check(scheme: url)
         let backend = try daemon.configuration.makeBackend(request(url, credentials))
         do {
             return (backend, try await alone { try await Self.limited { try await body(backend) } })
@@ -130,6 +131,7 @@ extension UserAccount {
     /// Tries a backend step by step.
     func check(_ url: String, _ credentials: BackendCredentials) async throws -> [BackendCheck] {
         try credentials.check()
+        try daemon.configuration.check(scheme: url)
         let request = request(url, credentials)
         let check = daemon.configuration.checkBackend
         return try await alone { try await Self.limited { try await check(request) } }

@@ -57,6 +57,7 @@ final class UserAccount {
             if database.account.identifier != file.account {
                 _ = try database.enter(account: file.account, bringingValues: false)
             }
+            try daemon.configuration.check(scheme: file.url)
             sync.resume(
                 with: try daemon.configuration.makeBackend(request(file.url, file.credentials)),
                 isPaused: file.isPaused ?? false)

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Logging
+public import PropertyList
+public import SyncEngine
+
+/// What an administrator decides, as the file of settings has it.
+public struct Settings: Equatable, Sendable {
+    /// What is logged.
+    public var logLevel = Logger.Level.notice
+    /// What other devices are told this one is called; `nil`: the host's name.
+    public var deviceName: String?
+    /// After so long without anything to do the service ends; `nil`: never.
+    public var idleExit: Duration? = .seconds(300)
+    /// The folders under which accounts may be, in system mode.
+    public var folderRoots: [String] = []
+    /// The schemes of the addresses that accounts may be at; `nil`: every one that there is a backend for.
+    public var backends: Set<String>?
+    /// How often remotes are looked at and uploaded to.
+    public var pace = SyncPace()
+    /// What one store may hold.
+    public var limits = Limits.standard
+    /// What one user may have the service hold.
+    public var bounds = UserBounds()
+
+    /// The schemes that the interface knows.
+    static let schemes = ["folder", "webdav", "webdavs", "etcd", "etcds"]
+
+    /// What holds where no file says anything.
+    public init() {}
+}
+
+/// What one user may have the service hold, in memory and on disk.
+public struct UserBounds: Equatable, Sendable {
+    /// Stores that hold something, be it only a trace of what was there.
+    public var stores = 256
+    /// Bytes of the database, history and traces included.
+    public var databaseBytes = 256 << 20
+    /// Subscriptions of all connections.
+    public var subscriptions = 256
+    /// Subscriptions of one connection.
+    public var subscriptionsPerConnection = 64
+    /// Manifests that the user's apps have registered.
+    public var registeredManifests = 64
+    /// Calls of one connection that are not answered yet, since it doesn't read or they take a while.
+    public var waitingCalls = 256
+
+    /// The usual bounds.
+    public init() {}
+
+    /// The database's file never gets larger. Removing, and what comes from other devices, may use what is above
+    /// ``databaseBytes``.
+    var largestDatabase: Int { databaseBytes + databaseBytes / 4 }
+}
+
+/// Why a file of settings is refused.
+public struct SettingsError: Error, Equatable, CustomStringConvertible {
+    /// The line, from 1.
+    public let line: Int
+    /// What is wrong with it, and what would be right.
+    public let reason: String
+
+    /// The line and the reason.
+    public var description: String { "line \(line): \(reason)" }
+}

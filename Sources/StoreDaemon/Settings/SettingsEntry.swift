@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Logging
+internal import PropertyList
+internal import SyncEngine
+
+/// What a section may say.
+struct SettingsEntry: Sendable {
+    let section: String
+    let key: String
+    /// What may be its value, for the sentence "… is".
+    let allowed: String
+    var isList = false
+    /// - Returns: whether the value is one that is allowed.
+    let set: @Sendable (inout Settings, Substring) -> Bool
+
+    static var sections: String { ["Service", "Sync", "Store", "User"].map { "[\($0)]" }.joined(separator: ", ") }
+
+    static let all: [SettingsEntry] = service + sync + store + user
+
+    private static let service: [SettingsEntry] = [
+        SettingsEntry(
+            section: "Service", key: "LogLevel",
+            allowed: "one of " + Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
+        ) { settings, value in
+            guard let level = Logger.Level(rawValue: String(value)) else { return false }
+            settings.logLevel = level
+            return true
+        },
+        SettingsEntry(section: "Service", key: "DeviceName", allowed: "a name of 1 to 255 bytes") { settings, value in
+            settings.deviceName = String(value)
+            return (1...255).contains(value.utf8.count)
+        },
+        SettingsEntry.duration("Service", "IdleExit", 0...86_400) { $0.idleExit = $1 == .zero ? nil : $1 },
+    ]
+
+    private static let sync: [SettingsEntry] = [
+        SettingsEntry(section: "Sync", key: "FolderRoot", allowed: "an absolute path", isList: true) {
+            settings, value in
+            settings.folderRoots.append(String(value))
+            return value.first == "/"
+        },
+        SettingsEntry(
+            section: "Sync", key: "Backends",
+            allowed: "a list of " + Settings.schemes.joined(separator: ", ") + ", with spaces between them,"
+        ) { settings, value in
+            let schemes = value.split(separator: " ").map(String.init)
+            settings.backends = Set(schemes)
+            return schemes.allSatisfy(Settings.schemes.contains)
+        },
+        SettingsEntry.duration("Sync", "Coalescing", 0...3600) { $0.pace.coalescing = $1 },
+        SettingsEntry.duration("Sync", "ShortestPoll", 1...86_400) { $0.pace.shortestPoll = $1 },
+        SettingsEntry.duration("Sync", "LongestPoll", 1...86_400) { $0.pace.longestPoll = $1 },
+    ]
+
+    private static let store: [SettingsEntry] = [
+        SettingsEntry.count("Store", "Keys", 1...4096) { $0.limits.keys = $1 },
+        SettingsEntry.size("Store", "TotalBytes", 4 << 10, 4 << 20) { $0.limits.totalBytes = $1 },
+    ]
+
+    private static let user: [SettingsEntry] = [
+        SettingsEntry.count("User", "Stores", 1...65_536) { $0.bounds.stores = $1 },
+        SettingsEntry.size("User", "DatabaseBytes", 1 << 20, 64 << 30) { $0.bounds.databaseBytes = $1 },
+        SettingsEntry.count("User", "Subscriptions", 1...65_536) { $0.bounds.subscriptions = $1 },
+        SettingsEntry.count("User", "SubscriptionsPerConnection", 1...4096) {
+            $0.bounds.subscriptionsPerConnection = $1
+        },
+        SettingsEntry.count("User", "RegisteredManifests", 0...1024) { $0.bounds.registeredManifests = $1 },
+        SettingsEntry.count("User", "WaitingCalls", 1...4096) { $0.bounds.waitingCalls = $1 },
+    ]
+}
+
+// MARK: Kinds of values
+
+extension SettingsEntry {
+    private static func count(
+        _ section: String, _ key: String, _ range: ClosedRange<Int>,
+        _ set: @escaping @Sendable (inout Settings, Int) -> Void
+    ) -> SettingsEntry {
+        SettingsEntry(section: section, key: key, allowed: "a number from \(range.lowerBound) to \(range.upperBound)") {
+            settings, value in
+            guard let number = Int(digits: value), range.contains(number) else { return false }
+            set(&settings, number)
+            return true
+        }
+    }
+
+    private static func size(
+        _ section: String, _ key: String, _ least: Int, _ most: Int,
+        _ set: @escaping @Sendable (inout Settings, Int) -> Void
+    ) -> SettingsEntry {
+        let allowed = "a number of bytes from \(least) to \(most), or one with K, M or G after it,"
+        return SettingsEntry(section: section, key: key, allowed: allowed) { settings, value in
+            guard let number = scaled(value, ["K": 1 << 10, "M": 1 << 20, "G": 1 << 30], range: least...most) else {
+                return false
+            }
+            set(&settings, number)
+            return true
+        }
+    }
+
+    private static func duration(
+        _ section: String, _ key: String, _ seconds: ClosedRange<Int>,
+        _ set: @escaping @Sendable (inout Settings, Duration) -> Void
+    ) -> SettingsEntry {
+        let allowed = "a time of \(seconds.lowerBound) to \(seconds.upperBound) seconds, such as 90, 90s, 5min or 1h,"
+        return SettingsEntry(section: section, key: key, allowed: allowed) { settings, value in
+            guard let number = scaled(value, ["s": 1, "min": 60, "h": 3600], range: seconds) else { return false }
+            set(&settings, .seconds(number))
+            return true
+        }
+    }
+
+    /// A number in a unit, or without one.
+    private static func scaled(_ value: Substring, _ units: [String: Int], range: ClosedRange<Int>) -> Int? {
+        let number = value.prefix { $0.isNumber }
+        let unit = String(value[number.endIndex...].drop { $0 == " " })
+        guard let count = Int(digits: number), let factor = unit.isEmpty ? 1 : units[unit] else { return nil }
+        let product = count.multipliedReportingOverflow(by: factor)
+        return !product.overflow && range.contains(product.partialValue) ? product.partialValue : nil
+    }
+}
+
+extension Int {
+    /// A number of digits only: no sign.
+    fileprivate init?(digits text: Substring) {
+        guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        self.init(text)
+    }
+}
