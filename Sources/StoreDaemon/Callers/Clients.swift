@@ -17,6 +17,7 @@ final class Clients {
     /// The client behind a peer.
     func client(_ peer: Peer) -> Client {
         if let client = peer.context as? Client { return client }
+        for user in daemon.users.findFormer() { leave(user) }
         let client = Client(peer) { [unowned self] in makeDelivery(to: $0) }
         peer.context = client
         return client
@@ -40,6 +41,13 @@ final class Clients {
         client.leave()
         peer.context = nil
         present[ObjectIdentifier(client)] = nil
+    }
+
+    /// A user is another person by now: whoever came before lets go of what was its predecessor's.
+    private func leave(_ user: User) {
+        daemon.writes.commit()
+        for client in present.values where client.uid == user.uid || client.isRoot { left(client.peer) }
+        daemon.users.close(user)
     }
 
     func forgetPaths() {

@@ -28,6 +28,12 @@ struct UserDirectory {
         }.sorted()
     }
 
+    /// Whether what is there was another user's of the same number. A name that can't be looked up says nothing.
+    var isSomebodyElses: Bool {
+        guard let owner = recordedName, let name = Self.name(of: uid) else { return false }
+        return owner != name
+    }
+
     /// Makes the directory, and sees to it that what is there is this user's.
     ///
     /// A uid that was given to somebody else has another name now: what is there is its predecessor's, and is

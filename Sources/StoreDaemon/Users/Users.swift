@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
 internal import Logging
 internal import SDBus
 internal import StoreEngine
@@ -10,6 +11,7 @@ internal import SyncEngine
 final class Users {
     private unowned let daemon: Daemon
     private var open: [UInt32: User] = [:]
+    private var accountsFile = FileStamp("/etc/passwd")
 
     init(daemon: Daemon) {
         self.daemon = daemon
@@ -21,6 +23,22 @@ final class Users {
         let user = try User(uid, daemon: daemon)
         open[uid] = user
         return user
+    }
+
+    /// The open users whose number is somebody else's by now, if the machine's users have changed since the last look.
+    ///
+    /// Users that the machine knows from elsewhere are looked at when their data is opened.
+    func findFormer() -> [User] {
+        let stamp = FileStamp("/etc/passwd")
+        if stamp == accountsFile { return [] }
+        accountsFile = stamp
+        return open.values.filter(\.directory.isSomebodyElses)
+    }
+
+    /// Closes a user's data, which the next call opens anew.
+    func close(_ user: User) {
+        user.close()
+        open[user.uid] = nil
     }
 
     /// The users that have data, whether it is open or not.
@@ -46,5 +64,24 @@ final class Users {
     func close() {
         for user in open.values { user.close() }
         open = [:]
+    }
+}
+
+/// What changes when a file is written or replaced.
+private struct FileStamp: Equatable {
+    private let inode: UInt64
+    private let size: Int64
+    private let time: (seconds: Int, nanoseconds: Int)
+
+    init(_ path: String) {
+        var status = stat()
+        _ = stat(path, &status)
+        inode = UInt64(status.st_ino)
+        size = Int64(status.st_size)
+        time = (status.st_mtim.tv_sec, status.st_mtim.tv_nsec)
+    }
+
+    static func == (a: FileStamp, b: FileStamp) -> Bool {
+        a.inode == b.inode && a.size == b.size && a.time == b.time
     }
 }
