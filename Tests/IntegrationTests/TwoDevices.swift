@@ -46,6 +46,8 @@ final class TwoDevices {
     /// Signs both in, one after the other.
     func join() async throws {
         try await account(laptop).join(url)
+        // The phone finds the laptop's values at its first look.
+        try await account(laptop).syncNow()
         try await account(phone).join(url)
     }
 
