@@ -9,7 +9,7 @@ extension Join {
     /// It shows that of the present origin if it knows of writes that were not made here; and of any origin if it has
     /// another entry under the dot of one that is here, or claims to have seen one and holds nothing in its place, or
     /// less: who replaces a write that they have seen takes a greater stamp, and who removes it leaves a tombstone.
-    /// What they have seen was another write of the same dot. See docs/decisions/0014.
+    /// What they have seen was another write of the same dot. See docs/decisions/0015.
     /// - Parameters:
     ///   - present: the origin under which this device writes.
     ///   - times: when an entry was written, in milliseconds since 1970, of which nobody has forgotten the tombstone

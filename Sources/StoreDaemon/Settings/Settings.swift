@@ -33,7 +33,7 @@ public struct Settings: Equatable, Sendable {
 /// What one user may have the service hold, in memory and on disk.
 public struct UserBounds: Equatable, Sendable {
     /// Stores that hold something, be it only a trace of what was there.
-    public var stores = 256
+    public var stores = 16384
     /// Bytes of the database, history and traces included.
     public var databaseBytes = 256 << 20
     /// Subscriptions of all connections.
