@@ -55,7 +55,7 @@ struct SettingsTests {
         }
     }
 
-    @Test func `a user may not have more stores than the settings say, and removing one makes room`() async throws {
+    @Test func `a user may not have more stores than the settings say, and those that are there go on`() async throws {
         try await withSettings("[User]\nStores=2\n", manifests: 3) { machine, _ in
             let client = try machine.client()
             let (first, second, third) = (
@@ -83,6 +83,16 @@ struct SettingsTests {
             #expect(refused?.message.contains("database-bytes") == true, "\(refused?.message ?? "")")
             try await first.remove("key")
             #expect(try await first.everything().isEmpty)
+        }
+    }
+
+    @Test func `calls beyond those of a connection that may wait are refused, and the others answered`() async throws {
+        try await withSettings("[User]\nWaitingCalls=1\n") { machine, _ in
+            let store = try machine.store()
+            try await store.set("key", .integer(1))
+            let outcomes = try await atOnce(40) { _ in await errorName { try await store.synchronize() } }
+            #expect(Set(outcomes) == ["", "LimitsExceeded"])
+            try await store.synchronize()
         }
     }
 
