@@ -37,6 +37,9 @@ final class Curl {
     let listEnd: @convention(c) (List?) -> Void
     let describe: @convention(c) (CURLcode) -> UnsafePointer<CChar>?
     let date: @convention(c) (UnsafePointer<CChar>?, UnsafePointer<time_t>?) -> time_t
+    /// It is the flavour with OpenSSL. By its name: curl_version(3) would look up the name of this machine, for LDAP,
+    /// and wait for it.
+    let usesOpenSSL: Bool
     private let easySet: UnsafeMutableRawPointer
     private let easyGet: UnsafeMutableRawPointer
     private let multiSet: UnsafeMutableRawPointer
@@ -63,6 +66,7 @@ final class Curl {
         (describe, date) = (try function("curl_easy_strerror"), try function("curl_getdate"))
         (easySet, easyGet) = (try symbol("curl_easy_setopt"), try symbol("curl_easy_getinfo"))
         multiSet = try symbol("curl_multi_setopt")
+        usesOpenSSL = dlopen(Self.names[0], RTLD_NOW | RTLD_NOLOAD) != nil
         let start: @convention(c) (Int) -> CURLcode = try function("curl_global_init")
         guard start(shim_global_default) == CURLE_OK else { throw .libraryMissing("it could not be started") }
     }

@@ -94,6 +94,8 @@ public struct HTTPOptions: Sendable {
     public var credentials: HTTPCredentials
     /// Certificates in PEM, which are trusted instead of the system's.
     public var authority: [UInt8]?
+    /// Where the system's certificates are.
+    var systemAuthorities = Authorities.system
     /// The time for a connection.
     public var connectTime: Duration = .seconds(15)
     /// After so long with next to nothing coming or going, a request has failed.

@@ -18,7 +18,7 @@ final class HTTPTransfer {
     private var refusal: HTTPFailure?
     private var headers: Curl.List?
     /// libcurl writes reasons there.
-    private let reason = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
+    let reason = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
 
     private static let mostHeaderBytes = 64 << 10
 
@@ -57,10 +57,18 @@ final class HTTPTransfer {
 
     private func setTrust(_ options: HTTPOptions) throws(HTTPFailure) {
         try curl.set(easy, CURLOPT_SSLVERSION, shim_tls_1_2)
-        guard let authority = options.authority else { return }
+        guard let authority = options.authority else { return try setSystemTrust(options.systemAuthorities) }
         // Instead of the system's, not besides: whoever gives one wants no other authority to be able to step in.
         try curl.set(easy, CURLOPT_CAPATH, nil)
         try curl.set(easy, authority: authority)
+    }
+
+    /// Has the authority of a server be looked up by its name: to read all of them, with each connection, would keep
+    /// the event loop for 25 ms.
+    private func setSystemTrust(_ directory: String) throws(HTTPFailure) {
+        guard curl.usesOpenSSL, Authorities.areHashed(in: directory) else { return }
+        try curl.set(easy, CURLOPT_CAINFO, nil)
+        try curl.set(easy, CURLOPT_CAPATH, directory)
     }
 
     private func setCallbacks() throws(HTTPFailure) {
@@ -171,7 +179,7 @@ final class HTTPTransfer {
         return false
     }
 
-    private var host: String { request?.address.host ?? "" }
+    var host: String { request?.address.host ?? "" }
 
     /// What became of the request.
     func result(_ code: CURLcode) -> Result<HTTPResponse, HTTPFailure> {
@@ -204,36 +212,5 @@ extension Optional<HTTPScheme> {
 extension Duration {
     fileprivate var milliseconds: Int {
         Int(components.seconds) * 1000 + Int(components.attoseconds / 1_000_000_000_000_000)
-    }
-}
-
-// MARK: - Failures
-
-extension HTTPTransfer {
-    private func failure(_ code: CURLcode) -> HTTPFailure {
-        switch code {
-        case CURLE_COULDNT_RESOLVE_HOST: .nameUnknown(host)
-        case CURLE_COULDNT_RESOLVE_PROXY: .proxy("its name can't be looked up")
-        case CURLE_PROXY: .proxy(curl.text(of: code))
-        case CURLE_COULDNT_CONNECT: .refused(host)
-        case CURLE_OPERATION_TIMEDOUT: .timedOut(host)
-        case CURLE_PEER_FAILED_VERIFICATION: .certificate(host, reason: tlsReason)
-        case CURLE_SSL_CACERT_BADFILE: .authority
-        case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_SSL_CERTPROBLEM, CURLE_SSL_INVALIDCERTSTATUS:
-            .secureConnection(host, reason: tlsReason)
-        case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_HTTP2: .senseless(host)
-        default: connectionFailure
-        }
-    }
-
-    private var connectionFailure: HTTPFailure {
-        let status = curl.number(easy, CURLINFO_HTTP_CONNECTCODE)
-        return status >= 300 ? .proxy("it answered \(status)") : .cut(host)
-    }
-
-    /// What the library says of a certificate. Of other failures it may say the address of a proxy, with its password.
-    private var tlsReason: String {
-        let text = String(cString: reason)
-        return text.split(separator: ": ").last.map(String.init) ?? "TLS 1.2 or later did not come about"
     }
 }

@@ -7,7 +7,7 @@ import Testing
 @testable import HTTPClient
 
 /// A client against a server on loopback that answers as each test has it.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(10)))
 struct HTTPClientTests {
     private func address(_ server: ScriptedServer, _ path: String = "/dav/") throws -> HTTPAddress {
         try #require(HTTPAddress(server.url + path))
@@ -286,6 +286,25 @@ struct HTTPClientTests {
             let response = try await HTTPClient(options()).send(HTTPRequest("GET", address(server)))
             #expect(response.retryAfter == expected)
             #expect(response.date == (headers.count == 2 ? 784_111_777 : nil))
+        }
+    }
+
+    // MARK: Certificates
+
+    private static let secure = [WebDAVServer.Kind.nginx, .apache, .rclone].first { $0.program != nil }
+
+    @Test(.enabled(if: secure != nil, "no server with TLS is installed; script/bootstrap --all installs some"))
+    func `the system's authorities are found by their names, and nobody else is trusted`() async throws {
+        let server = try WebDAVServer(#require(Self.secure), isSecure: true)
+        let place = try #require(HTTPAddress("https://127.0.0.1:\(server.port)/dav/nothing"))
+        var options = HTTPOptions()
+        options.systemAuthorities = try server.makeAuthorities()
+        #expect(try await HTTPClient(options).send(HTTPRequest("GET", place)).status == 404)
+        options.systemAuthorities = Authorities.system
+        let failure = await failure { _ = try await HTTPClient(options).send(HTTPRequest("GET", place)) }
+        guard case .certificate("127.0.0.1", _) = failure else {
+            Issue.record("\(String(describing: failure))")
+            return
         }
     }
 

@@ -133,7 +133,7 @@ struct WebDAVTests {
         let faults: [FaultProxy.Fault] = [
             .cut, .answerLost, .answerCut(60), .answerCut(300), .twice, .late(50), .requestCut(10),
             .answer(ServerAnswer(500)), .answer(ServerAnswer(503, ["Retry-After": "0"])), .answer(ServerAnswer(429)),
-            .answer(ServerAnswer(423)), .answer(page), .answer(ServerAnswer(507)),
+            .answer(ServerAnswer(423)), .answer(ServerAnswer(401)), .answer(page), .answer(ServerAnswer(507)),
         ]
         let count = Counter()
         return { _ in

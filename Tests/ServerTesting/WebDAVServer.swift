@@ -95,6 +95,15 @@ public final class WebDAVServer: Sendable {
         if servesAsNobody { chown(root + "/" + name, Self.nobody, Self.nobody) }
     }
 
+    /// A directory that has its authority under the name by which OpenSSL finds it.
+    public func makeAuthorities() throws -> String {
+        let place = directory + "/authorities"
+        try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
+        try FileManager.default.copyItem(atPath: directory + "/ca.pem", toPath: place + "/ca.pem")
+        _ = try Certificates.run(["openssl", "rehash", place])
+        return place
+    }
+
     /// Has everything be as it is in a copy.
     public func restore(from copy: String) throws {
         try FileManager.default.removeItem(atPath: root)

@@ -11,7 +11,7 @@ import Testing
 @testable import SyncBackends
 
 /// What sync over a server costs, in requests and bytes on the wire.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(10)))
 struct WebDAVCostTests {
     static let kind = [WebDAVServer.Kind.apache, .lighttpd, .nginx].first { $0.program != nil }
 

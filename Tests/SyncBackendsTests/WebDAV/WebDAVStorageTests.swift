@@ -10,7 +10,7 @@ import Testing
 @testable import SyncBackends
 
 /// What a storage makes of what a server answers.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(10)))
 struct WebDAVStorageTests {
     private func storage(_ port: UInt16, _ options: HTTPOptions = HTTPOptions()) throws -> WebDAVStorage {
         WebDAVStorage(try WebDAVURL("webdav://127.0.0.1:\(port)/dav"), options)
