@@ -144,13 +144,18 @@ final class World<Device: SimulatedDevice> {
         let others = devices.filter { $0 !== device && !$0.isGone && $0.place == place }
         let known = (0..<conditions.stores).map { store in others.map { $0.state(of: store).context } }
         forEachKey { store, key in
-            ledger.update(Cell(place: Self.unsigned(device), store: store, key: key)) { $0.isExcused = true }
+            func isLost(_ write: Write) -> Bool {
+                before[store].contains(write.dot) && !after[store].contains(write.dot)
+            }
+            ledger.update(Cell(place: Self.unsigned(device), store: store, key: key)) { write in
+                // Without an account nobody else has it.
+                (write.isExcused, write.isUnheardOf) = (true, isLost(write))
+            }
             guard let place else { return }
             ledger.update(Cell(place: place, store: store, key: key)) { write in
                 if write.isProvisional, write.device == device.number { write.isExcused = true }
-                let isLost = before[store].contains(write.dot) && !after[store].contains(write.dot)
                 let isSafe = write.isPublished && !losesPlace
-                if isLost, !isSafe, !known[store].contains(where: { $0.contains(write.dot) }) {
+                if isLost(write), !isSafe, !known[store].contains(where: { $0.contains(write.dot) }) {
                     (write.isExcused, write.isUnheardOf) = (true, true)
                 }
             }
