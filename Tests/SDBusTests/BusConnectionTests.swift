@@ -5,7 +5,7 @@ import Testing
 @testable import SDBus
 
 @BusActor
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct BusConnectionTests {
     let bus: PrivateBus
 

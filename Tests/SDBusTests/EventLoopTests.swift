@@ -5,7 +5,7 @@ import SDBus
 import Testing
 
 @BusActor
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct EventLoopTests {
     @Test func `code of the actor is on one thread, also after it waited for others`() async throws {
         let thread = pthread_self()
@@ -105,7 +105,7 @@ struct EventLoopTests {
 }
 
 /// Each in a process of its own, where nothing has used the loop yet.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct EventLoopProcessTests {
     @Test func `a signal ends a service with the code it chooses`() async {
         await #expect(processExitsWith: .exitCode(7)) {

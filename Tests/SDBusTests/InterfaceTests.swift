@@ -4,7 +4,7 @@ import SDBus
 import Testing
 
 @BusActor
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct InterfaceTests {
     // MARK: Answers
 
