@@ -41,6 +41,8 @@ struct Ledger {
     var hasMovedOrigins = false
     private var dots: [Place: [Dot: Int64]] = [:]
     private var cells: [Int64: Cell] = [:]
+    /// Values that were written without an account, and copied with their device: each of the two may sign in anywhere.
+    private var copied: Set<Int64> = []
 
     private struct Place: Hashable {
         let place: Int
@@ -65,6 +67,11 @@ struct Ledger {
         writes[cell]?.removeAll { $0.device == device }
         for write in moved { cells[write.number] = other }
         writes[other, default: []] += moved
+    }
+
+    /// A device is copied that has what was written here.
+    mutating func noteCopy(of cell: Cell) {
+        copied.formUnion((writes[cell] ?? []).map(\.number))
     }
 
     mutating func update(_ cell: Cell, _ body: (inout Write) -> Void) {
@@ -94,7 +101,9 @@ struct Ledger {
         let all = writes[cell] ?? []
         let counted = all.filter { !$0.isExcused }
         if let found {
-            guard cells[found] == cell else { return "I12: \(name(cell)) shows what was written elsewhere" }
+            guard cells[found] == cell || copied.contains(found) else {
+                return "I12: \(name(cell)) shows what was written elsewhere"
+            }
             guard let write = all.first(where: { $0.number == found }) else { return nil }
             if write.isExcused { return nil }
             if !write.isProvisional, counted.contains(where: { $0.isRemoval && isKnown(write, to: $0) }) {

@@ -138,6 +138,13 @@ final class World<Device: SimulatedDevice> {
         }
     }
 
+    /// What a device has without an account is in its copy as well.
+    func noteCopy(of device: Device) {
+        forEachKey { store, key in
+            ledger.noteCopy(of: Cell(place: Self.unsigned(device), store: store, key: key))
+        }
+    }
+
     /// A device has lost something; what nobody else has may be gone.
     /// - Parameter before: what its stores had seen.
     func excuse(_ device: Device, before: [Context], place: Int?, after: [Context], losesPlace: Bool = false) {
