@@ -84,7 +84,7 @@ public struct Configuration: Sendable {
 extension Configuration {
     /// Refuses addresses of schemes that the administrator doesn't allow.
     func check(scheme url: String) throws(RemoteError) {
-        let scheme = String(url.prefix { $0 != ":" }).lowercased()
+        let scheme = BackendRequest.scheme(of: url)
         guard let backends, Settings.schemes.contains(scheme), !backends.contains(scheme) else { return }
         throw RemoteError(.denied, "accounts at \(scheme): addresses are not allowed on this machine")
     }
@@ -102,6 +102,11 @@ public struct BackendRequest: Sendable {
     public let folderRoots: [String]
     /// What the place asks for.
     public let credentials: BackendCredentials
+
+    /// What the address begins with, in small letters.
+    public var scheme: String { Self.scheme(of: url) }
+
+    static func scheme(of url: String) -> String { String(url.prefix { $0 != ":" }).lowercased() }
 }
 
 /// What a person signs in with. It is never logged, and never in an error or a property.

@@ -10,35 +10,35 @@ enum Backends {
 
     static let make: @Sendable (BackendRequest) throws(RemoteError) -> any RemoteBackend = {
         request throws(RemoteError) in
-        switch scheme(request.url) {
-        case FolderBackend.scheme:
-            return try FolderBackend.make(url: request.url, access: access(request))
-        case let scheme where WebDAVBackend.schemes.contains(scheme):
-            return try WebDAVBackend.make(url: request.url, credentials: credentials(request))
-        default: throw unsupported(request)
+        switch try Kind(request) {
+        case .folder: try FolderBackend.make(url: request.url, access: access(request))
+        case .webDAV: try WebDAVBackend.make(url: request.url, credentials: credentials(request))
         }
     }
 
     static let check: @Sendable (BackendRequest) async throws(RemoteError) -> [BackendCheck] = {
         request async throws(RemoteError) in
-        switch scheme(request.url) {
-        case FolderBackend.scheme:
-            return await FolderBackend.check(url: request.url, access: access(request))
-        case let scheme where WebDAVBackend.schemes.contains(scheme):
-            return await WebDAVBackend.check(url: request.url, credentials: credentials(request))
-        default: throw unsupported(request)
+        switch try Kind(request) {
+        case .folder: await FolderBackend.check(url: request.url, access: access(request))
+        case .webDAV: await WebDAVBackend.check(url: request.url, credentials: credentials(request))
         }
     }
 
-    private static func scheme(_ url: String) -> String {
-        String(url.prefix { $0 != ":" }).lowercased()
-    }
+    private enum Kind {
+        case folder, webDAV
 
-    private static func unsupported(_ request: BackendRequest) -> RemoteError {
-        RemoteError(
-            .unsupported,
-            "there is no backend for \"\(scheme(request.url)):\"; "
-                + "use folder:///PATH or webdavs://HOST/PATH")
+        init(_ request: BackendRequest) throws(RemoteError) {
+            let scheme = request.scheme
+            if scheme == FolderBackend.scheme {
+                self = .folder
+            } else if WebDAVBackend.schemes.contains(scheme) {
+                self = .webDAV
+            } else {
+                throw RemoteError(
+                    .unsupported,
+                    "there is no backend for \"\(scheme):\"; use folder:///PATH or webdavs://HOST/PATH")
+            }
+        }
     }
 
     private static func credentials(_ request: BackendRequest) -> WebDAVBackend.Credentials {

@@ -71,17 +71,14 @@ final class Users {
 private struct FileStamp: Equatable {
     private let inode: UInt64
     private let size: Int64
-    private let time: (seconds: Int, nanoseconds: Int)
+    private let seconds: Int
+    private let nanoseconds: Int
 
     init(_ path: String) {
         var status = stat()
         _ = stat(path, &status)
         inode = UInt64(status.st_ino)
         size = Int64(status.st_size)
-        time = (status.st_mtim.tv_sec, status.st_mtim.tv_nsec)
-    }
-
-    static func == (a: FileStamp, b: FileStamp) -> Bool {
-        a.inode == b.inode && a.size == b.size && a.time == b.time
+        (seconds, nanoseconds) = (status.st_mtim.tv_sec, status.st_mtim.tv_nsec)
     }
 }
