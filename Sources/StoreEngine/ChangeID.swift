@@ -6,15 +6,20 @@
 enum ChangeID {
     /// The identifier of a replica's change, or the bounds of a range of them.
     static func of(_ replica: Int64, _ sequence: UInt64) -> Int64 {
-        replica << 40 | Int64(truncatingIfNeeded: min(sequence, lastSequence))
+        replica << bits | Int64(truncatingIfNeeded: min(sequence, lastSequence))
     }
 
+    /// SQL: the identifier of a replica's change.
+    static func of(_ replica: String, _ sequence: String) -> String { "(\(replica) << \(bits) | (\(sequence)))" }
+
+    /// The bits of a sequence, as the schema has it.
+    private static let bits = 40
     /// The greatest sequence that there is room for.
-    static let lastSequence: UInt64 = 1 << 40 - 1
+    static let lastSequence: UInt64 = 1 << bits - 1
 
     /// SQL: whether a row of `change`, by the name that it has in a query, is one of a replica's.
     static func isOf(_ replica: String, _ change: String = "change") -> String {
-        "(\(change).id BETWEEN \(replica) << 40 AND \(replica) << 40 | \(lastSequence))"
+        "(\(change).id BETWEEN \(of(replica, "0")) AND \(of(replica, "\(lastSequence)")))"
     }
 
     /// SQL: the sequence of a replica's last change; 0 if it has none.

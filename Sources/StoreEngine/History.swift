@@ -23,11 +23,11 @@ public struct FormerValue: Equatable, Sendable {
 }
 
 /// How much of the past is kept.
-enum Retention {
+package enum Retention {
     static let valuesPerKey = 16
     static let bytesPerStore = 1 << 20
-    static let microseconds: UInt64 = 90 * 86_400_000_000
-    static let tombstones = 4096
+    package static let microseconds: UInt64 = 90 * 86_400_000_000
+    package static let tombstones = 4096
     /// So many rows beyond these are removed at once: about a millisecond's work.
     static let surplus = 1024
 }

@@ -181,7 +181,7 @@ struct Salvage {
             sql: """
                 INSERT INTO change
                     (id, generation, key, value, provisional, wall, counter, origin, cause, time)
-                SELECT replica.id << 40 | (1 + \(ChangeID.lastSequence(of: "replica.id"))), ?, ?, ?, 1, ?, ?, ?, ?, ?
+                SELECT \(ChangeID.of("replica.id", "1 + \(ChangeID.lastSequence(of: "replica.id"))")), ?, ?, ?, 1, ?, ?, ?, ?, ?
                 FROM replica JOIN store ON store.id = replica.store WHERE account = ? AND identifier = ?
                 """,
             arguments: [

@@ -25,7 +25,7 @@ extension Database {
             sql: """
                 INSERT INTO change
                     (id, generation, key, value, provisional, wall, counter, origin, cause, time)
-                SELECT target << 40 | (last + row_number() OVER (PARTITION BY target ORDER BY sequence)),
+                SELECT \(ChangeID.of("target", "last + row_number() OVER (PARTITION BY target ORDER BY sequence)")),
                     generation, key, value, 1, wall, counter, :origin, :cause, :time
                 FROM (
                     SELECT target.id AS target, source.published, change.*, max(change.sequence),

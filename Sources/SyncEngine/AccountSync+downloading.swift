@@ -98,13 +98,10 @@ extension AccountSync {
     /// The milliseconds since 1970 of which this device would have heard of each removal: none if it was away for
     /// longer than tombstones are kept.
     private var rememberedTimes: Range<UInt64> {
-        let (now, age) = (database.environment.time() / 1000, Self.tombstoneAge)
+        let (now, age) = (database.environment.time() / 1000, Retention.microseconds / 1000)
         let start = now - min(now, age)
         return start..<(database.account.lastPull / 1000 < start ? start : now + 1)
     }
-
-    /// For how long every tombstone is kept, in milliseconds.
-    private static let tombstoneAge: UInt64 = 90 * 86_400_000
 
     func carryOut(_ plan: JoinPlan, in store: Store, isArriving: Bool) throws(EngineError) {
         let (hadBackdrop, wasOverQuota) = (store.hasBackdrop, store.isOverQuota)

@@ -20,7 +20,7 @@ extension Join {
         var shared: Set<Origin> = []
         if there.context.seen[present, default: 0] > here.context.seen[present, default: 0] { shared.insert(present) }
         // With so many removals tombstones are forgotten before their time.
-        let times = unseen(there.context, by: here.context) < tombstones ? times : 0..<0
+        let times = unseen(there.context, by: here.context) < Retention.tombstones ? times : 0..<0
         for key in here.keys {
             guard let mine = here.version(of: key), there.context.contains(mine.dot) else { continue }
             if let other = there.entries[key], other.dot == mine.dot {
@@ -39,7 +39,4 @@ extension Join {
             return dot.value > known ? sum &+ (dot.value - known) : sum
         }
     }
-
-    /// So many tombstones of a store are kept at least, as long as they are not too old.
-    private static let tombstones: UInt64 = 4096
 }
