@@ -34,7 +34,8 @@ public final class WebDAVServer: Sendable {
 
         private static var wsgidavs: [String] {
             let environment = ProcessInfo.processInfo.environment
-            let cache = environment["XDG_CACHE_HOME"] ?? (environment["HOME"] ?? "/root") + "/.cache"
+            let home = FileManager.default.homeDirectoryForCurrentUser.path
+            let cache = environment["XDG_CACHE_HOME"] ?? home + "/.cache"
             return [cache + "/ubiquitous-store/wsgidav/bin/wsgidav", "/usr/bin/wsgidav"]
         }
 
@@ -56,7 +57,7 @@ public final class WebDAVServer: Sendable {
     public let kind: Kind
     /// Where it listens.
     public let port: UInt16
-    /// Its directory; what it serves is in `root/dav`.
+    /// Its directory; what it serves is in `www/dav`.
     public let directory: String
     /// Its certificate's authority in PEM, if it has TLS.
     public let authority: [UInt8]?
@@ -72,7 +73,7 @@ public final class WebDAVServer: Sendable {
         socket.end()
         directory =
             FileManager.default.temporaryDirectory.path + "/ubiquitous-store-\(kind)-\(UUID().uuidString.prefix(8))"
-        try FileManager.default.createDirectory(atPath: directory + "/root/dav", withIntermediateDirectories: true)
+        try FileManager.default.createDirectory(atPath: directory + "/www/dav", withIntermediateDirectories: true)
         try FileManager.default.createDirectory(atPath: directory + "/run", withIntermediateDirectories: true)
         authority = isSecure ? try Certificates.make(in: directory) : nil
         try writeFiles()
@@ -87,7 +88,7 @@ public final class WebDAVServer: Sendable {
     /// What the account's address begins with.
     public var url: String { "webdav\(authority == nil ? "" : "s")://127.0.0.1:\(port)/dav" }
     /// Where files are.
-    public var root: String { directory + "/root/dav" }
+    public var root: String { directory + "/www/dav" }
 
     /// Makes a folder in what it serves, as the server itself does.
     public func makeFolder(_ name: String) throws {
@@ -176,7 +177,7 @@ public final class WebDAVServer: Sendable {
         case .nginx, .nginxIndex: return ["-c", conf]
         case .lighttpd: return ["-D", "-f", conf]
         case .rclone:
-            let own = ["serve", "webdav", directory + "/root", "--addr", "127.0.0.1:\(port)", "--config", "/dev/null"]
+            let own = ["serve", "webdav", directory + "/www", "--addr", "127.0.0.1:\(port)", "--config", "/dev/null"]
             let credentials = access == .open ? [] : ["--user", Self.user, "--pass", Self.password]
             let tls = authority == nil ? [] : ["--cert", directory + "/cert.pem", "--key", directory + "/key.pem"]
             return own + credentials + tls
@@ -196,7 +197,7 @@ public final class WebDAVServer: Sendable {
         try writeUsers()
         chmod(directory, 0o755)
         guard servesAsNobody else { return }
-        for path in ["", "/root", "/root/dav", "/run"] { chown(directory + path, Self.nobody, Self.nobody) }
+        for path in ["", "/www", "/www/dav", "/run"] { chown(directory + path, Self.nobody, Self.nobody) }
     }
 
     /// They change to another user than root.
@@ -250,13 +251,13 @@ public final class WebDAVServer: Sendable {
             User nobody
             Group nogroup
             \(tls)
-            DocumentRoot \(directory)/root
+            DocumentRoot \(directory)/www
             DavLockDB \(directory)/run/davlock
-            <Directory \(directory)/root>
+            <Directory \(directory)/www>
              Require all granted
              AllowOverride None
             </Directory>
-            <Directory \(directory)/root/dav>
+            <Directory \(directory)/www/dav>
              Dav On
              DirectorySlash Off
              DirectoryIndex disabled
@@ -280,7 +281,7 @@ public final class WebDAVServer: Sendable {
             http { access_log off;
              client_body_temp_path \(directory)/run/body; proxy_temp_path \(directory)/run/proxy;
              fastcgi_temp_path \(directory)/run/f; uwsgi_temp_path \(directory)/run/u; scgi_temp_path \(directory)/run/s;
-             server { listen 127.0.0.1:\(port)\(authority == nil ? "" : " ssl"); \(tls) root \(directory)/root; \(auth)
+             server { listen 127.0.0.1:\(port)\(authority == nil ? "" : " ssl"); \(tls) root \(directory)/www; \(auth)
               location /dav/ { client_max_body_size 8m; dav_methods PUT DELETE MKCOL; \(listing) dav_access user:rw; } } }
 
             """
@@ -299,7 +300,7 @@ public final class WebDAVServer: Sendable {
             server.bind = "127.0.0.1"
             server.port = \(port)
             \(user)
-            server.document-root = "\(directory)/root"
+            server.document-root = "\(directory)/www"
             server.pid-file = "\(directory)/run/pid"
             server.errorlog = "\(directory)/run/error.log"
             server.upload-dirs = ("\(directory)/run")
@@ -319,7 +320,7 @@ public final class WebDAVServer: Sendable {
             host: 127.0.0.1
             port: \(port)
             provider_mapping:
-              "/": "\(directory)/root"
+              "/": "\(directory)/www"
             simple_dc:
               user_mapping: {\(users)}
             http_authenticator:
