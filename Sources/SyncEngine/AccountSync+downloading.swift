@@ -27,6 +27,8 @@ extension AccountSync {
         for identifier in pull.stores {
             let change = try await pull.change(of: identifier)
             guard isCurrent(backend) else { return received }
+            // Of a store that was taken into use meanwhile this may be the news only, and the first to arrive is all.
+            guard epoch == database.downloadEpoch else { break }
             switch try join(change, to: identifier) {
             case .refused: continue
             case .changed: received = true

@@ -202,7 +202,8 @@ final class Device {
 
     @discardableResult
     func pull() async throws -> Pass {
-        let pull = try await backend.pull(after: database.account.cursor, as: database.origin)
+        let cursor = database.account.beginsAnew ? nil : database.account.cursor
+        let pull = try await backend.pull(after: cursor, as: database.origin)
         if case .foreign = pull.ownPublication { try database.leaveOrigin() }
         if pull.account.identifier != database.account.identifier {
             try database.rename(accountTo: pull.account.identifier)

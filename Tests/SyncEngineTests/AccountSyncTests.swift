@@ -52,6 +52,30 @@ struct AccountSyncTests {
         #expect(try device.value("k") == 1)
     }
 
+    @Test func `a store that is forgotten while a pass brings news of it arrives with all that there is`() async throws
+    {
+        let backend = ScriptedBackend()
+        await backend.change { $0.changes = ["app": arriving(["k": 1])] }
+        try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
+        try await device.syncNow()
+
+        await backend.change {
+            $0.all = ["app": arriving(["k": 1, "later": 2])]
+        }
+        await backend.hold()
+        device.sync.noteHint()
+        let pass = device.startPass()
+        await backend.someoneWaits()
+        let store = try device.store()
+        _ = try device.database.forget(store: "app")
+        try device.database.remember(store: store)
+        await backend.letGo()
+        await pass.value
+        try await device.syncNow()
+        #expect(store.isDownloaded)
+        #expect(device.notices == ["1 k", "1 k later"])
+    }
+
     @Test func `signing out does not wait for a backend that hangs, and the next account begins at once`() async throws
     {
         let hanging = ScriptedBackend()

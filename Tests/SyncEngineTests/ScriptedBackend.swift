@@ -18,6 +18,8 @@ actor ScriptedBackend: RemoteBackend {
     struct Script: Sendable {
         var account = RemoteAccount(identifier: "A")
         var changes: [String: RemoteChange] = [:]
+        /// What a pull without a cursor finds, where that is more.
+        var all: [String: RemoteChange]?
         var isComplete = true
         var ownPublication = OwnPublication.asPublished
         var failure: RemoteError?
@@ -66,6 +68,8 @@ actor ScriptedBackend: RemoteBackend {
 
     func pull(after cursor: [UInt8]?, as origin: Origin) async throws(RemoteError) -> any RemotePull {
         if let failure = script.failure { throw failure }
+        var script = script
+        if cursor == nil, let all = script.all { script.changes = all }
         return Pull(backend: self, script: script)
     }
 

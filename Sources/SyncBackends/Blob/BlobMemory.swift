@@ -20,6 +20,8 @@ struct BlobMemory {
     var published: PublishedHead?
     /// The digests of the heads that this process has written or tried to write, oldest first.
     private(set) var written: [Bits128] = []
+    /// Those of them of which everything is still here: none that was written before a download began anew.
+    private(set) var held: Set<Bits128> = []
     /// Heads that were found under our own name by the first pull.
     private var inherited: Set<Bits128> = []
     /// The origins under whose name a pull has looked.
@@ -75,13 +77,15 @@ struct BlobMemory {
     /// Remembers a head that is about to be written, since nobody may be told that it was.
     mutating func noteWriting(_ digest: Bits128) {
         written.append(digest)
-        if written.count > Self.mostWritten { written.removeFirst() }
+        held.insert(digest)
+        if written.count > Self.mostWritten { held.remove(written.removeFirst()) }
     }
 
     /// Forgets what was joined: everything is to be downloaded anew.
     mutating func forgetJoined() {
         joinedHeads = []
         joinedParts = [:]
+        held = []
         published?.isTrusted = false
     }
 

@@ -19,9 +19,8 @@ extension BlobBackend {
         var own = try await look(at: found.heads.named(origin), as: origin, cursor)
         if own == .asPublished, isFormerLost(found.heads, origin, cursor) { own = .missing }
         var known = cursor?.heads ?? []
-        if let cursor {
-            known.formUnion([cursor.own?.digest, memory.published?.digest].compactMap(\.self))
-        }
+        // What was published before everything was to be downloaded anew is not here any more.
+        if cursor != nil, let published = memory.published, published.isTrusted { known.insert(published.digest) }
         return BlobPull(
             backend: self,
             account: found.account,

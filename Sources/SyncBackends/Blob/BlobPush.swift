@@ -187,7 +187,7 @@ extension BlobBackend {
         do throws(BlobFlaw) {
             let head = try WrittenHead(decoding: bytes).head
             guard head.sequence <= sequence || !Rule.deadHeads.isOn else { return }
-            guard memory.joinedHeads.contains(digest) || memory.written.contains(digest) else { return }
+            guard memory.joinedHeads.contains(digest) || memory.held.contains(digest) else { return }
         } catch {
             if error == .tooNew { return }
         }

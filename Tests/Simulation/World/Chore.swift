@@ -25,9 +25,7 @@ enum Chore: String, CaseIterable, Sendable {
     var likelihood: Double {
         switch self {
         case .pause, .forgetDevice, .fullDisk, .failingSync: 0.2
-        case .keepStoreHere, .removeStore: 0.1
-        // Not in the plans yet: see "Open" in docs/simulation.md.
-        case .forgetStore: 0
+        case .keepStoreHere, .forgetStore, .removeStore: 0.1
         case .fill: 0.03
         case .repeatedListings, .olderListings: 0.15
         }
