@@ -77,9 +77,10 @@ extension AccountSync {
         guard store.isReplicated else { return .unchanged }
         let isArriving = !store.isDownloaded
         // What is written after the arrival is ordinary, and must know all that the account has.
-        if isArriving && !change.isComplete { return .refused }
-        if !isArriving { try leaveSharedOrigins(store, change.state) }
-        let plan = Join.plan(store, taking: change.state, isFirstDownload: isArriving)
+        if isArriving && (!change.isComplete || change.isDelta) { return .refused }
+        if !isArriving { try leaveSharedOrigins(store, change) }
+        let plan = Join.plan(
+            store, taking: change.state, isFirstDownload: isArriving, isDelta: change.isDelta)
         if !isArriving, plan.changesNothing(in: store.context) { return .unchanged }
         guard store.canHold(plan) else {
             problem = RemoteError(.damaged, "the store \(identifier) has grown too large to be joined any further")
@@ -91,9 +92,10 @@ extension AccountSync {
 
     /// Takes another origin before anything is joined that was said of somebody else's writes under one of this
     /// device's.
-    private func leaveSharedOrigins(_ store: Store, _ state: StoreState) throws(EngineError) {
+    private func leaveSharedOrigins(_ store: Store, _ change: RemoteChange) throws(EngineError) {
         guard Rule.leaveTwins.isOn else { return }
-        let shared = Join.sharedOrigins(database.origin, store, in: state, writtenIn: rememberedTimes)
+        let shared = Join.sharedOrigins(
+            database.origin, store, in: change.state, writtenIn: rememberedTimes, isDelta: change.isDelta)
         if try database.leaveOrigins(among: shared) { ownPublication = .foreign }
     }
 

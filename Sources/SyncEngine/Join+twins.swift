@@ -14,8 +14,10 @@ extension Join {
     ///   - present: the origin under which this device writes.
     ///   - times: when an entry was written, in milliseconds since 1970, of which nobody has forgotten the tombstone
     ///     that replaced it. Of others nothing can be told.
+    ///   - isDelta: of the state only what has changed is there.
     public static func sharedOrigins(
-        _ present: Origin, _ here: some Joinable, in there: StoreState, writtenIn times: Range<UInt64>
+        _ present: Origin, _ here: some Joinable, in there: StoreState, writtenIn times: Range<UInt64>,
+        isDelta: Bool = false
     ) -> Set<Origin> {
         var shared: Set<Origin> = []
         if there.context.seen[present, default: 0] > here.context.seen[present, default: 0] { shared.insert(present) }
@@ -25,7 +27,7 @@ extension Join {
             guard let mine = here.version(of: key), there.context.contains(mine.dot) else { continue }
             if let other = there.entries[key], other.dot == mine.dot {
                 if other.stamp != mine.stamp { shared.insert(mine.stamp.origin) }
-            } else if times.contains(mine.stamp.wall), there.entries[key].map({ $0.stamp < mine.stamp }) ?? true {
+            } else if times.contains(mine.stamp.wall), there.entries[key].map({ $0.stamp < mine.stamp }) ?? !isDelta {
                 shared.insert(mine.stamp.origin)
             }
         }

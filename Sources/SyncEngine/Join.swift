@@ -87,10 +87,13 @@ public enum Join {
     }
 
     /// Decides what a complete state that came from elsewhere does to the one here.
-    /// - Parameter isFirstDownload: the account's values arrive for the first time: what was written here
-    ///   before gives way wherever the account has the key, or has deleted it, whatever the stamps say.
+    /// - Parameters:
+    ///   - isFirstDownload: the account's values arrive for the first time: what was written here
+    ///     before gives way wherever the account has the key, or has deleted it, whatever the stamps say.
+    ///   - isDelta: of the state only what has changed is there, since all of it was joined here: that a key is
+    ///     missing says nothing.
     public static func plan(
-        _ here: some Joinable, taking there: StoreState, isFirstDownload: Bool = false
+        _ here: some Joinable, taking there: StoreState, isFirstDownload: Bool = false, isDelta: Bool = false
     ) -> JoinPlan {
         var plan = JoinPlan(context: here.context)
         plan.context.formUnion(there.context)
@@ -114,6 +117,7 @@ public enum Join {
                 if let mine = here.entry(for: key), mine.precedes(entry) { plan.taken[key] = entry }
             }
         }
+        if isDelta { return plan }
         for key in here.keys where there.entries[key] == nil && Rule.contexts.isOn {
             if let version = here.version(of: key), there.context.contains(version.dot) { plan.dropped.append(key) }
         }
@@ -152,9 +156,9 @@ extension StoreState: Joinable {
     /// Never: a state that travels was written by whoever published it.
     public func isProvisionalHere(_ key: Key) -> Bool { false }
 
-    /// Takes in another state.
-    public mutating func join(_ other: StoreState) {
-        let plan = Join.plan(self, taking: other)
+    /// Takes in another state, or what has changed in it since it was taken in.
+    public mutating func join(_ other: StoreState, isDelta: Bool = false) {
+        let plan = Join.plan(self, taking: other, isDelta: isDelta)
         for (key, entry) in plan.taken { entries[key] = entry }
         for key in plan.dropped { entries[key] = nil }
         context = plan.context

@@ -64,7 +64,7 @@ public protocol RemotePull: Sendable {
     /// What could not be read, in words for a person: damaged objects are passed over, the rest counts.
     var problems: [String] { get }
 
-    /// Reads a store's news: the joined states of all who publish it.
+    /// Reads a store's news: the joined states of all who publish it, or what has changed in them.
     func change(of store: String) async throws(RemoteError) -> RemoteChange
 
     /// Ends the pull.
@@ -79,11 +79,15 @@ public struct RemoteChange: Equatable, Sendable {
     public let state: StoreState
     /// Whether all of them could: the others have not arrived yet.
     public let isComplete: Bool
+    /// Only what became another one since the cursor is among the entries; of all other keys there is what there was
+    /// then. The context is whole all the same.
+    public let isDelta: Bool
 
     /// A change of its parts.
-    public init(state: StoreState, isComplete: Bool) {
+    public init(state: StoreState, isComplete: Bool, isDelta: Bool = false) {
         self.state = state
         self.isComplete = isComplete
+        self.isDelta = isDelta
     }
 }
 

@@ -68,6 +68,10 @@ import Testing
         #expect(isShared(entry(2, n: 1, 5, wall: 10), seen: 2, present: 7))
         #expect(isShared(nil, seen: 2))
         #expect(!isShared(nil, seen: 2, since: 21))
+        // Of what has not changed nothing is said.
+        let seen = StoreState(context: here.context)
+        #expect(
+            Join.sharedOrigins(Origin(bits: 1), here, in: seen, writtenIn: 0..<100, isDelta: true).isEmpty)
     }
 
     // MARK: One key
@@ -340,10 +344,21 @@ private struct Walk {
         }
     }
 
+    /// Who has joined all of a state may be given only what became another entry there since.
+    private mutating func checkDelta(from before: StoreState, to after: StoreState, with own: StoreState) {
+        guard before.entries.keys.allSatisfy({ after.entries[$0] != nil }) else { return }
+        let here = before.joined(own)
+        var (news, joined) = (after, here)
+        news.entries = after.entries.filter { before.entries[$0.key] != $0.value }
+        joined.join(news, isDelta: true)
+        if joined != here.joined(after) { failures.append("a delta misleads: \(before), \(after) and \(own)") }
+    }
+
     private mutating func checkTriples(_ a: StoreState, _ earlier: [StoreState]) {
         for b in earlier {
             for c in earlier {
                 triples += 1
+                checkDelta(from: a, to: a.joined(b), with: c)
                 if a.joined(b).joined(c) != a.joined(b.joined(c)) {
                     failures.append("not associative: \(a), \(b) and \(c)")
                 }
