@@ -48,7 +48,7 @@ let package = Package(
         .target(
             name: "SyncBackends",
             dependencies: [
-                "SyncEngine", "StoreEngine", "PropertyList", "HTTPClient",
+                "SyncEngine", "StoreEngine", "PropertyList", "PropertyListFiles", "HTTPClient",
                 .product(name: "Crypto", package: "swift-crypto"),
             ]),
 

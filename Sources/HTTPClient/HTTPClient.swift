@@ -24,6 +24,16 @@ public final class HTTPClient: Sendable {
         try await session.send(request)
     }
 
+    /// The same, as a value.
+    public func result(of request: HTTPRequest) async -> Result<HTTPResponse, HTTPFailure> {
+        do throws(HTTPFailure) { return .success(try await send(request)) } catch { return .failure(error) }
+    }
+
+    /// Waits, on the event loop; no longer than until the client is closed.
+    public func pause(for time: Duration) async {
+        await session.pause(for: time)
+    }
+
     /// Ends what is under way, which fails, and whatever would follow.
     public func close() {
         EventLoop.task { [session] in session.close() }

@@ -14,6 +14,18 @@ public struct HTTPRequest: Sendable {
     public var limit: Int
     /// Takes an answer of one status as it comes, instead of having it collected.
     public var sink: Sink?
+    /// For how long an answer is waited for.
+    public var patience = Patience.usual
+
+    /// For how long an answer is waited for.
+    public enum Patience: Sendable {
+        /// As long as the client's options say.
+        case usual
+        /// That long for all of it, the connection included.
+        case atMost(Duration)
+        /// As long as the connection lasts, which may be silent: for answers that go on.
+        case endless
+    }
 
     /// Takes an answer as it comes.
     public struct Sink: Sendable {

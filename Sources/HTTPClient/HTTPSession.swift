@@ -20,6 +20,7 @@ final class HTTPSession {
     /// How the password is proved, once that is known.
     private var scheme: HTTPScheme?
     private var isClosed = false
+    private var pauses: [Int: (timer: EventSource, continuation: CheckedContinuation<Void, Never>)] = [:]
 
     nonisolated init(_ options: HTTPOptions) { self.options = options }
 
@@ -168,6 +169,19 @@ final class HTTPSession {
         }
     }
 
+    // MARK: Waiting
+
+    func pause(for time: Duration) async {
+        if isClosed { return }
+        let number = pauses.keys.max().map { $0 + 1 } ?? 0
+        await withCheckedContinuation { continuation in
+            let timer = EventLoop.shared.after(time, accuracy: time / 4) { [weak self] in self?.endPause(number) }
+            pauses[number] = (timer, continuation)
+        }
+    }
+
+    private func endPause(_ number: Int) { pauses.removeValue(forKey: number)?.continuation.resume() }
+
     // MARK: Ending
 
     private func end(_ transfer: HTTPTransfer, _ result: Result<HTTPResponse, HTTPFailure>) {
@@ -204,6 +218,7 @@ final class HTTPSession {
         isClosed = true
         for transfer in transfers.values { end(transfer, .failure(.closed)) }
         idle = nil
+        for number in pauses.keys { endPause(number) }
         closeConnections()
     }
 }

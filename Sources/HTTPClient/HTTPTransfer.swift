@@ -9,7 +9,7 @@ final class HTTPTransfer {
     let curl: Curl
     let easy: Curl.Easy
     var continuation: CheckedContinuation<Result<HTTPResponse, HTTPFailure>, Never>?
-    private let credentials: HTTPCredentials
+    private let options: HTTPOptions
     private var request: HTTPRequest?
     private var response = HTTPResponse()
     private var headerBytes = 0
@@ -24,9 +24,9 @@ final class HTTPTransfer {
 
     init(_ curl: Curl, _ options: HTTPOptions) throws(HTTPFailure) {
         guard let easy = curl.easyMake() else { throw .libraryMissing("it could not be started") }
-        (self.curl, self.easy, credentials) = (curl, easy, options.credentials)
+        (self.curl, self.easy, self.options) = (curl, easy, options)
         reason.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
-        try setLimits(options)
+        try setLimits()
         try setTrust(options)
         try setCallbacks()
         if case .password(let user, let password) = options.credentials {
@@ -41,7 +41,7 @@ final class HTTPTransfer {
         reason.deallocate()
     }
 
-    private func setLimits(_ options: HTTPOptions) throws(HTTPFailure) {
+    private func setLimits() throws(HTTPFailure) {
         try curl.set(easy, CURLOPT_PROTOCOLS_STR, "http,https")
         try curl.set(easy, CURLOPT_HTTP_VERSION, shim_http_1_1)
         try curl.set(easy, CURLOPT_PATH_AS_IS, 1)
@@ -49,10 +49,9 @@ final class HTTPTransfer {
         // Signals are for who has a thread to himself; and a name that is being looked up must not be waited for.
         try curl.set(easy, CURLOPT_NOSIGNAL, 1)
         try curl.set(easy, CURLOPT_QUICK_EXIT, 1)
-        try curl.set(easy, CURLOPT_CONNECTTIMEOUT_MS, options.connectTime.milliseconds)
-        try curl.set(easy, CURLOPT_TIMEOUT_MS, options.wholeTime.milliseconds)
         try curl.set(easy, CURLOPT_LOW_SPEED_LIMIT, 16)
-        try curl.set(easy, CURLOPT_LOW_SPEED_TIME, max(1, options.stallTime.milliseconds / 1000))
+        // Nobody else would notice that the other side of a silent connection is gone.
+        try curl.set(easy, CURLOPT_TCP_KEEPALIVE, 1)
     }
 
     private func setTrust(_ options: HTTPOptions) throws(HTTPFailure) {
@@ -96,7 +95,21 @@ final class HTTPTransfer {
         try curl.set(easy, CURLOPT_HTTPAUTH, scheme.bits)
         if let body = request.body { try curl.set(easy, body: body) } else { try curl.set(easy, CURLOPT_HTTPGET, 1) }
         try curl.set(easy, CURLOPT_CUSTOMREQUEST, request.method)
+        try setPatience(request.patience)
         try setHeaders(request)
+    }
+
+    /// Zero is for ever.
+    private func setPatience(_ patience: HTTPRequest.Patience) throws(HTTPFailure) {
+        var (connecting, whole, stall) = (options.connectTime, options.wholeTime, max(.seconds(1), options.stallTime))
+        switch patience {
+        case .usual: break
+        case .atMost(let time): (connecting, whole) = (min(connecting, time), time)
+        case .endless: (whole, stall) = (.zero, .zero)
+        }
+        try curl.set(easy, CURLOPT_CONNECTTIMEOUT_MS, connecting.milliseconds)
+        try curl.set(easy, CURLOPT_TIMEOUT_MS, whole.milliseconds)
+        try curl.set(easy, CURLOPT_LOW_SPEED_TIME, stall.milliseconds / 1000)
     }
 
     private func setHeaders(_ request: HTTPRequest) throws(HTTPFailure) {
@@ -106,7 +119,7 @@ final class HTTPTransfer {
             !request.headers.contains { line.lowercased().hasPrefix($0.name.lowercased() + ":") }
         }
         lines += request.headers.map { "\($0.name): \($0.value)" }
-        if case .token(let token) = credentials { lines.append("Authorization: Bearer \(token)") }
+        if case .token(let token) = options.credentials { lines.append("Authorization: Bearer \(token)") }
         guard lines.allSatisfy({ $0.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } }) else {
             throw .unsendable("a header has control characters in it")
         }

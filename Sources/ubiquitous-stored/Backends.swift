@@ -41,9 +41,9 @@ enum Backends {
         }
     }
 
-    private static func credentials(_ request: BackendRequest) -> WebDAVBackend.Credentials {
+    private static func credentials(_ request: BackendRequest) -> ServerCredentials {
         let given = request.credentials
-        return WebDAVBackend.Credentials(
+        return ServerCredentials(
             user: given.user, password: given.password, token: given.token, authority: given.certificateAuthority)
     }
 

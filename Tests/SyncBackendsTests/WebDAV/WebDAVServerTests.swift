@@ -57,7 +57,7 @@ extension WebDAVServerTests {
         let (kind, access) = Self.asking[index]
         let server = try WebDAVServer(kind, access: access)
         try await exchange(on: server, WebDAVServer.right)
-        for wrong in [WebDAVBackend.Credentials(user: WebDAVServer.user, password: "wrong"), .init()] {
+        for wrong in [ServerCredentials(user: WebDAVServer.user, password: "wrong"), .init()] {
             let backend = try WebDAVBackend.make(url: server.url, credentials: wrong)
             await #expect("\(kind) \(access)") { _ = try await backend.open(creatingAccount: true) } throws: {
                 ($0 as? RemoteError)?.code == .unauthorized
@@ -88,7 +88,7 @@ extension WebDAVServerTests {
         #expect(checks.last?.isPassed == false)
     }
 
-    private func exchange(on server: WebDAVServer, _ credentials: WebDAVBackend.Credentials) async throws {
+    private func exchange(on server: WebDAVServer, _ credentials: ServerCredentials) async throws {
         let place = BackendPlace { try WebDAVBackend.make(url: server.url, credentials: credentials) }
         let devices = try await BackendConformance.devices(2, place)
         devices[0].set("org.example.Notes", "a", .integer(1))
@@ -99,5 +99,5 @@ extension WebDAVServerTests {
 
 extension WebDAVServer {
     /// What a server that asks wants to hear.
-    static var right: WebDAVBackend.Credentials { .init(user: user, password: password) }
+    static var right: ServerCredentials { .init(user: user, password: password) }
 }

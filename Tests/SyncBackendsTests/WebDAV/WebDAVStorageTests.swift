@@ -93,7 +93,7 @@ struct WebDAVStorageTests {
 
     @Test func `nothing says what is secret`() async throws {
         let server = try ScriptedServer { _ in ServerAnswer(401, ["WWW-Authenticate": "Basic realm=\"x\""]) }
-        let credentials = WebDAVBackend.Credentials(user: "ada", password: "s3cret")
+        let credentials = ServerCredentials(user: "ada", password: "s3cret")
         let options = try credentials.options
         let error = await error { _ = try await storage(server.port, options).list("h") }
         #expect(error?.code == .unauthorized)
@@ -104,7 +104,7 @@ struct WebDAVStorageTests {
 
     @Test func `credentials that are none are refused before anybody is asked`() throws {
         let wrong = [
-            WebDAVBackend.Credentials(user: "ada"), .init(password: "x"), .init(user: "a:b", password: "x"),
+            ServerCredentials(user: "ada"), .init(password: "x"), .init(user: "a:b", password: "x"),
             .init(user: "ada", password: "x", token: "y"),
         ]
         for credentials in wrong { #expect(throws: RemoteError.self) { try credentials.options } }

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import PropertyList
+internal import StoreEngine
+public import SyncEngine
+
+extension EtcdBackend {
+    /// Begins to upload this device's state.
+    public func push(_ publication: Publication) async throws(RemoteError) -> any RemotePush {
+        try checkOpen()
+        var start = memory.joined
+        if start == nil { start = try await present(publication) }
+        guard start?.account.remote().isNamed(publication.account) == true else { throw Self.otherAccount }
+        let stores = publication.stores.filter { $0.sequence != $0.published || memory.isOwing }
+        return EtcdPush(self, publication, stores: stores.map(\.identifier))
+    }
+
+    static let otherAccount = RemoteError(
+        .reset, "There is another account here than the one that is signed in.")
+
+    /// Where the account stands, for somebody who is about to publish.
+    func present(_ publication: Publication) async throws(RemoteError) -> EtcdPosition {
+        let outcome = try await client.commit(EtcdTransaction(operations: present(publication)))
+        return try present(publication, outcome)
+    }
+
+    private func present(_ publication: Publication) -> [EtcdOperation] {
+        [.range(EtcdRange(layout.account)), .range(EtcdRange(layout.device(publication.origin)))]
+    }
+
+    /// A twin's publication is not replaced before a pull has seen it.
+    private func present(_ publication: Publication, _ outcome: EtcdOutcome) throws(RemoteError) -> EtcdPosition {
+        guard outcome.found.count == 2 else { throw Self.senseless }
+        let position = try presentPosition(outcome.found[0], outcome.revision)
+        guard position.account.remote().isNamed(publication.account) else { throw Self.otherAccount }
+        if memory.lookedUp.contains(publication.origin), let row = outcome.found[1].rows.first,
+            let device = try? EtcdDevice(decoding: row.value), !memory.ownPublications.contains(device.publication)
+        {
+            throw RemoteError(.unavailable, "Somebody else writes under this device's name; it is looked at first.")
+        }
+        return position
+    }
+
+    /// Joins stores to what the cluster has of them, and says who did.
+    func publish(_ publication: Publication, _ snapshots: [StoreSnapshot]) async throws(RemoteError) {
+        try checkOpen()
+        let isOwing = memory.isOwing
+        var publishing = EtcdPublishing(publication, snapshots, number: environment.random(), layout)
+        memory.ownPublications.insert(publishing.number)
+        publishing.formerOrigins = formerOrigins(of: publication)
+        if let joined = memory.joined {
+            publishing.begin(at: joined, outlines: memory.outlines)
+        } else {
+            publishing.begin(at: try await present(publication))
+        }
+        for attempt in 1...EtcdPublishing.mostAttempts {
+            try await plan(&publishing)
+            while !publishing.isDone, try await commitNext(&publishing) {}
+            if publishing.isDone { return didPublish(publishing, paying: isOwing) }
+            // Somebody else was faster. The more often that happens, the more there are.
+            let spread = UInt64(min(attempt, 6)) * 5
+            await client.pause(for: .milliseconds(Int64(environment.random() % spread)))
+        }
+        throw RemoteError(.unavailable, "So many devices write to the account that this one did not get its turn.")
+    }
+
+    /// What is there of this device under names that it has left, unless somebody goes on under them.
+    private func formerOrigins(of publication: Publication) -> [Origin] {
+        let former = publication.formerOrigins.filter { origin in
+            guard origin != publication.origin, let device = memory.devices?[origin] else { return false }
+            return device.count <= publication.counts[origin, default: 0]
+        }
+        return Array(former.prefix(32))
+    }
+
+    /// Decides what to do about each store that is not decided about.
+    private func plan(_ publishing: inout EtcdPublishing) async throws(RemoteError) {
+        for store in publishing.undecided {
+            publishing.take(try await read(store, since: 0).state, of: store)
+        }
+        publishing.order()
+        for part in publishing.parts {
+            _ = try await client.commit(EtcdTransaction(operations: [part]))
+        }
+    }
+
+    /// Makes the next transaction.
+    /// - Returns: whether it was made; otherwise others have changed something.
+    private func commitNext(_ publishing: inout EtcdPublishing) async throws(RemoteError) -> Bool {
+        let token = environment.random()
+        let (transaction, account, count) = publishing.next(token: token, otherwise: present(publishing.publication))
+        watch.ignore(token)
+        let outcome = try await client.commit(transaction)
+        if outcome.isDone {
+            publishing.advance(count, to: EtcdPosition(account, outcome.revision))
+            return true
+        }
+        let position = try present(publishing.publication, outcome)
+        // It was made, and the answer to it was lost.
+        if position.account == account {
+            publishing.advance(count, to: position)
+            return true
+        }
+        publishing.begin(at: position)
+        return false
+    }
+
+    private func didPublish(_ publishing: EtcdPublishing, paying isOwing: Bool) {
+        for origin in publishing.formerOrigins { memory.devices?[origin] = nil }
+        if isOwing { memory.isOwing = false }
+        // What is there is what this device has joined and has written.
+        guard let outlines = publishing.publishedOutlines else { return }
+        memory.joined = publishing.position
+        memory.outlines.merge(outlines) { $1 }
+    }
+
+    // MARK: Tidying
+
+    /// Removes the names of devices that were forgotten, and parts of values that nobody needs any more.
+    public func tidy(_ request: Tidying) async throws(RemoteError) {
+        try checkOpen()
+        let (rows, revision) = try await client.range(EtcdRange(layout.account))
+        let position = try presentPosition(rows, revision)
+        guard position.account.remote().isNamed(request.account) else { throw Self.otherAccount }
+        let forgotten = request.forgottenOrigins.subtracting([request.origin]).filter { memory.devices?[$0] != nil }
+        for origin in forgotten.sorted() {
+            _ = try await client.commit(EtcdTransaction(operations: [.delete(layout.device(origin))]))
+            memory.devices?[origin] = nil
+        }
+        try await removeParts(position)
+    }
+
+    /// Removes parts that no entry has. Whoever is about to write the entry finds that they are gone, and writes them
+    /// again.
+    private func removeParts(_ position: EtcdPosition) async throws(RemoteError) {
+        let parts = try await client.range(EtcdRange(under: layout.parts, keysOnly: true)).rows.rows
+        if parts.isEmpty { return }
+        let stores = Set(parts.compactMap { layout.storeOfPart($0) })
+        var needed: [[UInt8]] = []
+        for store in stores {
+            let state = try await read(store, since: 0).state
+            needed += state.entries.values.map { layout.parts(store, $0.dot) }
+        }
+        for part in parts where !needed.contains(where: { part.key.starts(with: $0) }) {
+            _ = try await client.commit(
+                EtcdTransaction(
+                    conditions: [.value(layout.account, is: position.row)], operations: [.delete(part.key)]))
+        }
+    }
+}
+
+/// An upload that is under way. Nothing of it is written before it is finished.
+actor EtcdPush: RemotePush {
+    nonisolated let stores: [String]
+    private let backend: EtcdBackend
+    private let publication: Publication
+    private var snapshots: [StoreSnapshot] = []
+
+    init(_ backend: EtcdBackend, _ publication: Publication, stores: [String]) {
+        (self.backend, self.publication, self.stores) = (backend, publication, stores)
+    }
+
+    func upload(_ snapshot: StoreSnapshot) async throws(RemoteError) {
+        snapshots.append(snapshot)
+    }
+
+    func finish() async throws(RemoteError) {
+        try await backend.publish(publication, snapshots)
+    }
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import PropertyList
+public import StoreEngine
+public import SyncEngine
+internal import Synchronization
+
+extension EtcdBackend {
+    /// Looks what is new since a cursor.
+    public func pull(after cursor: [UInt8]?, as origin: Origin) async throws(RemoteError) -> any RemotePull {
+        try checkOpen()
+        var base = base(cursor)
+        var look = try await look(since: base?.revision ?? 0, origin)
+        if let known = base, !look.position.account.tokens.contains(known.token) {
+            // Either much has happened, or the cluster was restored from a copy and has lost what was written since.
+            memory.isOwing = true
+            (memory.joined, memory.outlines, base) = (nil, [:], nil)
+            look = try await self.look(since: 0, origin)
+        }
+        memory.isOwing = memory.isOwing || base?.isOwing == true
+        watch.follow(client.member)
+        return EtcdPull(self, base, look, ownPublication: memory.look(at: look.own, under: origin), devices: names)
+    }
+
+    /// From where to go on: from the cursor, or from what this process has done since it was given.
+    private func base(_ cursor: [UInt8]?) -> EtcdCursor? {
+        var base = cursor.flatMap { EtcdCursor(decoding: $0) }
+        if let joined = memory.joined, cursor != nil, cursor == memory.cursor {
+            base?.revision = joined.revision
+            base?.token = joined.token
+            base?.isOwing = memory.isOwing
+        } else {
+            (memory.joined, memory.outlines) = (nil, [:])
+        }
+        return base
+    }
+
+    private var names: [Origin: RemoteDevice] { memory.devices?.mapValues { $0.device } ?? [:] }
+
+    /// What one transaction sees of the account.
+    struct Look {
+        let position: EtcdPosition
+        let own: EtcdDevice?
+        /// Stores that have changed.
+        let changed: Set<String>
+        /// Stores of which entries went without another in their place.
+        let gone: Set<String>
+    }
+
+    private func look(since revision: Int64, _ origin: Origin) async throws(RemoteError) -> Look {
+        let ranges = [
+            EtcdRange(layout.account), EtcdRange(layout.device(origin)),
+            EtcdRange(under: layout.devices, since: memory.devices == nil ? 0 : revision),
+            EtcdRange(under: layout.stores, since: revision, keysOnly: true),
+            EtcdRange(under: layout.gone, since: revision, keysOnly: true),
+        ]
+        let outcome = try await client.commit(EtcdTransaction(operations: ranges.map { .range($0) }))
+        let found = outcome.found
+        guard found.count == ranges.count else { throw Self.senseless }
+        let position = try presentPosition(found[0], outcome.revision)
+        note(devices: found[2].rows)
+        return Look(
+            position: position, own: found[1].rows.first.flatMap { try? EtcdDevice(decoding: $0.value) },
+            changed: Set(found[3].rows.compactMap { layout.store(of: $0, under: layout.stores) }),
+            gone: Set(found[4].rows.compactMap { layout.store(of: $0, under: layout.gone) }))
+    }
+
+    private func note(devices rows: [EtcdRow]) {
+        var devices = memory.devices ?? [:]
+        for row in rows {
+            let name = String(decoding: row.key.dropFirst(layout.devices.count), as: UTF8.self)
+            // A name is for people; one that can't be read is not told.
+            guard let origin = Origin(name), let device = try? EtcdDevice(decoding: row.value) else { continue }
+            devices[origin] = device
+        }
+        memory.devices = devices
+    }
+
+    static let senseless = RemoteError(.unavailable, "What the cluster answers makes no sense.")
+
+    // MARK: Stores
+
+    /// A store as it is there: all of it, or what has changed since a revision.
+    struct StoreReading {
+        var state = StoreState()
+        var isDelta = false
+        /// What can't be read.
+        var problem: String?
+    }
+
+    /// Reads a store at one moment.
+    func read(_ store: String, since: Int64) async throws(RemoteError) -> StoreReading {
+        var range = EtcdRange(under: layout.entries(store), since: since)
+        range.limit = memory.pageLimit
+        let operations = [
+            range, EtcdRange(under: layout.contexts(store)), EtcdRange(layout.gone(store)),
+        ]
+        let outcome: EtcdOutcome
+        do throws(EtcdFailure) {
+            outcome = try await client.ask(
+                "/v3/kv/txn", EtcdTransaction(operations: operations.map { .range($0) }).json
+            )
+            .outcome
+        } catch {
+            guard case .refusal(let refusal) = error, refusal.isTooLarge, memory.halvePages() else {
+                throw error.remoteError(client)
+            }
+            return try await read(store, since: since)
+        }
+        guard outcome.found.count == operations.count else { throw Self.senseless }
+        // Nothing tells of an entry that went, but that one did.
+        if since > 0, outcome.found[2].rows.contains(where: { $0.modified > since }) {
+            return try await read(store, since: 0)
+        }
+        range.revision = outcome.revision
+        let entries = try await rest(of: outcome.found[0], range)
+        return try await reading(
+            store, entries, outcome.found[1].rows, isDelta: since > 0, at: outcome.revision)
+    }
+
+    /// The pages after the first one, as they were at the same moment.
+    private func rest(of first: EtcdRows, _ range: EtcdRange) async throws(RemoteError) -> [EtcdRow] {
+        var (rows, page, range) = (first.rows, first, range)
+        while page.hasMore, let last = page.rows.last {
+            range.key = last.key + [0]
+            range.limit = memory.pageLimit
+            do throws(EtcdFailure) { page = try await client.ask("/v3/kv/range", range.json).rows } catch {
+                guard case .refusal(let refusal) = error, refusal.isTooLarge, memory.halvePages() else {
+                    throw error.remoteError(client)
+                }
+                continue
+            }
+            rows += page.rows
+        }
+        return rows
+    }
+
+    private func reading(
+        _ store: String, _ entries: [EtcdRow], _ contexts: [EtcdRow], isDelta: Bool, at revision: Int64
+    ) async throws(RemoteError) -> StoreReading {
+        var reading = StoreReading(isDelta: isDelta)
+        let folder = layout.entries(store).count
+        for row in entries {
+            let key = String(validating: row.key.dropFirst(folder), as: UTF8.self)
+            guard let key, key.utf8.count <= EntryLimits.keyBytes,
+                let entry = try? EtcdEntry(decoding: row.value),
+                let whole = try await whole(entry, store, at: revision)
+            else {
+                reading.problem = "An entry of the store \(store) makes no sense."
+                continue
+            }
+            reading.state.entries[Key(unchecked: key)] = whole
+        }
+        reading.state.context = context(contexts, layout.contexts(store).count)
+        // What was seen and is not there is gone: nobody may be told of one without the other.
+        if reading.problem != nil { reading.state.context = Context() }
+        return reading
+    }
+
+    private func context(_ rows: [EtcdRow], _ folder: Int) -> Context {
+        var seen: [Origin: UInt64] = [:]
+        for row in rows {
+            let name = String(decoding: row.key.dropFirst(folder), as: UTF8.self)
+            // What is not known to have been seen is only seen again.
+            guard let origin = Origin(name), let n = UInt64(String(decoding: row.value, as: UTF8.self)),
+                n <= EntryLimits.n
+            else { continue }
+            seen[origin] = n
+        }
+        return Context(seen)
+    }
+
+    /// An entry with its value; `nil` if parts of it are missing.
+    private func whole(_ entry: EtcdEntry, _ store: String, at revision: Int64) async throws(RemoteError) -> Entry? {
+        guard let bytes = entry.partedBytes else { return entry.entry }
+        guard bytes <= EntryLimits.storeBytes else { return nil }
+        var (value, range) = ([UInt8](), EtcdRange(under: layout.parts(store, entry.entry.dot)))
+        (range.revision, range.limit) = (revision, 4)
+        while true {
+            let rows = try await client.range(range).rows
+            value += rows.rows.flatMap(\.value)
+            guard rows.hasMore, value.count < bytes, let last = rows.rows.last else { break }
+            range.key = last.key + [0]
+        }
+        return value.count == bytes ? Entry(stamp: entry.entry.stamp, n: entry.entry.n, value: value) : nil
+    }
+}
+
+/// A look at the cluster, and what is read after it.
+actor EtcdPull: RemotePull {
+    nonisolated let account: RemoteAccount
+    nonisolated let devices: [Origin: RemoteDevice]
+    nonisolated let stores: [String]
+    nonisolated let ownPublication: OwnPublication
+    nonisolated var problems: [String] { flaws.withLock(\.self) }
+
+    private let backend: EtcdBackend
+    private let base: EtcdCursor?
+    private let look: EtcdBackend.Look
+    private nonisolated let flaws = Mutex<[String]>([])
+    /// What could be read.
+    private var readings: [String: EtcdBackend.StoreReading] = [:]
+
+    init(
+        _ backend: EtcdBackend, _ base: EtcdCursor?, _ look: EtcdBackend.Look, ownPublication: OwnPublication,
+        devices: [Origin: RemoteDevice]
+    ) {
+        (self.backend, self.base, self.look) = (backend, base, look)
+        (self.ownPublication, self.devices) = (ownPublication, devices)
+        account = look.position.account.remote()
+        stores = look.changed.union(base?.missing ?? []).sorted()
+    }
+
+    func change(of store: String) async throws(RemoteError) -> RemoteChange {
+        let isWhole = base.map { $0.missing.contains(store) } ?? true || look.gone.contains(store)
+        let reading = try await backend.read(store, since: isWhole ? 0 : base?.revision ?? 0)
+        if let problem = reading.problem {
+            flaws.withLock { $0.append(problem) }
+        } else {
+            readings[store] = reading
+        }
+        return RemoteChange(state: reading.state, isComplete: reading.problem == nil, isDelta: reading.isDelta)
+    }
+
+    func finish(joined stores: Set<String>) async -> PullResult {
+        let joined = readings.filter { stores.contains($0.key) }
+        readings = [:]
+        let missing = Set(self.stores).subtracting(joined.keys)
+        let cursor = await backend.keep(look.position, joined, missing: missing)
+        return PullResult(cursor: cursor, isComplete: missing.isEmpty)
+    }
+}
+
+extension EtcdBackend {
+    /// Notes up to where everything is joined.
+    func keep(_ position: EtcdPosition, _ joined: [String: StoreReading], missing: Set<String>) -> [UInt8] {
+        memory.joined = position
+        for (store, reading) in joined {
+            let outline = EtcdOutline(of: reading.state)
+            if reading.isDelta { memory.outlines[store]?.take(outline) } else { memory.outlines[store] = outline }
+        }
+        for store in missing { memory.outlines[store] = nil }
+        var cursor = EtcdCursor(revision: position.revision, token: position.token)
+        (cursor.missing, cursor.isOwing) = (missing, memory.isOwing)
+        memory.cursor = cursor.encoded
+        return cursor.encoded
+    }
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import HTTPClient
+internal import PropertyList
+internal import PropertyListFiles
+internal import SyncEngine
+internal import Synchronization
+
+/// Asks the members of a cluster: the one that answered last, and if it does not answer soon, the next one.
+///
+/// A request may so be made twice, and whoever asks has to find out what became of it.
+final class EtcdClient: Sendable {
+    let url: EtcdURL
+    let proof: ServerCredentials.Proof
+    let options: HTTPOptions
+    private let http: HTTPClient
+    private let state: Mutex<State>
+
+    private struct State {
+        /// The place of the member that answered last.
+        var current = 0
+        var token: String?
+        /// Nobody is asked who they are there.
+        var isOpen = false
+    }
+
+    init(_ url: EtcdURL, _ credentials: ServerCredentials) throws(RemoteError) {
+        (self.url, proof) = (url, try credentials.proof)
+        options = HTTPOptions(authority: credentials.authority)
+        http = HTTPClient(options)
+        var state = State()
+        if case .token(let token) = proof { state.token = token }
+        self.state = Mutex(state)
+    }
+
+    func close() { http.close() }
+
+    func pause(for time: Duration) async { await http.pause(for: time) }
+
+    /// The member that answered last.
+    var member: HTTPAddress { url.members[state.withLock(\.current)] }
+
+    // MARK: Calls
+
+    func range(_ range: EtcdRange) async throws(RemoteError) -> (rows: EtcdRows, revision: Int64) {
+        let answer = try await call("/v3/kv/range", range.json)
+        return (answer.rows, answer.revision)
+    }
+
+    /// Makes a transaction. If no answer came it may be made twice.
+    func commit(_ transaction: EtcdTransaction) async throws(RemoteError) -> EtcdOutcome {
+        try await call("/v3/kv/txn", transaction.json).outcome
+    }
+
+    /// Asks for something, whichever member knows.
+    func call(_ path: String, _ question: Value) async throws(RemoteError) -> Value {
+        do throws(EtcdFailure) { return try await ask(path, question) } catch { throw error.remoteError(self) }
+    }
+
+    /// Asks every member in turn, each time with more patience.
+    func ask(_ path: String, _ question: Value) async throws(EtcdFailure) -> Value {
+        let body = Array(JSONWriter.write(question).utf8)
+        var failure: EtcdFailure?
+        for time in patience(body.count) {
+            var isHopeless = true
+            for _ in url.members {
+                do throws(EtcdFailure) { return try await ask(path, body, within: time) } catch {
+                    guard error.isPassing else { throw error }
+                    if !error.isImmediate { isHopeless = false }
+                    failure = error
+                    moveOn()
+                }
+            }
+            if isHopeless { break }
+            await http.pause(for: .milliseconds(50))
+        }
+        throw failure ?? .http(.closed, member)
+    }
+
+    /// A member that was cut off passes on to a leader that is gone, and waits for 7 s. So nobody waits long where there
+    /// are others to ask; but for large things as long as they take.
+    private func patience(_ bytes: Int) -> [Duration] {
+        let times: [Double] = url.members.count > 1 ? [0.3, 1, 4] : [5, 10]
+        return times.map { .seconds($0 * (1 + Double(bytes) / 100_000)) }
+    }
+
+    private func moveOn() {
+        state.withLock { $0.current = ($0.current + 1) % url.members.count }
+    }
+
+    /// Asks the current member, with a new token if it does not know the old one.
+    private func ask(_ path: String, _ body: [UInt8], within time: Duration) async throws(EtcdFailure) -> Value {
+        let token = try await token(anew: false, time)
+        do throws(EtcdFailure) { return try await send(path, body, token, time) } catch {
+            guard case .refusal(let refusal) = error, refusal.isStaleToken, case .password = proof else {
+                throw error
+            }
+        }
+        return try await send(path, body, try await self.token(anew: true, time), time)
+    }
+
+    private func send(
+        _ path: String, _ body: [UInt8], _ token: String?, _ time: Duration
+    ) async throws(EtcdFailure) -> Value {
+        let member = member
+        var request = request(path, body, at: member, token)
+        request.patience = .atMost(time)
+        let response: HTTPResponse
+        do throws(HTTPFailure) { response = try await http.send(request) } catch { throw .http(error, member) }
+        guard response.status == 200, let answer = try? JSONReader.read(response.body), answer["header"] != nil else {
+            throw .refusal(EtcdRefusal(response, from: member.host))
+        }
+        return answer
+    }
+
+    func request(_ path: String, _ body: [UInt8], at member: HTTPAddress, _ token: String?) -> HTTPRequest {
+        var member = member
+        member.path = path
+        var headers = [(name: "Content-Type", value: "application/json")]
+        if let token { headers.append((name: "Authorization", value: token)) }
+        return HTTPRequest("POST", member, headers: headers, body: body, limit: Self.mostBytes)
+    }
+
+    /// The gateway passes on 4 MiB, which are more in Base64.
+    private static let mostBytes = 8 << 20
+
+    // MARK: Signing in
+
+    /// The token, which every member knows until it is started anew. To get one takes a member 50 ms.
+    func token(anew: Bool, _ time: Duration) async throws(EtcdFailure) -> String? {
+        let (known, isOpen) = state.withLock { ($0.token, $0.isOpen) }
+        guard case .password(let user, let password) = proof, !isOpen else { return known }
+        if let known, !anew { return known }
+        let question = Value.dictionary(["name": .string(Text(user)), "password": .string(Text(password))])
+        let body = Array(JSONWriter.write(question).utf8)
+        do throws(EtcdFailure) {
+            let token = try await send("/v3/auth/authenticate", body, nil, max(time, .seconds(2)))["token"]?.text
+            state.withLock { $0.token = token }
+            return token
+        } catch {
+            guard case .refusal(let refusal) = error, refusal.isWithoutAccess else { throw error }
+            state.withLock { $0.isOpen = true }
+            return nil
+        }
+    }
+
+    /// The cluster lets everybody do everything, though a user was given.
+    var isOpen: Bool { state.withLock(\.isOpen) }
+
+    func forgetToken() {
+        if case .password = proof { state.withLock { $0.token = nil } }
+    }
+}
+
+/// Why there is no answer.
+enum EtcdFailure: Error {
+    case http(HTTPFailure, HTTPAddress)
+    case refusal(EtcdRefusal)
+
+    /// Another member may know more.
+    var isPassing: Bool {
+        switch self {
+        case .http(.closed, _), .http(.libraryMissing, _), .http(.unsendable, _), .http(.authority, _): false
+        case .http: true
+        case .refusal(let refusal): refusal.isPassing
+        }
+    }
+
+    /// It took no time, so that there is none to be hoped for from waiting longer.
+    var isImmediate: Bool {
+        switch self {
+        case .http(.timedOut, _), .http(.cut, _), .refusal: false
+        case .http: true
+        }
+    }
+
+    func remoteError(_ client: EtcdClient) -> RemoteError {
+        switch self {
+        case .http(let failure, let member): RemoteError(etcd: failure, from: member)
+        case .refusal(let refusal):
+            RemoteError(refusal, at: client.url.place, hasCredentials: client.proof != .nothing)
+        }
+    }
+}

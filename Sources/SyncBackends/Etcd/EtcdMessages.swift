@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What is asked of etcd's JSON gateway and what it answers (https://etcd.io/docs/v3.4/dev-guide/api_grpc_gateway):
+// protocol buffers as JSON, with keys and values in Base64, 64-bit numbers as strings, and nothing where the value is
+// zero, empty or false.
+
+internal import PropertyList
+internal import PropertyListFiles
+
+/// A row as etcd has it.
+struct EtcdRow: Equatable {
+    let key: [UInt8]
+    let value: [UInt8]
+    /// The revision of the cluster that the last change of it made.
+    let modified: Int64
+}
+
+/// Rows of a range.
+struct EtcdRange {
+    var key: [UInt8]
+    /// The key after the last one; `nil`: only `key`.
+    var end: [UInt8]?
+    /// Rows that were not changed since are left out.
+    var since: Int64 = 0
+    /// As they were then; 0: as they are.
+    var revision: Int64 = 0
+    var limit = 0
+    var keysOnly = false
+
+    /// One row.
+    init(_ key: [UInt8]) { self.key = key }
+
+    /// All rows under a prefix, which ends with a slash.
+    init(under prefix: [UInt8], since: Int64 = 0, keysOnly: Bool = false) {
+        (key, end, self.since, self.keysOnly) = (prefix, Self.end(of: prefix), since, keysOnly)
+    }
+
+    /// The first key that does not begin with a prefix, of which the last byte is no 0xFF.
+    private static func end(of prefix: [UInt8]) -> [UInt8] {
+        prefix.dropLast() + [(prefix.last ?? 0) &+ 1]
+    }
+
+    var json: Value {
+        var fields: [Text: Value] = ["key": .base64(key)]
+        if let end { fields["range_end"] = .base64(end) }
+        if since > 0 { fields["min_mod_revision"] = .integer(since + 1) }
+        if revision > 0 { fields["revision"] = .integer(revision) }
+        if limit > 0 { fields["limit"] = .integer(Int64(limit)) }
+        if keysOnly { fields["keys_only"] = .boolean(true) }
+        return .dictionary(fields)
+    }
+}
+
+/// One thing that a transaction does.
+enum EtcdOperation {
+    case put([UInt8], [UInt8])
+    case delete([UInt8])
+    case range(EtcdRange)
+
+    /// About how many bytes of a request it takes.
+    var size: Int {
+        switch self {
+        case .put(let key, let value): key.count + value.count + 16
+        case .delete(let key): key.count + 16
+        case .range(let range): range.key.count + (range.end?.count ?? 0) + 32
+        }
+    }
+
+    fileprivate var json: Value {
+        switch self {
+        case .put(let key, let value):
+            .dictionary(["request_put": .dictionary(["key": .base64(key), "value": .base64(value)])])
+        case .delete(let key):
+            .dictionary(["request_delete_range": .dictionary(["key": .base64(key)])])
+        case .range(let range): .dictionary(["request_range": range.json])
+        }
+    }
+}
+
+/// What has to be so for a transaction to do something.
+enum EtcdCondition {
+    case value([UInt8], is: [UInt8])
+    case exists([UInt8])
+    case isMissing([UInt8])
+
+    fileprivate var json: Value {
+        switch self {
+        case .value(let key, let value):
+            .dictionary(["key": .base64(key), "target": .string("VALUE"), "value": .base64(value)])
+        case .exists(let key):
+            .dictionary([
+                "key": .base64(key), "target": .string("CREATE"), "result": .string("GREATER"),
+                "create_revision": .integer(0),
+            ])
+        case .isMissing(let key):
+            .dictionary(["key": .base64(key), "target": .string("CREATE"), "create_revision": .integer(0)])
+        }
+    }
+}
+
+/// Several operations at once, or none of them.
+struct EtcdTransaction {
+    var conditions: [EtcdCondition] = []
+    var operations: [EtcdOperation] = []
+    /// What is done instead if a condition does not hold.
+    var otherwise: [EtcdOperation] = []
+
+    var json: Value {
+        .dictionary([
+            "compare": .array(conditions.map(\.json)), "success": .array(operations.map(\.json)),
+            "failure": .array(otherwise.map(\.json)),
+        ])
+    }
+}
+
+/// What a range found.
+struct EtcdRows {
+    var rows: [EtcdRow] = []
+    /// There are others after the limit.
+    var hasMore = false
+}
+
+/// What a transaction did.
+struct EtcdOutcome {
+    /// The conditions held.
+    let isDone: Bool
+    /// The cluster's revision afterwards.
+    let revision: Int64
+    /// The answers to the operations that were done, in their order; those that are no ranges have found nothing.
+    let found: [EtcdRows]
+}
+
+// MARK: - JSON
+
+extension Value {
+    /// Bytes as the gateway has them.
+    static func base64(_ bytes: [UInt8]) -> Value { .string(Text(Base64.encode(bytes))) }
+
+    /// Something in an object; `nil` if this is none, or has no such thing.
+    subscript(_ name: String) -> Value? {
+        if case .dictionary(let fields) = self { fields[Text(name)] } else { nil }
+    }
+
+    var elements: [Value] { if case .array(let values) = self { values } else { [] } }
+    var isTrue: Bool { self == .boolean(true) }
+    var text: String? { if case .string(let text) = self { text.string } else { nil } }
+
+    /// A 64-bit number, which is a string.
+    var int64: Int64? {
+        switch self {
+        case .integer(let number): number
+        case .string(let text): Int64(text.string)
+        default: nil
+        }
+    }
+
+    /// The revision of the cluster that an answer is of.
+    var revision: Int64 { self["header"]?["revision"]?.int64 ?? 0 }
+
+    /// A row; `nil` if it is none.
+    var row: EtcdRow? {
+        guard let key = self["key"]?.text.flatMap(Base64.decode), let modified = self["mod_revision"]?.int64 else {
+            return nil
+        }
+        let value = self["value"]?.text.flatMap(Base64.decode) ?? []
+        return EtcdRow(key: key, value: value, modified: modified)
+    }
+
+    /// The answer to a range.
+    var rows: EtcdRows {
+        EtcdRows(rows: (self["kvs"]?.elements ?? []).compactMap(\.row), hasMore: self["more"]?.isTrue ?? false)
+    }
+
+    /// The answer to a transaction.
+    var outcome: EtcdOutcome {
+        EtcdOutcome(
+            isDone: self["succeeded"]?.isTrue ?? false, revision: revision,
+            found: (self["responses"]?.elements ?? []).map { $0["response_range"]?.rows ?? EtcdRows() })
+    }
+}

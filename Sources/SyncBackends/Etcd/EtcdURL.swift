@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import HTTPClient
+internal import SyncEngine
+
+/// The address of a place in an etcd cluster: `etcds://one.example.org,two.example.org:2380/settings/ada`.
+struct EtcdURL: Equatable {
+    /// The members that are asked, in this order; without paths.
+    let members: [HTTPAddress]
+    /// What all keys begin with, without the slash that follows it.
+    let prefix: [UInt8]
+
+    private static let schemes = ["etcds": true, "etcd": false]
+    private static let usualPort = 2379
+    private static let mostMembers = 16
+
+    init(_ url: String) throws(RemoteError) {
+        guard let colon = url.firstIndex(of: ":"), let isSecure = Self.schemes[url[..<colon].lowercased()] else {
+            throw Self.flaw("it begins with etcds:// or etcd://")
+        }
+        let rest = url[colon...].dropFirst()
+        guard rest.hasPrefix("//") else { throw Self.flaw("two slashes follow the colon, as in etcds://HOST/PREFIX") }
+        let authority = rest.dropFirst(2).prefix { !"/?#".contains($0) }
+        guard !authority.contains("@") else {
+            throw Self.flaw("who signs in is said with the options user and password, not in the address")
+        }
+        members = try Self.members(authority, isSecure)
+        prefix = try Self.prefix(rest.dropFirst(2 + authority.count))
+    }
+
+    private static func members(_ authority: Substring, _ isSecure: Bool) throws(RemoteError) -> [HTTPAddress] {
+        var members: [HTTPAddress] = []
+        for member in authority.split(separator: ",", omittingEmptySubsequences: false) {
+            guard let (host, port) = HTTPAddress.split(member) else {
+                if member.contains(":") && !member.hasPrefix("[") && member.filter({ $0 == ":" }).count > 1 {
+                    throw flaw("an IPv6 address is in brackets, as in [::1]:2379")
+                }
+                throw flaw("\"\(member)\" is no HOST or HOST:PORT; commas are between members, without spaces")
+            }
+            let address = HTTPAddress(isSecure: isSecure, host: host, port: port ?? usualPort, path: "/")
+            if !members.contains(address) { members.append(address) }
+        }
+        guard members.count <= mostMembers else { throw flaw("it names \(mostMembers) members at most") }
+        return members
+    }
+
+    /// Keys are bytes; a person writes them as the path of an address.
+    private static func prefix(_ text: Substring) throws(RemoteError) -> [UInt8] {
+        guard !text.contains("?"), !text.contains("#") else {
+            throw flaw("it has no query and no fragment; write %3F and %23 in a prefix")
+        }
+        var prefix = text.dropFirst()
+        while prefix.hasSuffix("/") { prefix.removeLast() }
+        guard !prefix.isEmpty else {
+            throw flaw("it says where in the cluster the account is, as in etcds://HOST/settings/ada")
+        }
+        guard let name = PercentCoding.decode(prefix), !name.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
+            throw flaw("a % in it is followed by two digits, and it has no control characters")
+        }
+        guard name.utf8.count <= 512 else { throw flaw("its prefix has 512 bytes at most") }
+        return Array(name.utf8)
+    }
+
+    private static func flaw(_ clause: String) -> RemoteError {
+        RemoteError(.unsupported, "This is no etcd address: \(clause).")
+    }
+
+    /// The prefix for people.
+    var place: String { String(decoding: prefix, as: UTF8.self) }
+
+    /// What to know before a password is sent there; `nil` if there is nothing.
+    var warning: String? {
+        if members.allSatisfy({ $0.isSecure || $0.isLoopback }) { return nil }
+        return "The connection is not encrypted: everybody on the way can read the password and all values, and change "
+            + "them. Use etcds:// if the cluster has TLS."
+    }
+}

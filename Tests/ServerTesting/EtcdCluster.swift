@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Foundation
+internal import Glibc
+internal import Synchronization
+
+/// A real etcd cluster on loopback, with directories and ports of its own. It is killed when this is released.
+public final class EtcdCluster: Sendable {
+    /// Whether etcd and etcdctl are installed.
+    public static let isInstalled = ["/usr/bin/etcd", "/usr/bin/etcdctl"].allSatisfy {
+        (program: String) in Glibc.access(program, X_OK) == 0
+    }
+
+    /// Who may do everything under ``prefix``, where the cluster asks.
+    public static let user = "ada"
+    /// What the user proves.
+    public static let password = "s3cret-0f-the-tests"
+    /// What the user's keys begin with.
+    public static let prefix = "settings/ada"
+    private static let root = "root:r00t"
+
+    /// How a cluster is.
+    public struct Options: Sendable {
+        /// How many members it has.
+        public var members = 1
+        /// Whether it has TLS.
+        public var isSecure = false
+        /// Whether it asks who one is.
+        public var asksWho = false
+        /// The most bytes of a member's database; 0: etcd's own bound.
+        public var quota = 0
+
+        /// The usual ones.
+        public init(members: Int = 1, isSecure: Bool = false, asksWho: Bool = false, quota: Int = 0) {
+            (self.members, self.isSecure, self.asksWho, self.quota) = (members, isSecure, asksWho, quota)
+        }
+    }
+
+    /// How it is.
+    public let options: Options
+    /// Where its files are.
+    public let directory: String
+    /// Its certificate's authority in PEM, if it has TLS.
+    public let authority: [UInt8]?
+    /// Where its members take requests.
+    public let ports: [UInt16]
+    private let peerPorts: [UInt16]
+    private let processes: Mutex<[pid_t]>
+    private let asks = Mutex(false)
+
+    /// Makes the directories and starts all members.
+    public init(_ options: Options = Options()) throws {
+        self.options = options
+        let ports = try Self.freePorts(2 * options.members)
+        (self.ports, peerPorts) = (Array(ports.prefix(options.members)), Array(ports.suffix(options.members)))
+        processes = Mutex([pid_t](repeating: 0, count: options.members))
+        directory =
+            FileManager.default.temporaryDirectory.path + "/ubiquitous-store-etcd-\(UUID().uuidString.prefix(8))"
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        authority = options.isSecure ? try Certificates.make(in: directory) : nil
+        for member in 0..<options.members { try launch(member) }
+        try waitUntilReady()
+        if options.asksWho { try makeUsers() }
+    }
+
+    deinit {
+        for member in 0..<options.members { kill(member) }
+        try? FileManager.default.removeItem(atPath: directory)
+    }
+
+    /// All at once, so that none is given twice.
+    private static func freePorts(_ count: Int) throws -> [UInt16] {
+        let sockets = try (0..<count).map { _ in try Socket.listening(on: 0) }
+        for (socket, _) in sockets { socket.end() }
+        return sockets.map(\.port)
+    }
+
+    /// The address of a place in it.
+    public func url(_ prefix: String = EtcdCluster.prefix) -> String {
+        "etcd\(options.isSecure ? "s" : "")://\(ports.map { "127.0.0.1:\($0)" }.joined(separator: ","))/\(prefix)"
+    }
+
+    // MARK: Members
+
+    /// Starts a member that was killed.
+    public func start(_ member: Int) throws {
+        try launch(member)
+        try waitUntilReady()
+    }
+
+    /// Kills a member.
+    public func kill(_ member: Int) {
+        processes.withLock { processes in
+            if processes[member] > 0 { ServerProcess.end(processes[member]) }
+            processes[member] = 0
+        }
+    }
+
+    /// Has a member do nothing, or go on.
+    public func freeze(_ member: Int, _ isFrozen: Bool = true) {
+        processes.withLock { _ = Glibc.kill($0[member], isFrozen ? SIGSTOP : SIGCONT) }
+    }
+
+    /// Which member leads.
+    public func leader() throws -> Int {
+        for _ in 0..<200 {
+            for member in living {
+                let status = try? control(["endpoint", "status", "-w", "json"], at: [member])
+                guard let status, let own = Self.number("member_id", in: status),
+                    let leader = Self.number("leader", in: status)
+                else { continue }
+                if own == leader { return member }
+            }
+            usleep(50_000)
+        }
+        throw EtcdMissing(log: "no member leads")
+    }
+
+    private static func number(_ name: String, in text: String) -> Substring? {
+        guard let range = text.firstRange(of: "\"\(name)\":") else { return nil }
+        return text[range.upperBound...].prefix { $0.isNumber }
+    }
+
+    private var living: [Int] { processes.withLock { processes in processes.indices.filter { processes[$0] > 0 } } }
+
+    private func launch(_ member: Int) throws {
+        guard Self.isInstalled else { throw EtcdMissing() }
+        let scheme = options.isSecure ? "https" : "http"
+        let client = "\(scheme)://127.0.0.1:\(ports[member])"
+        let peers = peerPorts.map { "http://127.0.0.1:\($0)" }
+        var arguments = [
+            "/usr/bin/etcd", "--name", "n\(member)", "--data-dir", data(member), "--listen-client-urls", client,
+            "--advertise-client-urls", client, "--listen-peer-urls", peers[member],
+            "--initial-advertise-peer-urls", peers[member], "--initial-cluster", initialCluster,
+            "--initial-cluster-state", "new", "--logger", "zap", "--log-level", "warn", "--log-outputs",
+            directory + "/log\(member)",
+        ]
+        if options.isSecure {
+            arguments += ["--cert-file", directory + "/cert.pem", "--key-file", directory + "/key.pem"]
+        }
+        if options.quota > 0 { arguments += ["--quota-backend-bytes", "\(options.quota)"] }
+        let pid = try ServerProcess.spawn(arguments, log: directory + "/output\(member)")
+        processes.withLock { $0[member] = pid }
+    }
+
+    private var initialCluster: String {
+        peerPorts.enumerated().map { "n\($0)=http://127.0.0.1:\($1)" }.joined(separator: ",")
+    }
+
+    private func data(_ member: Int) -> String { directory + "/data\(member)" }
+
+    /// Waits until it takes something, if enough members are there.
+    private func waitUntilReady() throws {
+        guard living.count * 2 > options.members else { return }
+        for _ in 0..<300 {
+            if (try? control(["get", "ready"])) != nil { return }
+            usleep(50_000)
+        }
+        let log = living.compactMap { try? String(contentsOfFile: directory + "/log\($0)", encoding: .utf8) }
+        throw EtcdMissing(log: log.joined(separator: "\n"))
+    }
+
+    // MARK: etcdctl
+
+    /// Runs etcdctl, as somebody who may do everything.
+    /// - Parameter members: which are asked; `nil`: all that live.
+    @discardableResult
+    public func control(_ arguments: [String], at members: [Int]? = nil) throws -> String {
+        let scheme = options.isSecure ? "https" : "http"
+        let endpoints = (members ?? living).map { "\(scheme)://127.0.0.1:\(ports[$0])" }.joined(separator: ",")
+        var command = ["ETCDCTL_API=3", "etcdctl", "--endpoints", endpoints, "--command-timeout", "5s"]
+        if options.isSecure { command += ["--cacert", directory + "/ca.pem"] }
+        if asks.withLock(\.self) { command += ["--user", Self.root] }
+        return try Certificates.run(command + arguments)
+    }
+
+    private func makeUsers() throws {
+        try control(["user", "add", Self.root])
+        try control(["user", "grant-role", "root", "root"])
+        try control(["user", "add", "\(Self.user):\(Self.password)"])
+        try control(["role", "add", "ada"])
+        try control(["role", "grant-permission", "ada", "--prefix=true", "readwrite", Self.prefix + "/"])
+        try control(["user", "grant-role", Self.user, "ada"])
+        // Who may look but not write.
+        try control(["user", "add", "guest:\(Self.password)"])
+        try control(["role", "add", "guest"])
+        try control(["role", "grant-permission", "guest", "--prefix=true", "read", Self.prefix + "/"])
+        try control(["user", "grant-role", "guest", "guest"])
+        try control(["auth", "enable"])
+        asks.withLock { $0 = true }
+    }
+
+    /// Writes all that is in it to a file.
+    public func save(to name: String) throws {
+        try control(["snapshot", "save", directory + "/" + name], at: [living.first ?? 0])
+    }
+
+    /// Starts it anew with what is in a file, and forgets everything else.
+    public func restore(from name: String) throws {
+        for member in 0..<options.members {
+            kill(member)
+            try? FileManager.default.removeItem(atPath: data(member))
+            try Certificates.run([
+                "ETCDCTL_API=3", "etcdctl", "snapshot", "restore", directory + "/" + name, "--name", "n\(member)",
+                "--initial-cluster", initialCluster, "--initial-advertise-peer-urls",
+                "http://127.0.0.1:\(peerPorts[member])", "--data-dir", data(member),
+            ])
+        }
+        for member in 0..<options.members { try launch(member) }
+        try waitUntilReady()
+    }
+
+    /// Forgets all revisions but the present one.
+    public func compact() throws {
+        let status = try control(["endpoint", "status", "-w", "json"], at: [living.first ?? 0])
+        try control(["compact", String(Self.number("revision", in: status) ?? "1")])
+    }
+}
+
+/// etcd is not installed, or does not start.
+public struct EtcdMissing: Error, CustomStringConvertible {
+    var log = ""
+
+    /// What to do about it.
+    public var description: String {
+        log.isEmpty ? "etcd is not installed: script/bootstrap --all installs it" : "etcd does not start: \(log)"
+    }
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+/// Programs that tests start.
+enum ServerProcess {
+    /// Starts a program in a group of its own, with its output in a file.
+    static func spawn(_ arguments: [String], log: String) throws -> pid_t {
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        // A group of its own, so that its workers end with it; and a group that nobody is asked about.
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK))
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        posix_spawnattr_setsigmask(&attributes, &signals)
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_addopen(&actions, 1, log, O_WRONLY | O_CREAT | O_APPEND, 0o600)
+        posix_spawn_file_actions_adddup2(&actions, 1, 2)
+        var pid = pid_t()
+        var argv: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) } + [nil]
+        var environment: [UnsafeMutablePointer<CChar>?] = [
+            strdup("PATH=/usr/sbin:/usr/bin:/bin"), strdup("HOME=/nonexistent"), nil,
+        ]
+        defer { for pointer in argv + environment { free(pointer) } }
+        let result = posix_spawn(&pid, arguments[0], &actions, &attributes, &argv, &environment)
+        guard result == 0 else { throw SocketError(result) }
+        return pid
+    }
+
+    /// Kills a program, and all that it has started.
+    static func end(_ pid: pid_t) {
+        kill(-pid, SIGKILL)
+        var status: Int32 = 0
+        waitpid(pid, &status, 0)
+    }
+}
