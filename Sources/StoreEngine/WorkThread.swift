@@ -3,11 +3,12 @@
 internal import Glibc
 internal import Synchronization
 
-/// A thread for work that waits for a disk, started when there is some and ended when there is none.
+/// A thread for work that waits for a disk or for a folder on another machine, started when there is some and ended when
+/// there is none.
 ///
 /// Not a dispatch queue: the threads of its pool are looked after every second once there was one, and a service
-/// that has nothing to do should not wake up.
-final class WorkThread: Sendable {
+/// that has nothing to do should not wake up. Nor may a service set the priorities that the pool gives its threads.
+package final class WorkThread: Sendable {
     private let state = Mutex(State())
 
     private struct State {
@@ -15,8 +16,11 @@ final class WorkThread: Sendable {
         var isRunning = false
     }
 
+    /// A thread that isn't there yet.
+    package init() {}
+
     /// Does something after what was asked for before.
-    func run(_ work: @escaping @Sendable () -> Void) {
+    package func run(_ work: @escaping @Sendable () -> Void) {
         let needsThread = state.withLock { state in
             state.work.append(work)
             defer { state.isRunning = true }

@@ -14,7 +14,7 @@ internal import Synchronization
 public actor FolderStorage: BlobStorage {
     private let url: FolderURL
     private let access: FolderAccess
-    private let executor: QueueExecutor
+    private let executor: ThreadExecutor
     private nonisolated let watch: FolderWatch?
     private nonisolated let tellsOfChanges = Atomic(false)
     /// Seconds since 1970.
@@ -37,7 +37,7 @@ public actor FolderStorage: BlobStorage {
         self.now = now
         self.url = url
         self.access = access
-        executor = QueueExecutor(label: "folder")
+        executor = ThreadExecutor()
         watch = watches ? FolderWatch() : nil
     }
 
