@@ -24,6 +24,14 @@ public final class BusClient {
         }
     }
 
+    /// Connects to a bus of another process, as the user of this one.
+    ///
+    /// - Throws: `BusError`.
+    public init(address: String) throws {
+        uid = geteuid()
+        connection = try BusConnection.open(.address(address), description: "test")
+    }
+
     /// A store of the client's user.
     public func store(_ identifier: String) throws -> StoreClient {
         StoreClient(self, path: try BusNames.storePath(uid: uid, identifier: identifier))
@@ -124,7 +132,6 @@ enum ThreadUser {
     /// Runs `body` on this thread as a user: who connects to a socket is noted for good when it does.
     ///
     /// The system call, and not the function of the C library of the same name, is a matter of one thread.
-    @BusActor
     static func become<Result>(_ user: UInt32?, _ body: () throws -> Result) throws -> Result {
         guard let user, user != geteuid() else { return try body() }
         guard setEffective(user) else {

@@ -14,6 +14,8 @@ public final class Device: Sendable {
         public var name = "device"
         /// `--mode`.
         public var mode = "user"
+        /// `--log-level`.
+        public var logLevel = "trace"
         /// As whom the service runs; `nil` is the user of the tests.
         public var user: UInt32?
         /// The installed manifests.
@@ -102,7 +104,7 @@ public final class Device: Sendable {
         if options.isBare { return options.arguments }
         return [
             "--bus", bus.address, "--state-directory", stateDirectory, "--manifest-directory", manifestDirectory,
-            "--mode", options.mode, "--device-name", options.name, "--idle-exit", "0", "--log-level", "trace",
+            "--mode", options.mode, "--device-name", options.name, "--idle-exit", "0", "--log-level", options.logLevel,
         ] + options.arguments
     }
 

@@ -1,10 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Foundation
+internal import Glibc
 public import SDBus
 
-/// A message bus of its own: a real `dbus-daemon`, which ends when this is released.
+/// A message bus of its own: a real `dbus-daemon`, or a real `dbus-broker`, which ends when this is released.
 public final class PrivateBus: Sendable {
+    /// The program that is the bus.
+    public enum Program: String, Sendable {
+        /// The reference implementation.
+        case daemon = "dbus-daemon"
+        /// The one that some distributions have in its place. Only root can start it.
+        case broker = "dbus-broker"
+
+        /// What `$UBIQUITOUS_STORE_TEST_BUS` names; `dbus-daemon` if it names nothing.
+        public static var usual: Self {
+            ProcessInfo.processInfo.environment["UBIQUITOUS_STORE_TEST_BUS"].flatMap(Self.init) ?? .daemon
+        }
+    }
+
     /// What the bus allows.
     public enum Kind: Sendable {
         /// What a session bus allows: everything, of one user and of root.
@@ -22,44 +36,67 @@ public final class PrivateBus: Sendable {
     /// The bus's address, for a connection.
     public var busAddress: BusAddress { .address(address) }
 
+    /// What the bus is.
+    public let program: Program
     private let directory: TemporaryDirectory
-    private let daemon: ChildProcess
+    private let journal: JournalSocket
+    private let process: ChildProcess
 
     /// Starts a bus, and waits until it can be connected to.
-    /// - Throws: ``StartFailure``, with what `dbus-daemon` said.
-    public static func start(_ kind: Kind = .session) async throws -> PrivateBus {
-        let bus = try PrivateBus(kind)
+    /// - Throws: ``StartFailure``, with what the bus said.
+    public static func start(_ kind: Kind = .session, program: Program = .usual) async throws -> PrivateBus {
+        let bus = try PrivateBus(kind, program)
         try await bus.waitUntilReady()
         return bus
     }
 
-    private init(_ kind: Kind) throws {
+    private init(_ kind: Kind, _ program: Program) throws {
+        self.program = program
         directory = try TemporaryDirectory()
+        journal = try JournalSocket(directory.path + "/journal")
         let configuration = directory.path + "/bus.conf"
         try Self.configuration(kind, in: directory.path).write(toFile: configuration, atomically: true, encoding: .utf8)
-        daemon = try ChildProcess(
-            ["dbus-daemon", "--config-file=\(configuration)", "--nofork", "--nopidfile"],
-            output: ("/dev/null", directory.path + "/log")
-        )
+        process = try ChildProcess(
+            Self.command(program, in: directory.path), output: ("/dev/null", directory.path + "/log"))
+    }
+
+    private static func command(_ program: Program, in directory: String) -> [String] {
+        switch program {
+        case .daemon: ["dbus-daemon", "--config-file=\(directory)/bus.conf", "--nofork", "--nopidfile"]
+        // It takes its socket from systemd, wants to write to the journal, and is a client of its own bus.
+        case .broker:
+            [
+                "unshare", "--mount", "--propagation", "private", "sh", "-ec",
+                """
+                mount -t tmpfs tmpfs /run
+                mkdir -p /run/systemd/journal
+                ln -s "$1/journal" /run/systemd/journal/socket
+                export DBUS_SYSTEM_BUS_ADDRESS="unix:path=$1/bus"
+                exec systemd-socket-activate -E DBUS_SYSTEM_BUS_ADDRESS --listen="$1/bus" \\
+                    dbus-broker-launch --config-file="$1/bus.conf" --scope=system
+                """, "sh", directory,
+            ]
+        }
     }
 
     private func waitUntilReady() async throws {
         try await eventually("the bus can be connected to") {
-            if daemon.exit != nil {
-                throw StartFailure(description: "dbus-daemon ended: \(log)")
+            if process.exit != nil {
+                throw StartFailure(description: "\(program.rawValue) ended: \(log)")
             }
             return UnixSocket.canConnect(directory.path + "/bus")
         }
+        chmod(directory.path + "/bus", 0o666)
     }
 
-    /// What `dbus-daemon` has said.
+    /// What the bus has said.
     public var log: String {
         (try? String(contentsOfFile: directory.path + "/log", encoding: .utf8)) ?? ""
     }
 
     /// Ends the bus at once; everybody's connection breaks.
     public func end() {
-        daemon.kill()
+        process.kill()
     }
 
     // MARK: Configuration

@@ -1,33 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
-import Glibc
-import StoreBus
-import Testing
-import UbiquitousStoreTesting
+internal import Glibc
+internal import StoreBus
 
 /// A client that speaks the bus's protocol by hand: it sends what libraries don't send, and reads when it likes.
 ///
 /// D-Bus Specification, "Message Format" and "Authentication Protocol".
-final class RawClient {
+public final class RawClient {
     private var descriptor: Int32
     private var serial: UInt32 = 0
+    private var received: ArraySlice<UInt8> = []
+    private var unsent: ArraySlice<UInt8> = []
 
-    init(_ bus: PrivateBus) throws {
-        descriptor = socket(AF_UNIX, 1, 0)
-        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        let path = bus.address.dropFirst("unix:path=".count)
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+    /// Connects to a bus.
+    ///
+    /// - Parameter user: as whom; only root may be somebody else.
+    /// - Throws: ``StartFailure``.
+    public init(_ bus: PrivateBus, as user: UInt32? = nil) throws {
+        descriptor = UnixSocket.open(.stream)
         let descriptor = descriptor
-        let result = withUnsafePointer(to: address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-            }
+        let isConnected = try ThreadUser.become(user) {
+            UnixSocket.call({ connect(descriptor, $0, $1) }, String(bus.address.dropFirst("unix:path=".count)))
         }
-        try #require(result == 0)
-        let uid = "\(geteuid())".utf8.map { String($0, radix: 16) }.joined()
+        guard isConnected else { throw StartFailure(description: "\(bus.address) can't be connected to") }
+        let uid = "\(user ?? geteuid())".utf8.map { String($0, radix: 16) }.joined()
         send(Array("\0AUTH EXTERNAL \(uid)\r\n".utf8))
         _ = receive()
         send(Array("BEGIN\r\n".utf8))
@@ -40,7 +36,7 @@ final class RawClient {
     }
 
     /// Breaks the connection off.
-    func end() {
+    public func end() {
         guard descriptor >= 0 else { return }
         defer { descriptor = -1 }
         shutdown(descriptor, Int32(SHUT_RDWR))
@@ -48,7 +44,7 @@ final class RawClient {
     }
 
     /// Whether the other end has closed the connection; what it has sent is thrown away.
-    func isClosed() -> Bool {
+    public func isClosed() -> Bool {
         var buffer = [UInt8](repeating: 0, count: 65536)
         while true {
             let count = recv(descriptor, &buffer, buffer.count, Int32(MSG_DONTWAIT))
@@ -58,14 +54,20 @@ final class RawClient {
     }
 
     /// What has come by now, at least a byte; nothing if the connection is closed.
-    func receive() -> [UInt8] {
+    public func receive() -> [UInt8] {
         var buffer = [UInt8](repeating: 0, count: 65536)
         let count = recv(descriptor, &buffer, buffer.count, 0)
         return count > 0 ? Array(buffer[..<count]) : []
     }
 
+    /// The number that the next message has; each is used once.
+    public func nextSerial() -> UInt32 {
+        serial += 1
+        return serial
+    }
+
     /// Sends a method call and doesn't wait.
-    func call(
+    public func call(
         _ destination: String,
         _ path: String,
         _ interface: String,
@@ -73,29 +75,19 @@ final class RawClient {
         signature: String = "",
         body: [UInt8] = []
     ) {
-        serial += 1
-        var fields = Wire()
-        fields.field(1, "o", path)
-        fields.field(2, "s", interface)
-        fields.field(3, "s", member)
-        fields.field(6, "s", destination)
-        if !signature.isEmpty { fields.field(8, "g", signature) }
-        var message = Wire()
-        message.bytes = [UInt8(ascii: "l"), 1, 0, 1]
-        message.number(UInt32(body.count))
-        message.number(serial)
-        message.number(UInt32(fields.bytes.count))
-        message.bytes += fields.bytes
-        message.align(8)
-        send(message.bytes + body)
+        var message = WireMessage()
+        (message.destination, message.path, message.interface) = (destination, path, interface)
+        (message.member, message.signature, message.body) = (member, signature, body)
+        send(message.bytes(serial: nextSerial()))
     }
 
     /// Calls a store's method.
-    func store(_ path: String, _ member: String, signature: String = "", body: [UInt8] = []) {
+    public func store(_ path: String, _ member: String, signature: String = "", body: [UInt8] = []) {
         call(BusNames.service, path, BusNames.storeInterface, member, signature: signature, body: body)
     }
 
-    private func send(_ bytes: [UInt8]) {
+    /// Sends bytes, whatever they are, and waits until the socket has taken them.
+    public func send(_ bytes: [UInt8]) {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
@@ -103,39 +95,47 @@ final class RawClient {
             rest = rest.dropFirst(count)
         }
     }
-}
 
-/// Bytes of a message.
-struct Wire {
-    var bytes: [UInt8] = []
+    // MARK: Without waiting
 
-    mutating func align(_ size: Int) {
-        while bytes.count % size != 0 { bytes.append(0) }
+    /// Sends bytes as ``turn(waiting:)`` finds room for them.
+    public func enqueue(_ bytes: [UInt8]) { unsent += bytes }
+
+    /// How many bytes wait for room.
+    public var unsentCount: Int { unsent.count }
+
+    /// Sends and receives what is possible now.
+    ///
+    /// - Parameter milliseconds: how long to wait for it to become possible.
+    /// - Returns: the messages that have arrived; `nil` if the other end has closed the connection.
+    public func turn(waiting milliseconds: Int32) -> [WireReply]? {
+        var ready = pollfd(fd: descriptor, events: Int16(unsent.isEmpty ? POLLIN : POLLIN | POLLOUT), revents: 0)
+        guard poll(&ready, 1, milliseconds) >= 0 || errno == EINTR else { return nil }
+        guard sendSome(), receiveSome() else { return nil }
+        var replies: [WireReply] = []
+        while let reply = WireReply(from: &received) { replies.append(reply) }
+        if received.isEmpty { received = [] }
+        return replies
     }
 
-    mutating func number(_ value: UInt32) {
-        align(4)
-        bytes += withUnsafeBytes(of: value.littleEndian) { Array($0) }
+    private func sendSome() -> Bool {
+        while !unsent.isEmpty {
+            let flags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
+            let count = unsent.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, flags) }
+            if count < 0 { return errno == EAGAIN || errno == EINTR }
+            unsent = unsent.dropFirst(count)
+        }
+        unsent = []
+        return true
     }
 
-    mutating func number(_ value: UInt64) {
-        align(8)
-        bytes += withUnsafeBytes(of: value.littleEndian) { Array($0) }
-    }
-
-    mutating func string(_ value: String) {
-        number(UInt32(value.utf8.count))
-        bytes += Array(value.utf8) + [0]
-    }
-
-    mutating func signature(_ value: String) {
-        bytes += [UInt8(value.utf8.count)] + Array(value.utf8) + [0]
-    }
-
-    mutating func field(_ code: UInt8, _ type: String, _ value: String) {
-        align(8)
-        bytes.append(code)
-        signature(type)
-        if type == "g" { signature(value) } else { string(value) }
+    private func receiveSome() -> Bool {
+        var buffer = [UInt8](repeating: 0, count: 1 << 18)
+        while true {
+            let count = recv(descriptor, &buffer, buffer.count, Int32(MSG_DONTWAIT))
+            if count == 0 { return false }
+            if count < 0 { return errno == EAGAIN || errno == EINTR }
+            received += buffer[..<count]
+        }
     }
 }

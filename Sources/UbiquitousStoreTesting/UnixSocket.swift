@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Foundation
 internal import Glibc
 internal import Synchronization
 
@@ -77,5 +78,28 @@ final class NotifySocket: Sendable {
     func forget() {
         _ = received
         lines.withLock { $0 = [] }
+    }
+}
+
+/// A socket in the place of the journal's: what is written to it is read and thrown away, for who writes there waits.
+final class JournalSocket: Sendable {
+    private let descriptor: Int32
+
+    init(_ path: String) throws {
+        let descriptor = UnixSocket.open(.datagrams)
+        self.descriptor = descriptor
+        guard UnixSocket.call({ bind(descriptor, $0, $1) }, path) else {
+            close(descriptor)
+            throw StartFailure(description: "\(path) can't be bound: \(String(cString: strerror(errno)))")
+        }
+        Thread.detachNewThread {
+            var buffer = [UInt8](repeating: 0, count: 1 << 16)
+            while recv(descriptor, &buffer, buffer.count, 0) > 0 {}
+            close(descriptor)
+        }
+    }
+
+    deinit {
+        shutdown(descriptor, Int32(SHUT_RDWR))
     }
 }

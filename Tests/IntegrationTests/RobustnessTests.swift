@@ -2,6 +2,7 @@
 
 import Foundation
 import Glibc
+import PressureTesting
 import PropertyList
 import SDBus
 import StoreBus
@@ -54,11 +55,12 @@ struct RobustnessTests {
         }
     }
 
-    @Test func `a message of 33 MiB disconnects its sender alone`() async throws {
+    @Test func `a message of 33 MiB is refused, or disconnects its sender alone`() async throws {
         try await withMachine { machine in
             let (large, other) = (try machine.store(), try machine.store())
             let name = await errorName { try await large.set("key", .data([UInt8](repeating: 0, count: 33 << 20))) }
-            #expect(["Disconnected", "NoReply"].contains(name), "\(name)")
+            // dbus-broker lets it through.
+            #expect(["Disconnected", "NoReply", "QuotaExceeded"].contains(name), "\(name)")
             try await other.set("key", .integer(1))
             #expect(machine.device.exit == nil)
         }
@@ -149,6 +151,61 @@ struct RobustnessTests {
                 let name = await errorName { try await client.call(path, interface, member) { try $0.append("key") } }
                 #expect(["UnknownObject", "UnknownInterface", "UnknownMethod"].contains(name), "\(path) \(name)")
             }
+        }
+    }
+
+    @Test func `more connections than a user may have are refused, and others are served`() async throws {
+        try await withMachine { machine in
+            var clients: [BusClient] = []
+            let refusal = await errorName { while clients.count < 500 { clients.append(try machine.client()) } }
+            // dbus-broker takes them all; the service has bounds of its own.
+            #expect(machine.bus.program == .broker || !refusal.isEmpty)
+            var names: Set<String> = []
+            for client in clients { names.insert(await errorName { try await client.store(notes).subscribe() }) }
+            #expect(names.isSubset(of: ["", "LimitsExceeded"]), "\(names)")
+            let other = try machine.store(as: nil)
+            try await other.set("key", .integer(1))
+            #expect(try await other.value("key") == .integer(1))
+            for client in clients { client.connection.close() }
+            #expect(machine.device.exit == nil)
+        }
+    }
+
+    @Test func `more matches than a connection may have are the bus's to refuse, and others are served`() async throws {
+        try await withMachine { machine in
+            let raw = try RawClient(machine.bus, as: Users.client)
+            for number in 0..<5000 {
+                var rule = Wire()
+                rule.string("type='signal',sender='\(BusNames.service)',arg0='\(number)'")
+                raw.call(
+                    "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "AddMatch", signature: "s",
+                    body: rule.bytes)
+            }
+            let other = try machine.store(as: nil)
+            try await other.set("key", .integer(1))
+            #expect(try await other.value("key") == .integer(1))
+            withExtendedLifetime(raw) {}
+            #expect(machine.device.exit == nil)
+        }
+    }
+
+    @Test func `fifty clients that ask for much and read nothing don't hold the others up`() async throws {
+        try await withMachine { machine in
+            let (store, other) = (try machine.store(), try machine.store(as: nil))
+            try await store.set("large", .data([UInt8](repeating: 1, count: 1_000_000)))
+            let deaf = try (0..<50).map { _ in try RawClient(machine.bus, as: Users.client) }
+            var since = Wire()
+            since.number(0 as UInt64)
+            since.number(0 as UInt64)
+            for client in deaf {
+                for _ in 0..<127 { client.store(store.path, "GetSnapshot", signature: "tt", body: since.bytes) }
+            }
+            for number in 0..<50 { try await other.set("key", .integer(Int64(number))) }
+            #expect(try await other.value("key") == .integer(49))
+            // 24 MiB a user are on their way at most.
+            #expect(try #require(ProcessMemory.privateDirty(of: machine.device.pid)) < 96 << 10)
+            #expect(machine.device.exit == nil)
+            withExtendedLifetime(deaf) {}
         }
     }
 

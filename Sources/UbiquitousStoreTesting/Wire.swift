@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Bytes of a message, as the bus has them.
+///
+/// D-Bus Specification, "Marshaling (Wire Format)".
+public struct Wire {
+    /// What was written.
+    public var bytes: [UInt8] = []
+
+    /// Nothing yet.
+    public init() {}
+
+    /// Pads to a multiple of a size.
+    public mutating func align(_ size: Int) {
+        while bytes.count % size != 0 { bytes.append(0) }
+    }
+
+    /// A number, aligned to its own size.
+    public mutating func number(_ value: some FixedWidthInteger) {
+        align(value.bitWidth / 8)
+        bytes += withUnsafeBytes(of: value.littleEndian) { Array($0) }
+    }
+
+    /// A string or an object path.
+    public mutating func string(_ value: String) {
+        number(UInt32(value.utf8.count))
+        bytes += Array(value.utf8) + [0]
+    }
+
+    /// A signature.
+    public mutating func signature(_ value: String) {
+        bytes += [UInt8(truncatingIfNeeded: value.utf8.count)] + Array(value.utf8) + [0]
+    }
+
+    /// An array: its length, and what `write` writes.
+    ///
+    /// - Parameter alignment: of an element.
+    public mutating func array(alignment: Int, _ write: (inout Wire) -> Void) {
+        number(0 as UInt32)
+        let length = bytes.count - 4
+        align(alignment)
+        let start = bytes.count
+        write(&self)
+        let count = UInt32(bytes.count - start)
+        withUnsafeBytes(of: count.littleEndian) { bytes.replaceSubrange(length..<length + 4, with: $0) }
+    }
+
+    /// A field of a message's head that is a string, an object path or a signature.
+    mutating func field(_ code: UInt8, _ type: String, _ value: String) {
+        align(8)
+        bytes.append(code)
+        signature(type)
+        if type == "g" { signature(value) } else { string(value) }
+    }
+
+    /// A field of a message's head that is a number.
+    mutating func field(_ code: UInt8, _ value: UInt32) {
+        align(8)
+        bytes.append(code)
+        signature("u")
+        number(value)
+    }
+}
+
+/// A message before it is bytes. What is `nil` or empty is left out.
+public struct WireMessage {
+    /// 1 is a call, 2 an answer, 3 an error, 4 a signal.
+    public var type: UInt8 = 1
+    /// 0x1: no answer is wanted.
+    public var flags: UInt8 = 0
+    /// Whom it is for.
+    public var destination: String?
+    /// The object.
+    public var path: String?
+    /// The interface.
+    public var interface: String?
+    /// The method or the signal.
+    public var member: String?
+    /// The error's name.
+    public var errorName: String?
+    /// What is answered.
+    public var replySerial: UInt32?
+    /// Of the contents.
+    public var signature = ""
+    /// The contents.
+    public var body: [UInt8] = []
+
+    /// A call of nothing.
+    public init() {}
+
+    /// Whether somebody has to answer.
+    public var expectsReply: Bool { type == 1 && flags & 1 == 0 }
+
+    /// The bytes that are sent.
+    public func bytes(serial: UInt32) -> [UInt8] {
+        var fields = Wire()
+        for (code, type, value) in [
+            (1, "o", path), (2, "s", interface), (3, "s", member), (4, "s", errorName), (6, "s", destination),
+            (8, "g", signature.isEmpty ? nil : signature),
+        ] as [(UInt8, String, String?)] {
+            if let value { fields.field(code, type, value) }
+        }
+        if let replySerial { fields.field(5, replySerial) }
+        var message = Wire()
+        message.bytes = [UInt8(ascii: "l"), type, flags, 1]
+        message.number(UInt32(body.count))
+        message.number(serial)
+        message.number(UInt32(fields.bytes.count))
+        message.bytes += fields.bytes
+        message.align(8)
+        return message.bytes + body
+    }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The head of a message that was received.
+public struct WireReply: Equatable, Sendable {
+    /// 2 is an answer, 3 an error, 4 a signal.
+    public let type: UInt8
+    /// The call that is answered; 0 for none.
+    public private(set) var replySerial: UInt32 = 0
+    /// The error's name.
+    public private(set) var errorName: String?
+    /// Who sent it; the bus writes that.
+    public private(set) var sender = ""
+
+    /// The first message of what has been received, which is removed; `nil` if it is not all there.
+    ///
+    /// What the bus sends is well-formed, and in the byte order of the machine, as everybody's here is the same.
+    init?(from received: inout ArraySlice<UInt8>) {
+        guard received.count >= 16 else { return nil }
+        let start = received.startIndex
+        func number(_ offset: Int) -> Int {
+            (0..<4).reduce(0) { $0 | Int(received[start + offset + $1]) << (8 * $1) }
+        }
+        let (body, fields) = (number(4), number(12))
+        let head = (16 + fields + 7) / 8 * 8
+        guard received.count >= head + body else { return nil }
+        type = received[start + 1]
+        read(fields: Array(received[start + 16..<start + 16 + fields]))
+        received = received[(start + head + body)...]
+    }
+
+    private mutating func read(fields: [UInt8]) {
+        var at = 0
+        func number() -> Int {
+            at = (at + 3) / 4 * 4
+            defer { at += 4 }
+            return (0..<4).reduce(0) { $0 | Int(fields[at + $1]) << (8 * $1) }
+        }
+        while true {
+            at = (at + 7) / 8 * 8
+            guard at + 4 < fields.count else { return }
+            let (code, type) = (fields[at], fields[at + 2])
+            at += 4
+            switch type {
+            case UInt8(ascii: "u"):
+                let value = number()
+                if code == 5 { replySerial = UInt32(value) }
+            case UInt8(ascii: "g"):
+                at += Int(fields[at]) + 2
+            default:
+                let length = number()
+                let text = String(decoding: fields[at..<at + length], as: UTF8.self)
+                at += length + 1
+                if code == 4 { errorName = text }
+                if code == 7 { sender = text }
+            }
+        }
+    }
+}
