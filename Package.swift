@@ -13,6 +13,7 @@ let package = Package(
         .library(name: "DiskJournal", type: .dynamic, targets: ["DiskJournal"]),
         .library(name: "SlowNames", type: .dynamic, targets: ["SlowNames"]),
         .executable(name: "simulate", targets: ["simulate"]),
+        .executable(name: "pressure", targets: ["pressure"]),
     ],
     traits: [
         .trait(name: "RuleSwitches", description: "Lets the simulation switch rules of sync off. Never for a service.")
@@ -140,6 +141,18 @@ let package = Package(
             path: "Tests/Simulation/Command"),
         .testTarget(
             name: "SimulationTests", dependencies: ["Simulation", "simulate"], path: "Tests/Simulation/Tests"),
+        // What the service stands: nonsense from a seed, many callers, and some who harm others.
+        .target(
+            name: "PressureTesting",
+            dependencies: ["UbiquitousStoreTesting", "StoreBus", "SDBus", "PropertyList", "SeededRandom"],
+            path: "Tests/Pressure/Making"),
+        .executableTarget(
+            name: "pressure",
+            dependencies: [
+                "PressureTesting", "UbiquitousStoreTesting", "StoreBus", "SDBus", "PropertyList",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Tests/Pressure/Command"),
         // An app that was written for Apple's systems, in the language that it was written in.
         .executableTarget(
             name: "sample-app", dependencies: ["UbiquitousStore"], path: "Tests/SampleApp",
@@ -163,7 +176,7 @@ let package = Package(
             dependencies: [
                 "UbiquitousStoreTesting", "StoreBus", "SDBus", "PropertyList", "SyncBackends", "SyncEngine",
                 "StoreEngine", "SeededRandom", "ubiquitous-stored", "DiskJournal", "SlowNames",
-                "ServerTesting",
+                "ServerTesting", "PressureTesting",
             ]),
     ]
 )

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PressureTesting
+import PropertyList
+import SDBus
+import Testing
+import UbiquitousStoreTesting
+
+/// Messages that no client should send; `script/pressure messages` sends a million.
+@Suite(.enabled(if: Users.areSeveral, Users.needsRoot), .timeLimit(.minutes(10)))
+struct FuzzTests {
+    @Test(arguments: [1, 2])
+    func `ten thousand messages that are nonsense get errors that have names, and another's value stays`(
+        seed: UInt64
+    ) async throws {
+        let site = try await Site(policy: repositoryFile("dbus/org.example.UbiquitousStore.conf"))
+        let other = try await BusClient(site.bus, as: Site.users[1]).store(Site.store)
+        try await other.set("key", .string("kept"))
+        let report = try MessageFuzzer(site, seed: seed).send(10_000)
+        #expect(report.strangers.isEmpty)
+        #expect(report.unanswered.isEmpty)
+        #expect(try await other.value("key") == .string("kept"))
+        #expect(try await site.device.stop() == .code(0))
+        #expect(site.device.log.isEmpty)
+    }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import Foundation
+internal import PressureTesting
+internal import UbiquitousStoreTesting
+
+/// Many callers.
+struct Load: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Has many clients call as fast as they are answered.")
+    @OptionGroup var options: BusOptions
+    @Option(help: "How many clients; half of them subscribe.") var clients = 50
+    @Option(help: "For how long.") var seconds = 600
+
+    func run() async throws {
+        let site = try await Site(options.bus, policy: options.policy)
+        let crowd = try (0..<clients).map { number in
+            try ClientProcess(site, number, user: Site.users[number % Site.users.count], seconds: seconds)
+        }
+        for part in 1...20 {
+            try await Task.sleep(for: .milliseconds(seconds * 50))
+            say("\(part * seconds / 20) s: \(site.memory) KiB")
+        }
+        var (reads, writes) = (Latencies(), Latencies())
+        for client in crowd {
+            let result = try await client.result()
+            reads.add(result.reads)
+            writes.add(result.writes)
+        }
+        say("\((reads.count + writes.count) / seconds) calls/s")
+        for (name, latencies) in [("reads", reads), ("writes", writes)] {
+            say(
+                "\(name): \(latencies.count), p50 \(Int(latencies.permille(500))) µs, p99 \(Int(latencies.permille(990))) µs"
+            )
+        }
+        let exit = try await site.device.stop()
+        say("The service ended with \(exit). \(site.device.log)")
+    }
+}
+
+/// A client that is a process of its own.
+struct ClientProcess {
+    private let process: ChildProcess
+    private let directory: TemporaryDirectory
+
+    init(_ site: Site, _ number: Int, user: UInt32, seconds: Int) throws {
+        directory = try TemporaryDirectory()
+        let program = try ChildProcess.built("pressure")
+        process = try ChildProcess(
+            [
+                program, "client", site.bus.address, "--number", "\(number)", "--seconds", "\(seconds)",
+            ], as: user, output: (directory.path + "/output", directory.path + "/error"))
+    }
+
+    /// Waits for its end, and reads what it has measured.
+    func result() async throws -> (reads: Latencies, writes: Latencies) {
+        let exit = try await process.finish()
+        let error = (try? String(contentsOfFile: directory.path + "/error", encoding: .utf8)) ?? ""
+        guard exit == .code(0) else { throw Failure("A client ended with \(exit): \(error)") }
+        let lines = try String(contentsOfFile: directory.path + "/output", encoding: .utf8).split(
+            separator: "\n", omittingEmptySubsequences: false)
+        guard lines.count >= 2 else { throw Failure("A client has measured nothing") }
+        return (Latencies(text: String(lines[0])), Latencies(text: String(lines[1])))
+    }
+}
+
+/// One of them.
+struct Client: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Is one client.", shouldDisplay: false)
+    @Argument(help: "The bus.") var address: String
+    @Option(help: "Of how many clients it is which.") var number: Int
+    @Option(help: "For how long.") var seconds: Int
+
+    func run() async throws {
+        let end = ContinuousClock.now + .seconds(seconds)
+        let caller = try await Caller(
+            BusClient(address: address), store: "org.example.App\(number % 2)", seed: UInt64(number))
+        if number % 4 < 2 { try await caller.subscribe() }
+        try await caller.call(until: end)
+        say(await caller.reads.text)
+        say(await caller.writes.text)
+    }
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import Glibc
+internal import PressureTesting
+internal import PropertyList
+internal import SDBus
+internal import StoreBus
+internal import UbiquitousStoreTesting
+
+/// Measures what others notice of an attack.
+struct Walls: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Has a user do harm, and says what another one notices, and what the service needs meanwhile.")
+    @OptionGroup var options: BusOptions
+    @Option(help: "How long to measure without and with each attack.") var seconds = 10
+
+    func run() async throws {
+        for attack in Attack.allCases {
+            let site = try await Site(options.bus, policy: options.policy)
+            let store = try await BusClient(site.bus, as: Site.attacker).store(Site.store)
+            try await store.set("large", .data([UInt8](repeating: 1, count: 1_000_000)))
+            let before = try await measure(site)
+            let attackers = try attack.begin(site.bus, await store.path)
+            let (during, most) = try await measure(site)
+            withExtendedLifetime(attackers) {}
+            say(
+                "\(attack.rawValue): p99 \(Int(before.0.permille(990))) µs, then \(Int(during.permille(990))) µs; "
+                    + "p50 \(Int(before.0.permille(500))) µs, then \(Int(during.permille(500))) µs; most \(most) KiB")
+            guard site.device.exit == nil else { throw Failure("The service ended: \(site.device.log)") }
+        }
+    }
+
+    /// How long another user's calls take, and how much memory the service has at most.
+    private func measure(_ site: Site) async throws -> (Latencies, Int) {
+        let client = try ClientProcess(site, 0, user: Site.users[0], seconds: seconds)
+        var most = 0
+        for _ in 0..<seconds * 10 {
+            try await Task.sleep(for: .milliseconds(100))
+            most = max(most, site.memory)
+        }
+        let result = try await client.result()
+        var all = result.reads
+        all.add(result.writes)
+        return (all, most)
+    }
+}
+
+/// What a user may try.
+private enum Attack: String, CaseIterable {
+    case deaf = "a client asks for 127 MB and reads nothing"
+    case manyDeaf = "50 clients ask for 127 MB each and read nothing"
+    case stopped = "a subscriber reads nothing, while its user writes"
+    case matches = "a client has 600 matches"
+    case connections = "as many connections as there may be, each with as many subscriptions as there may be"
+    case pending = "20 clients wait for a thousand calls each"
+
+    func begin(_ bus: PrivateBus, _ path: String) throws -> [RawClient] {
+        switch self {
+        case .deaf: return [try asker(bus, path)]
+        case .manyDeaf: return try (0..<50).map { _ in try asker(bus, path) }
+        case .stopped:
+            let deaf = try RawClient(bus, as: Site.attacker)
+            deaf.store(path, "Subscribe", signature: "t", body: Self.numbers(1))
+            let writer = try RawClient(bus, as: Site.attacker)
+            for number in 0..<2000 { writer.enqueue(Self.write(path, number, writer.nextSerial())) }
+            for _ in 0..<50 { _ = writer.turn(waiting: 10) }
+            return [deaf, writer]
+        case .matches:
+            let client = try RawClient(bus, as: Site.attacker)
+            for number in 0..<600 {
+                var rule = Wire()
+                rule.string("type='signal',sender='\(BusNames.service)',arg0='\(number)'")
+                client.call(
+                    "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "AddMatch", signature: "s",
+                    body: rule.bytes)
+                _ = client.turn(waiting: 0)
+            }
+            return [client]
+        case .connections:
+            // One is the service's user's own, which set the value.
+            return try (0..<250).map { _ in
+                let client = try RawClient(bus, as: Site.attacker)
+                for _ in 0..<70 { client.store(path, "Subscribe", signature: "t", body: Self.numbers(1)) }
+                return client
+            }
+        case .pending:
+            return try (0..<20).map { _ in
+                let client = try RawClient(bus, as: Site.attacker)
+                for _ in 0..<1000 {
+                    client.enqueue(Self.call(path, "Synchronize", "t", Self.numbers(0), client.nextSerial()))
+                }
+                _ = client.turn(waiting: 0)
+                return client
+            }
+        }
+    }
+
+    private func asker(_ bus: PrivateBus, _ path: String) throws -> RawClient {
+        let client = try RawClient(bus, as: Site.attacker)
+        for _ in 0..<127 { client.store(path, "GetSnapshot", signature: "tt", body: Self.numbers(0, 0)) }
+        return client
+    }
+
+    private static func write(_ path: String, _ number: Int, _ serial: UInt32) -> [UInt8] {
+        var body = Wire()
+        body.string("key \(number % 100)" + String(repeating: "k", count: 100))
+        body.signature("u")
+        body.number(UInt32(number))
+        return call(path, "SetValue", "sv", body.bytes, serial)
+    }
+
+    private static func numbers(_ numbers: UInt64...) -> [UInt8] {
+        var body = Wire()
+        for number in numbers { body.number(number) }
+        return body.bytes
+    }
+
+    private static func call(_ path: String, _ member: String, _ signature: String, _ body: [UInt8], _ serial: UInt32)
+        -> [UInt8]
+    {
+        var message = WireMessage()
+        (message.destination, message.path, message.interface) = (BusNames.service, path, BusNames.storeInterface)
+        (message.member, message.signature, message.body) = (member, signature, body)
+        return message.bytes(serial: serial)
+    }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+public import UbiquitousStoreTesting
+
+/// A bus with the system bus's policy and limits, and a service on it, as on a machine of several users.
+public final class Site: Sendable {
+    /// The bus.
+    public let bus: PrivateBus
+    /// The service.
+    public let device: Device
+    /// Where users can sign in.
+    public let folder: String
+
+    private let directory: TemporaryDirectory
+
+    /// As whom the service runs; Debian has these users everywhere, and the bus lets no others in.
+    public static let service: UInt32 = 5
+    /// Five who use it.
+    public static let users: [UInt32] = [1, 2, 3, 6, 7]
+    /// A store that a manifest declares.
+    public static let store = Nonsense.declared[0]
+    /// Who attacks.
+    public static let attacker: UInt32 = 65534
+
+    /// Starts both.
+    ///
+    /// - Parameter policy: the file of the service's policy.
+    /// - Throws: `StartFailure`.
+    public init(_ program: PrivateBus.Program = .usual, policy: String) async throws {
+        guard geteuid() == 0 else { throw NeedsRoot() }
+        bus = try await .start(.system(policy: policy, serviceUser: Self.service), program: program)
+        var options = Device.Options()
+        options.mode = "system"
+        options.user = Self.service
+        directory = try TemporaryDirectory()
+        folder = try directory.makeDirectory("folder", mode: 0o755, owner: Self.service)
+        options.arguments = ["--folder-root", folder]
+        options.manifests = Nonsense.declared.map { ManifestText($0) }
+        options.logLevel = "warning"
+        device = try await .start(on: bus, options)
+    }
+
+    /// What the service has that nobody shares, in KiB.
+    public var memory: Int { ProcessMemory.privateDirty(of: device.pid) ?? 0 }
+
+    private struct NeedsRoot: Error, CustomStringConvertible {
+        let description = "Clients of several users are needed: run it as root"
+    }
+}
