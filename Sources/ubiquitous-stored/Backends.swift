@@ -6,13 +6,14 @@ internal import SyncEngine
 
 /// The backends that an account may be with, by the scheme of its address.
 enum Backends {
-    static let schemes = [FolderBackend.scheme] + WebDAVBackend.schemes
+    static let schemes = [FolderBackend.scheme] + WebDAVBackend.schemes + EtcdBackend.schemes
 
     static let make: @Sendable (BackendRequest) throws(RemoteError) -> any RemoteBackend = {
         request throws(RemoteError) in
         switch try Kind(request) {
         case .folder: try FolderBackend.make(url: request.url, access: access(request))
         case .webDAV: try WebDAVBackend.make(url: request.url, credentials: credentials(request))
+        case .etcd: try EtcdBackend.make(url: request.url, credentials: credentials(request))
         }
     }
 
@@ -21,11 +22,12 @@ enum Backends {
         switch try Kind(request) {
         case .folder: await FolderBackend.check(url: request.url, access: access(request))
         case .webDAV: await WebDAVBackend.check(url: request.url, credentials: credentials(request))
+        case .etcd: await EtcdBackend.check(url: request.url, credentials: credentials(request))
         }
     }
 
     private enum Kind {
-        case folder, webDAV
+        case folder, webDAV, etcd
 
         init(_ request: BackendRequest) throws(RemoteError) {
             let scheme = request.scheme
@@ -33,10 +35,13 @@ enum Backends {
                 self = .folder
             } else if WebDAVBackend.schemes.contains(scheme) {
                 self = .webDAV
+            } else if EtcdBackend.schemes.contains(scheme) {
+                self = .etcd
             } else {
                 throw RemoteError(
                     .unsupported,
-                    "there is no backend for \"\(scheme):\"; use folder:///PATH or webdavs://HOST/PATH")
+                    "there is no backend for \"\(scheme):\"; "
+                        + "use folder:///PATH, webdavs://HOST/PATH or etcds://HOST/PREFIX")
             }
         }
     }

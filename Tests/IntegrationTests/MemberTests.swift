@@ -155,7 +155,7 @@ struct MemberTests {
         try await withMachine { machine in
             let properties = try await machine.client().properties(BusNames.managerPath, BusNames.managerInterface)
             #expect(properties["Limits"] == .dictionary(limits))
-            #expect(properties["Features"] == .array(["folder", "webdav", "webdavs"]))
+            #expect(properties["Features"] == .array(["etcd", "etcds", "folder", "webdav", "webdavs"]))
             guard case .string(let version) = properties["Version"] else { throw BusError.failed("no version") }
             #expect(version.string.split(separator: ".").count == 3)
             #expect(properties.count == 3)

@@ -29,6 +29,21 @@ public actor EtcdBackend: RemoteBackend {
         EtcdBackend(try EtcdClient(try EtcdURL(url), credentials), environment)
     }
 
+    /// Tries an address out, and leaves nothing behind.
+    public static func check(
+        url: String, credentials: ServerCredentials, environment: Environment = .system
+    ) async -> [BackendCheck] {
+        let client: EtcdClient
+        do throws(RemoteError) { client = try EtcdClient(try EtcdURL(url), credentials) } catch {
+            return [BackendCheck(step: "address", isPassed: false, detail: error.message)]
+        }
+        defer { client.close() }
+        let address = BackendCheck(step: "address", isPassed: true, detail: client.url.warning ?? "")
+        var trial = EtcdTrial(client, environment)
+        await trial.run()
+        return [address] + trial.checks
+    }
+
     init(_ client: EtcdClient, _ environment: Environment) {
         self.client = client
         self.environment = environment

@@ -64,14 +64,18 @@ final class EtcdClient: Sendable {
         for time in patience(body.count) {
             var isHopeless = true
             for _ in url.members {
+                let asked = member
                 do throws(EtcdFailure) { return try await ask(path, body, within: time) } catch {
                     guard error.isPassing else { throw error }
                     if !error.isImmediate { isHopeless = false }
                     failure = error
-                    moveOn()
+                    moveOn(from: asked)
                 }
             }
             if isHopeless { break }
+            // A member waits until its history has come to where the token was given, which that of a cluster that was
+            // restored from a copy may not for long.
+            forgetToken()
             await http.pause(for: .milliseconds(50))
         }
         throw failure ?? .http(.closed, member)
@@ -84,8 +88,11 @@ final class EtcdClient: Sendable {
         return times.map { .seconds($0 * (1 + Double(bytes) / 100_000)) }
     }
 
-    private func moveOn() {
-        state.withLock { $0.current = ($0.current + 1) % url.members.count }
+    /// Asks the next member from now on, if this one was asked until now.
+    func moveOn(from member: HTTPAddress) {
+        state.withLock { state in
+            if url.members[state.current] == member { state.current = (state.current + 1) % url.members.count }
+        }
     }
 
     /// Asks the current member, with a new token if it does not know the old one.
@@ -102,15 +109,37 @@ final class EtcdClient: Sendable {
     private func send(
         _ path: String, _ body: [UInt8], _ token: String?, _ time: Duration
     ) async throws(EtcdFailure) -> Value {
-        let member = member
-        var request = request(path, body, at: member, token)
+        try await send(request(path, body, at: member, token), time).answer
+    }
+
+    private func send(
+        _ request: HTTPRequest, _ time: Duration
+    ) async throws(EtcdFailure) -> (answer: Value, response: HTTPResponse) {
+        var request = request
         request.patience = .atMost(time)
         let response: HTTPResponse
-        do throws(HTTPFailure) { response = try await http.send(request) } catch { throw .http(error, member) }
+        do throws(HTTPFailure) { response = try await http.send(request) } catch { throw .http(error, request.address) }
         guard response.status == 200, let answer = try? JSONReader.read(response.body), answer["header"] != nil else {
-            throw .refusal(EtcdRefusal(response, from: member.host))
+            throw .refusal(EtcdRefusal(response, from: request.address.host))
         }
-        return answer
+        return (answer, response)
+    }
+
+    /// What a member says of itself, to everybody.
+    struct Status {
+        let version: String
+        let hasLeader: Bool
+        let alarms: [String]
+        /// Seconds since 1970, by its clock.
+        let time: Int?
+    }
+
+    func status(of member: HTTPAddress) async throws(EtcdFailure) -> Status {
+        let (answer, response) = try await send(
+            request("/v3/maintenance/status", Array("{}".utf8), at: member, nil), .seconds(5))
+        return Status(
+            version: answer["version"]?.text ?? "", hasLeader: !["", "0"].contains(answer["leader"]?.text ?? ""),
+            alarms: (answer["errors"]?.elements ?? []).compactMap(\.text), time: response.date)
     }
 
     func request(_ path: String, _ body: [UInt8], at member: HTTPAddress, _ token: String?) -> HTTPRequest {

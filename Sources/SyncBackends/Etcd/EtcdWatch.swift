@@ -77,21 +77,22 @@ final class EtcdWatch: Sendable {
             }
             if isClosed { return nil }
             await listen(with: http)
-            let (hint, failures) = state.withLock { state in
-                state.isLive = false
+            let (hint, failures, member) = state.withLock { state in
                 if !state.hint { state.failures += 1 }
-                return (state.hint, state.failures)
+                defer { state.isLive = false }
+                return (state.hint, state.failures, state.isLive ? nil : state.member)
             }
             if hint { return () }
+            if let member { client.moveOn(from: member) }
             // What is wrong, the passes find out and say.
             await http.pause(for: .milliseconds(50 << min(failures, 14)))
         }
     }
 
     private func listen(with http: HTTPClient) async {
-        guard let token = try? await client.token(anew: false, .seconds(2)) as String?, let member = memberToAsk else {
-            return
-        }
+        let token: String?
+        do throws(EtcdFailure) { token = try await client.token(anew: false, .seconds(2)) } catch { return }
+        guard let member = state.withLock(\.member) else { return }
         let revision = state.withLock(\.revision)
         var question: [Text: Value] = ["key": .base64(key)]
         if revision > 0 { question["start_revision"] = .integer(revision + 1) }
@@ -103,8 +104,6 @@ final class EtcdWatch: Sendable {
             client.forgetToken()
         }
     }
-
-    private var memberToAsk: HTTPAddress? { state.withLock(\.member) }
 
     /// Takes a piece of the answer, which is a line of JSON for each thing that is told.
     /// - Returns: whether there is more to wait for.

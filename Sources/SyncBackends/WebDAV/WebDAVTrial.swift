@@ -20,25 +20,11 @@ struct WebDAVTrial {
         } catch {
             return [BackendCheck(step: "connect", isPassed: false, detail: error.message)]
         }
-        let checks = [BackendCheck(step: "connect", isPassed: true), clock(response), signIn(response)]
+        let checks = [
+            BackendCheck(step: "connect", isPassed: true), .clock(response.date, environment), signIn(response),
+        ]
         guard checks.allSatisfy(\.isPassed) else { return checks }
         return checks + (await checkFolder(response))
-    }
-
-    /// Nothing depends on the server's clock, but this device's decides which of two values is the later one.
-    private func clock(_ response: HTTPResponse) -> BackendCheck {
-        guard let date = response.date else {
-            return BackendCheck(step: "clock", isPassed: true, detail: "The server does not say what time it is.")
-        }
-        let offset = date - Int(environment.time() / 1_000_000)
-        var detail = ""
-        if abs(offset) > 2 {
-            detail = "The server's clock is \(abs(offset)) s \(offset > 0 ? "ahead of" : "behind") this device's."
-            if abs(offset) > 60 {
-                detail += " If this device's is wrong, its values win over later ones of other devices, or lose."
-            }
-        }
-        return BackendCheck(step: "clock", isPassed: true, detail: detail)
     }
 
     private func signIn(_ response: HTTPResponse) -> BackendCheck {

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import PropertyList
+import SDBus
+import ServerTesting
+import Testing
+import UbiquitousStoreTesting
+
+/// Two services and a cluster of etcd between them, with users.
+@BusActor
+@Suite(.serialized, .timeLimit(.minutes(10)), .enabled(if: EtcdCluster.isInstalled, "script/bootstrap --all installs etcd"))
+struct EtcdTests {
+    private static let credentials: KeyValuePairs<String, Value> = [
+        "user": .string(Text(EtcdCluster.user)), "password": .string(Text(EtcdCluster.password)),
+    ]
+
+    /// Two devices that have signed in to a place in a cluster.
+    private func withCluster(_ body: @BusActor (TwoDevices, EtcdCluster) async throws -> Void) async throws {
+        let cluster = try EtcdCluster(.init(members: 3, asksWho: true))
+        try await withTwoDevices { devices in
+            for device in [devices.laptop, devices.phone] {
+                device.keepSecret(EtcdCluster.password)
+                try await devices.account(device).join(cluster.url(), Self.credentials)
+            }
+            try await body(devices, cluster)
+        }
+    }
+
+    @Test func `what one device writes the other one is told of once, without anybody asking`() async throws {
+        try await withCluster { devices, cluster in
+            let (laptop, phone) = (try devices.store(devices.laptop), try devices.store(devices.phone))
+            try await phone.subscribe()
+            for round in 1...5 as ClosedRange<Int64> {
+                try await laptop.set("a", .integer(round))
+                try await eventually("the phone is told") { phone.received.count == Int(round) }
+            }
+            #expect(try await phone.value("a") == .integer(5))
+            // Its member goes, then the leader, and what is written meanwhile arrives when there is a way.
+            cluster.kill(try cluster.leader())
+            try await laptop.set("a", .integer(6))
+            try await eventually("the phone is told") { phone.received.count == 6 }
+            #expect(phone.received.allSatisfy { $0.keys == ["a"] })
+            try await devices.laptop.restart()
+            try await devices.store(devices.laptop).set("restarted", .integer(1))
+            #expect(try await devices.converge() == ["a": .integer(6), "restarted": .integer(1)])
+        }
+    }
+
+    @Test func `without a cluster everything works but the sync, and it goes on by itself`() async throws {
+        try await withCluster { devices, cluster in
+            let (laptop, phone) = (try devices.store(devices.laptop), try devices.store(devices.phone))
+            try await laptop.apply(["first": .integer(1), "both": .integer(1)])
+            _ = try await devices.converge()
+            for member in 0..<3 { cluster.kill(member) }
+            #expect(await errorName { try await laptop.client.account.syncNow() } == "BackendUnavailable")
+            #expect(try await laptop.client.account.state() == "offline")
+            try await laptop.apply(["laptop": .integer(1), "both": "laptop"])
+            try await phone.apply(["phone": .integer(1)], removing: ["first"])
+            for member in 0..<3 { try cluster.start(member) }
+            let expected: [Text: Value] = ["laptop": .integer(1), "phone": .integer(1), "both": "laptop"]
+            #expect(try await devices.converge() == expected)
+        }
+    }
+
+    @Test func `a cluster that was restored from a backup loses nothing and brings nothing back`() async throws {
+        try await withCluster { devices, cluster in
+            let (laptop, phone) = (try devices.store(devices.laptop), try devices.store(devices.phone))
+            try await laptop.apply(["kept": .integer(1), "deleted": .integer(1), "changed": .integer(1)])
+            _ = try await devices.converge()
+            try cluster.save(to: "backup")
+            try await phone.apply(["changed": .integer(2), "later": .integer(1)], removing: ["deleted"])
+            let expected: [Text: Value] = ["kept": .integer(1), "changed": .integer(2), "later": .integer(1)]
+            #expect(try await devices.converge() == expected)
+            try cluster.restore(from: "backup")
+            try await laptop.set("after", .integer(1))
+            #expect(try await devices.converge() == expected.merging(["after": .integer(1)]) { $1 })
+        }
+    }
+
+    @Test func `a check says what was tried, and a wrong password is refused`() async throws {
+        try await withCluster { devices, cluster in
+            let account = try devices.account(devices.laptop)
+            let wrong: KeyValuePairs<String, Value> = ["user": "ada", "password": "an0ther"]
+            #expect(
+                await errorName { try await account.signIn(cluster.url(), wrong) } == "BackendAuthenticationFailed")
+            #expect(
+                await errorName { try await account.signIn(cluster.url("settings/eva"), Self.credentials) }
+                    == "AccessDenied")
+            #expect(await errorName { try await account.signIn("etcd://127.0.0.1", [:]) } == "BackendUnsupported")
+            #expect(try await account.state() == "idle")
+        }
+    }
+
+    @Test func `a member that takes connections and never answers delays nobody who asks for something local`()
+        async throws
+    {
+        let server = try ScriptedServer { _ in .nothing }
+        try await withTwoDevices { devices in
+            let laptop = try devices.store(devices.laptop)
+            let other = try devices.account(devices.laptop)
+            let signIn = Task { await errorName { try await other.signIn("etcd://127.0.0.1:\(server.port)/x") } }
+            try await eventually("the server is asked") { !server.requests.isEmpty }
+            for number in 0..<100 { try await laptop.set("\(number)", .integer(1)) }
+            #expect(try await laptop.everything().count == 100)
+            #expect(server.openConnections == 1, "it still waits")
+            server.end()
+            #expect(await signIn.value == "BackendUnavailable")
+        }
+    }
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import BackendTesting
+import Foundation
+import PropertyList
+import ServerTesting
+import StoreEngine
+import SyncEngine
+import Synchronization
+import Testing
+
+@testable import SyncBackends
+
+/// What happens to real clusters and on the way to them. What was acknowledged is there, and all come to hold the same.
+@Suite(.serialized, .timeLimit(.minutes(10)), .enabled(if: EtcdCluster.isInstalled))
+struct EtcdFaultTests {
+    private static let store = "org.example.Notes"
+
+    // MARK: The way
+
+    @Test(arguments: [1, 2, 3] as [UInt64])
+    func `whatever the way does to requests, nothing is lost and nothing comes back`(_ seed: UInt64) async throws {
+        let cluster = try EtcdCluster()
+        let proxy = try FaultProxy(before: cluster.ports[0])
+        let place = BackendPlace {
+            try EtcdBackend.make(
+                url: "etcd://127.0.0.1:\(proxy.port)/settings/ada", credentials: ServerCredentials())
+        }
+        let devices = try await BackendConformance.devices(3, place)
+        let dice = Dice(seed: seed)
+        let reject = ServerAnswer(503, [:], "{\"error\":\"etcdserver: leader changed\",\"code\":14}")
+        let page = ServerAnswer(200, [:], "<html>Log in</html>")
+        let faults: [FaultProxy.Fault] = [
+            .cut, .answerLost, .answerCut(40), .twice, .late(20), .requestCut(10), .answer(reject), .answer(page),
+        ]
+        proxy.onRequest { _ in dice.roll() % 4 == 0 ? faults[Int(dice.roll() % 8)] : nil }
+        var values: [String: Int64?] = [:]
+        for step in 0..<60 as Range<Int64> {
+            let device = devices[Int(dice.roll() % 3)]
+            let key = "\(device.name) \(dice.roll() % 12)"
+            let value = dice.roll() % 4 == 0 ? nil : step
+            device.set(Self.store, key, value.map { .integer($0) })
+            values[key] = .some(value)
+            do throws(RemoteError) { try await device.sync() } catch {
+                #expect([.unavailable, .unsupported].contains(error.code), "\(error)")
+            }
+        }
+        proxy.onRequest(nil)
+        try await BackendConformance.settle(devices)
+        let expected = values.compactMapValues { $0.map { Value.integer($0) } }
+        #expect(devices[0].values(Self.store) == expected)
+        let late = BackendDevice("late", seed: 99, backend: try place.makeBackend())
+        try await late.signIn(creating: false)
+        try await late.sync()
+        #expect(late.stores == devices[0].stores)
+        // And then all is quiet.
+        let before = try cluster.control(["get", "settings/ada/account", "-w", "fields"])
+        for device in devices { try await device.sync() }
+        let after = try cluster.control(["get", "settings/ada/account", "-w", "fields"])
+        #expect(Self.modified(before) == Self.modified(after))
+    }
+
+    private static func modified(_ row: String) -> Substring? {
+        row.split(separator: "\n").first { $0.contains("ModRevision") }
+    }
+
+    // MARK: Members
+
+    /// What happens to members while devices write.
+    enum Trouble: CaseIterable {
+        case leaderKilled, leaderFrozen, eachRestarted, majorityGone
+    }
+
+    @Test(arguments: Trouble.allCases)
+    func `eight devices that write while members go lose nothing`(_ trouble: Trouble) async throws {
+        let cluster = try EtcdCluster(.init(members: 3))
+        let place = BackendPlace { try EtcdBackend.make(url: cluster.url(), credentials: cluster.credentials) }
+        let devices = try await BackendConformance.devices(8, place)
+        let isOver = Over()
+        let writers = devices.map { Writer(device: $0, isOver: isOver) }
+        let written = try await withThrowingTaskGroup(of: Set<String>.self) { group in
+            for writer in writers { group.addTask { try await writer.write() } }
+            try cause(trouble, in: cluster)
+            isOver.flag.store(true, ordering: .relaxed)
+            return try await group.reduce(into: Set<String>()) { $0.formUnion($1) }
+        }
+        let late = BackendDevice("late", seed: 99, backend: try place.makeBackend())
+        try await late.signIn(creating: false)
+        try await late.sync()
+        #expect(written.count >= 24 && written.isSubset(of: late.values(Self.store).keys))
+        try await BackendConformance.settle(devices + [late])
+    }
+
+    private final class Over: Sendable {
+        let flag = Atomic(false)
+    }
+
+    private struct Writer: @unchecked Sendable {
+        // A device is one task's alone, until all tasks have ended.
+        let device: BackendDevice
+        let isOver: Over
+
+        /// Writes a key after the other.
+        /// - Returns: those that were acknowledged.
+        func write() async throws -> Set<String> {
+            var acknowledged: Set<String> = []
+            var round = 0
+            while !isOver.flag.load(ordering: .relaxed) || acknowledged.count < 3 {
+                round += 1
+                device.set(EtcdFaultTests.store, "\(device.name) \(round)", .integer(Int64(round)))
+                do throws(RemoteError) { try await device.sync() } catch {
+                    guard error.code == .unavailable else { throw error }
+                    continue
+                }
+                acknowledged.insert("\(device.name) \(round)")
+            }
+            return acknowledged
+        }
+    }
+
+    private func cause(_ trouble: Trouble, in cluster: EtcdCluster) throws {
+        usleep(300_000)
+        switch trouble {
+        case .leaderKilled: cluster.kill(try cluster.leader())
+        case .leaderFrozen:
+            let leader = try cluster.leader()
+            cluster.freeze(leader)
+            usleep(3_000_000)
+            cluster.freeze(leader, false)
+        case .eachRestarted:
+            for member in 0..<3 {
+                cluster.kill(member)
+                usleep(200_000)
+                try cluster.start(member)
+            }
+        case .majorityGone:
+            cluster.kill(0)
+            cluster.kill(1)
+            usleep(1_000_000)
+            try cluster.start(0)
+            try cluster.start(1)
+        }
+        usleep(300_000)
+    }
+
+    // MARK: Watching
+
+    @Test func `others' changes are told of, own ones are not, and none is missed while a member is away`() async throws
+    {
+        let cluster = try EtcdCluster(.init(members: 3))
+        let place = BackendPlace { try EtcdBackend.make(url: cluster.url(), credentials: cluster.credentials) }
+        let (writer, reader) = (
+            try await BackendConformance.devices(1, place)[0],
+            try EtcdBackend.make(url: cluster.url(), credentials: cluster.credentials)
+        )
+        let hints = reader.watch.hints()
+        let count = Atomic(0)
+        let listening = Task {
+            for await _ in hints { count.add(1, ordering: .relaxed) }
+        }
+        func eventually(_ condition: () -> Bool) async throws {
+            for _ in 0..<2000 where !condition() { try await Task.sleep(for: .milliseconds(5)) }
+            #expect(condition())
+        }
+        try await eventually { reader.traits.tellsOfChanges }
+        for round in 1...3 {
+            writer.set(Self.store, "a", .integer(Int64(round)))
+            try await writer.sync()
+            try await eventually { count.load(ordering: .relaxed) == round }
+            try await eventually { reader.traits.tellsOfChanges }
+        }
+        // What it does itself says nothing.
+        let own = BackendDevice("own", seed: 9, backend: reader)
+        try await own.signIn(creating: false)
+        own.set(Self.store, "own", .integer(1))
+        try await own.sync()
+        // The member that it listens to goes.
+        let member = try #require(reader.client.url.members.firstIndex(of: reader.client.member))
+        cluster.kill(member)
+        writer.set(Self.store, "a", .integer(4))
+        try await writer.sync()
+        try await eventually { count.load(ordering: .relaxed) == 4 }
+        await reader.close()
+        await listening.value
+        #expect(count.load(ordering: .relaxed) == 4)
+    }
+
+    @Test func `a compaction that forgets what was not heard of is a reason to look`() async throws {
+        let cluster = try EtcdCluster()
+        let place = BackendPlace { try EtcdBackend.make(url: cluster.url(), credentials: cluster.credentials) }
+        let writer = try await BackendConformance.devices(1, place)[0]
+        let reader = try EtcdBackend.make(url: cluster.url(), credentials: cluster.credentials)
+        let device = BackendDevice("reader", seed: 9, backend: reader)
+        try await device.signIn(creating: false)
+        try await device.sync()
+        var hints = reader.watch.hints().makeAsyncIterator()
+        async let first: Void? = hints.next()
+        while !reader.traits.tellsOfChanges { try await Task.sleep(for: .milliseconds(5)) }
+        writer.set(Self.store, "a", .integer(0))
+        try await writer.sync()
+        #expect(await first != nil)
+        // Nobody listens.
+        for round in 1...3 {
+            writer.set(Self.store, "a", .integer(Int64(round)))
+            writer.set(Self.store, "\(round)", nil)
+            try await writer.sync()
+        }
+        try cluster.compact()
+        #expect(await hints.next() != nil)
+        try await device.pull()
+        #expect(device.stores == writer.stores)
+        // And the next change is heard of as any other.
+        async let next: Void? = hints.next()
+        while !reader.traits.tellsOfChanges { try await Task.sleep(for: .milliseconds(5)) }
+        writer.set(Self.store, "a", .integer(9))
+        try await writer.sync()
+        #expect(await next != nil)
+        await reader.close()
+    }
+
+    // MARK: Backups
+
+    /// Whether others write before those look that know what was lost, and whether the writer of it looks at all.
+    @Test(arguments: [false, true], [false, true])
+    func `what a cluster that was restored has lost is published again by whoever holds it`(
+        isBusy: Bool, isWriterGone: Bool
+    ) async throws {
+        let cluster = try EtcdCluster()
+        let place = BackendPlace { try EtcdBackend.make(url: cluster.url(), credentials: cluster.credentials) }
+        let devices = try await BackendConformance.devices(3, place)
+        devices[0].set(Self.store, "before", .integer(1))
+        devices[0].set(Self.store, "removed", .integer(1))
+        // One that has never published has nothing to make up for, as these devices see it.
+        for device in devices { device.set(Self.store, device.name, .integer(1)) }
+        try await BackendConformance.settle(devices)
+        try cluster.save(to: "backup")
+        devices[0].set(Self.store, "after", .integer(1))
+        devices[0].set(Self.store, "removed", nil)
+        try await devices[0].sync()
+        try await devices[1].sync()
+        try cluster.restore(from: "backup")
+        if isBusy {
+            for round in 0..<8 {
+                devices[2].set("org.example.Other", "\(round)", .integer(1))
+                try await devices[2].sync()
+            }
+        }
+        let living = isWriterGone ? Array(devices[1...]) : devices
+        // Started anew: all that it knows is in its cursor.
+        living[0].backend = try place.makeBackend()
+        _ = try await living[0].backend.open(creatingAccount: false)
+        try await BackendConformance.settle(living)
+        let late = BackendDevice("late", seed: 99, backend: try place.makeBackend())
+        try await late.signIn(creating: false)
+        try await late.sync()
+        #expect(late.values(Self.store).keys.sorted() == ["0", "1", "2", "after", "before"])
+        #expect(late.stores == living[0].stores)
+    }
+
+    @Test func `a cluster that was restored to before there was an account is reported, and not obeyed`() async throws {
+        let cluster = try EtcdCluster()
+        try cluster.control(["put", "other", "1"])
+        try cluster.save(to: "backup")
+        let place = BackendPlace { try EtcdBackend.make(url: cluster.url(), credentials: cluster.credentials) }
+        let devices = try await BackendConformance.devices(2, place)
+        devices[0].set(Self.store, "a", .integer(1))
+        try await BackendConformance.settle(devices)
+        try cluster.restore(from: "backup")
+        await #expect { try await devices[1].pull() } throws: { ($0 as? RemoteError)?.code == .reset }
+        // Somebody has said that what devices have is right.
+        _ = try await devices[1].backend.restore(devices[1].account)
+        try await BackendConformance.settle(devices)
+        #expect(devices[1].values(Self.store) == ["a": .integer(1)])
+    }
+}
