@@ -269,6 +269,72 @@ struct CallerTests {
         }
     }
 
+    /// Connects as a user, hands the connection to a child, ends, and has the child ask who is calling; with
+    /// "replaced", once another program of another root has the pid.
+    private static let heir = """
+        import os, socket, sys, time
+        path, uid, what, root = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
+        bus = socket.socket(socket.AF_UNIX)
+        os.seteuid(uid)
+        bus.connect(path)
+        os.seteuid(0)
+        bus.sendall(b"\\0AUTH EXTERNAL " + str(uid).encode().hex().encode() + b"\\r\\n")
+        bus.recv(4096)
+        bus.sendall(b"BEGIN\\r\\n")
+        def call(serial, destination, path, interface, member):
+            fields = b""
+            for code, kind, value in ((1, b"o", path), (2, b"s", interface), (3, b"s", member), (6, b"s", destination)):
+                fields += b"\\0" * (-len(fields) % 8) + bytes([code, 1]) + kind + b"\\0"
+                fields += len(value).to_bytes(4, "little") + value.encode() + b"\\0"
+            head = b"l\\1\\0\\1" + bytes(4) + serial.to_bytes(4, "little") + len(fields).to_bytes(4, "little")
+            bus.sendall(head + fields + b"\\0" * (-len(fields) % 8))
+        call(1, "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "Hello")
+        bus.recv(4096)
+        pid = os.getpid()
+        if os.fork(): os._exit(0)
+        while os.path.exists(f"/proc/{pid}"): time.sleep(0.01)
+        if what == "replaced":
+            for _ in range(2000):
+                with open("/proc/sys/kernel/ns_last_pid", "w") as last: last.write(str(pid - 1))
+                child = os.fork()
+                if child == 0:
+                    if os.getpid() != pid: os._exit(0)
+                    os.chroot(root)
+                    time.sleep(600)
+                if child == pid: break
+                os.waitpid(child, 0)
+            else: sys.exit("the pid was not to be had")
+            time.sleep(0.1)
+        name = "org.example.UbiquitousStore"
+        call(2, name, "/org/example/UbiquitousStore", name + ".Manager", "Identify")
+        answer = b""
+        bus.settimeout(30)
+        while b"engine" not in answer: answer += bus.recv(65536)
+        print([word for word in ("host", "flatpak", "unknown") if word.encode() in answer])
+        sys.stdout.flush()
+        if what == "replaced": os.kill(pid, 9)
+        """
+
+    @Test(
+        .enabled(if: Users.areSeveral, Users.needsRoot), .enabled(if: access("/usr/bin/python3", X_OK) == 0),
+        arguments: ["gone", "replaced"])
+    func `a caller whose process has ended, or whose pid is one's in another root, is not known`(what: String)
+        async throws
+    {
+        try await withMachine { machine in
+            let root = try machine.device.directory.makeDirectory("root")
+            // `cat` ends with the last who can write to it, not with the process that has connected.
+            let script = """
+                mount -t tmpfs none "$1" && /usr/bin/python3 -c "$2" "$3" 65534 "$4" "$1" | cat
+                """
+            let result = try await run([
+                "unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", root, Self.heir,
+                String(machine.bus.address.dropFirst("unix:path=".count)), what,
+            ])
+            #expect(result.output == "['unknown']", "\(result)")
+        }
+    }
+
     // MARK: Registered manifests
 
     private func register(_ text: String, _ client: BusClient, option: String? = nil) async throws -> [String] {

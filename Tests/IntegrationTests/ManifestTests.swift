@@ -46,12 +46,14 @@ struct ManifestTests {
             mkfifo(path(machine, "fifo.plist"), 0o644)
             mkdir(path(machine, "directory.plist"), 0o755)
             symlink("/nowhere", path(machine, "dangling.plist"))
+            try device.install(good, as: "huge.plist")
+            truncate(path(machine, "huge.plist"), 100 << 20)
             try device.install(good, as: ".hidden.plist")
             try device.install(good, as: "name.txt")
             try await device.start()
             #expect(try await entitled(machine) == [notes])
             let log = device.log
-            for name in texts.map(\.0) + ["writable", "group", "link", "fifo", "directory", "dangling"] {
+            for name in texts.map(\.0) + ["writable", "group", "link", "fifo", "directory", "dangling", "huge"] {
                 #expect(log.contains("/\(name).plist is refused: "), "\(name)")
             }
             for reason in [

@@ -152,4 +152,101 @@ struct SettingsTests {
             #expect(await errorName { try await account.signIn("folder:///tmp/nothing") } == "AccessDenied")
         }
     }
+
+    @Test func `other backends hold for who signs in later, and who is signed in goes on`() async throws {
+        let place = try TemporaryDirectory()
+        let folder = try place.makeDirectory("folder", mode: 0o700, owner: Users.client)
+        try await withSettings("") { machine, write in
+            // In user mode a folder is of the one who signs in, which for the service's user is the service's.
+            let client = try machine.client(as: Users.service)
+            let own = try place.makeDirectory("own", mode: 0o700, owner: Users.service)
+            try await client.account.join("folder://\(own)")
+            try write("[Sync]\nBackends=webdavs\n")
+            #expect(await reload(machine) == nil)
+            try await client.store(notes).set("key", .integer(1))
+            try await client.account.syncNow()
+            #expect(try await client.account.property("PendingChanges") == .integer(0))
+            let other = try machine.client().account
+            #expect(await errorName { try await other.signIn("folder://\(folder)") } == "AccessDenied")
+            try write("[Sync]\nBackends=folder\n")
+            #expect(await reload(machine) == nil)
+            #expect(await errorName { try await other.signIn("webdavs://127.0.0.1:1/") } == "AccessDenied")
+        }
+        withExtendedLifetime(place) {}
+    }
+
+    @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
+    func `other folder roots hold for who signs in later, and who is signed in goes on`() async throws {
+        let place = try TemporaryDirectory()
+        let roots = try ["one", "two"].map { try place.makeDirectory($0, mode: 0o755, owner: Users.service) }
+        chmod(place.path, 0o755)
+        let path = place.path + "/settings.conf"
+        func write(_ root: String) throws {
+            try Data("[Sync]\nFolderRoot=\(root)\n".utf8).write(to: URL(filePath: path))
+            chmod(path, 0o644)
+        }
+        try write(roots[0])
+        try await withMachine {
+            $0.mode = "system"
+            $0.arguments = ["--configuration", path]
+        } _: { machine in
+            let (first, second) = (try machine.client(as: Users.nobody), try machine.client(as: Users.daemon))
+            #expect(await errorName { try await first.account.signIn("folder://\(roots[1])") } == "AccessDenied")
+            try await first.account.join("folder://\(roots[0])")
+            try write(roots[1])
+            #expect(await reload(machine) == nil)
+            try await first.store(notes).set("key", .integer(1))
+            try await first.account.syncNow()
+            #expect(try await first.account.property("PendingChanges") == .integer(0))
+            #expect(await errorName { try await second.account.signIn("folder://\(roots[0])") } == "AccessDenied")
+            try await second.account.join("folder://\(roots[1])")
+        }
+        withExtendedLifetime(place) {}
+    }
+
+    @Test func `a user's subscriptions and registered manifests are bounded by the settings, at once after a reload`()
+        async throws
+    {
+        try await withSettings("[User]\nSubscriptions=2\nRegisteredManifests=1\n") { machine, write in
+            let stores = try (0..<4).map { _ in try machine.store() }
+            func register(_ name: String) async -> String {
+                await errorName {
+                    try await machine.client().manager("RegisterManifest") {
+                        try $0.append(bytes: Array(ManifestText(name).xml.utf8))
+                        try $0.appendDictionary {}
+                    }
+                }
+            }
+            for store in stores[..<2] { try await store.subscribe() }
+            #expect(await errorName { try await stores[2].subscribe() } == "LimitsExceeded")
+            #expect(await register("org.example.One") == "")
+            #expect(await register("org.example.Two") == "LimitsExceeded")
+            try write("[User]\nSubscriptions=3\nRegisteredManifests=2\n")
+            #expect(await reload(machine) == nil)
+            try await stores[2].subscribe()
+            #expect(await errorName { try await stores[3].subscribe() } == "LimitsExceeded")
+            #expect(await register("org.example.Two") == "")
+        }
+    }
+
+    @Test func `the file says what the command line doesn't`() async throws {
+        let directory = try TemporaryDirectory()
+        chmod(directory.path, 0o755)
+        let path = directory.path + "/settings.conf"
+        try Data("[Service]\nDeviceName=From the file\nIdleExit=1\nLogLevel=warning\n".utf8)
+            .write(to: URL(filePath: path))
+        let bus = try await PrivateBus.start()
+        var options = Device.Options()
+        options.isBare = true
+        options.arguments = [
+            "--bus", bus.address, "--state-directory", directory.path + "/state", "--configuration", path,
+        ]
+        let device = try await Device.start(on: bus, options)
+        let account = try BusClient(bus).account
+        #expect(try await account.property("DeviceName") == .string("From the file"))
+        account.client.connection.close()
+        #expect(try await device.finish() == .code(0))
+        // The notice that it serves is no warning.
+        #expect(device.log.isEmpty, "\(device.log)")
+    }
 }
