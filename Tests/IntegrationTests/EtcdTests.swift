@@ -9,7 +9,9 @@ import UbiquitousStoreTesting
 
 /// Two services and a cluster of etcd between them, with users.
 @BusActor
-@Suite(.serialized, .timeLimit(.minutes(10)), .enabled(if: EtcdCluster.isInstalled, "script/bootstrap --all installs etcd"))
+@Suite(
+    .serialized, .timeLimit(.minutes(10)),
+    .enabled(if: EtcdCluster.isInstalled, "script/bootstrap --all installs etcd"))
 struct EtcdTests {
     private static let credentials: KeyValuePairs<String, Value> = [
         "user": .string(Text(EtcdCluster.user)), "password": .string(Text(EtcdCluster.password)),
@@ -72,9 +74,19 @@ struct EtcdTests {
             try await phone.apply(["changed": .integer(2), "later": .integer(1)], removing: ["deleted"])
             let expected: [Text: Value] = ["kept": .integer(1), "changed": .integer(2), "later": .integer(1)]
             #expect(try await devices.converge() == expected)
+            // So that it takes a while until the cluster has come to the revision that it had.
+            for round in 0..<20 {
+                try await phone.set("changed", .integer(Int64(round)))
+                try await phone.client.account.syncNow()
+            }
+            try await phone.set("changed", .integer(2))
+            #expect(try await devices.converge() == expected)
             try cluster.restore(from: "backup")
             try await laptop.set("after", .integer(1))
             #expect(try await devices.converge() == expected.merging(["after": .integer(1)]) { $1 })
+            try await phone.subscribe()
+            try await laptop.set("told", .integer(1))
+            try await eventually("the phone is told") { phone.received.contains { $0.keys == ["told"] } }
         }
     }
 

@@ -34,7 +34,7 @@ extension EtcdBackend {
         let position = try presentPosition(outcome.found[0], outcome.revision)
         guard position.account.remote().isNamed(publication.account) else { throw Self.otherAccount }
         if memory.lookedUp.contains(publication.origin), let row = outcome.found[1].rows.first,
-            let device = try? EtcdDevice(decoding: row.value), !memory.ownPublications.contains(device.publication)
+            let device = try? EtcdDevice(decoding: row.value), !memory.isOwn(device)
         {
             throw RemoteError(.unavailable, "Somebody else writes under this device's name; it is looked at first.")
         }
@@ -46,7 +46,7 @@ extension EtcdBackend {
         try checkOpen()
         let isOwing = memory.isOwing
         var publishing = EtcdPublishing(publication, snapshots, number: environment.random(), layout)
-        memory.ownPublications.insert(publishing.number)
+        memory.note(publication: publishing.number)
         publishing.formerOrigins = formerOrigins(of: publication)
         if let joined = memory.joined {
             publishing.begin(at: joined, outlines: memory.outlines)

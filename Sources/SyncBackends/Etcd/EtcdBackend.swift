@@ -19,6 +19,11 @@ public actor EtcdBackend: RemoteBackend {
     let environment: Environment
     var memory = EtcdMemory()
     private var isClosed = false
+    private let executor = ThreadExecutor()
+
+    /// What a cluster answers is read, and states are joined, on a thread that is there as long as there is something to
+    /// do.
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     /// A backend for an address. Nothing is asked before it is opened.
     /// - Throws: `RemoteError.unsupported` for an address that is none of an etcd cluster, and for credentials that are
@@ -181,7 +186,7 @@ struct EtcdMemory {
     private(set) var pageLimit = 1024
 
     /// The publications of this process, and those that the process before it may have made.
-    var ownPublications: Set<UInt64> = []
+    private var ownPublications: [UInt64] = []
     /// The origins under whose name a pull has looked.
     var lookedUp: Set<Origin> = []
 
@@ -198,10 +203,20 @@ struct EtcdMemory {
         let isFirstLook = lookedUp.insert(origin).inserted
         guard let device else { return isOwing ? .missing : .asPublished }
         // The process before may have written it: what it was is in no memory.
-        if isFirstLook { ownPublications.insert(device.publication) }
-        if !ownPublications.contains(device.publication) { return .foreign }
+        if isFirstLook { note(publication: device.publication) }
+        if !isOwn(device) { return .foreign }
         return isOwing ? .missing : .asPublished
     }
+
+    func isOwn(_ device: EtcdDevice) -> Bool { ownPublications.contains(device.publication) }
+
+    /// Remembers a publication that is about to be made, since nobody may be told that it was.
+    mutating func note(publication: UInt64) {
+        ownPublications.append(publication)
+        ownPublications.removeFirst(max(0, ownPublications.count - Self.mostPublications))
+    }
+
+    private static let mostPublications = 1024
 }
 
 /// What a store has in the cluster, without its entries.

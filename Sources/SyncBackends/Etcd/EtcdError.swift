@@ -25,7 +25,7 @@ struct EtcdRefusal: Error {
 
     /// The token is not known there: it is too old, or the member was started anew.
     var isStaleToken: Bool {
-        code == 16 || reason.contains("invalid auth token") || reason.contains("revision in header")
+        code == 16 || reason.contains("invalid auth token") || reason.contains("auth store is old")
     }
     /// Another member, or the same one in a moment, may be able to.
     var isPassing: Bool {

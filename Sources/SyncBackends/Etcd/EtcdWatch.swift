@@ -127,10 +127,12 @@ final class EtcdWatch: Sendable {
         }
         return state.withLock { state in
             (state.isLive, state.failures) = (true, 0)
-            state.revision = max(state.revision, result.revision, compacted)
+            // It was restored from a copy, and would say nothing before it has come to where it was.
+            let isBehind = result["created"]?.isTrue == true && result.revision < state.revision
+            state.revision = isBehind ? result.revision : max(state.revision, result.revision, compacted)
             let events = result["events"]?.elements ?? []
             // What was forgotten there may have been anything.
-            state.hint = compacted > 0 || events.contains { !isOwn($0, state.own) }
+            state.hint = compacted > 0 || isBehind || events.contains { !isOwn($0, state.own) }
             return !state.hint
         }
     }

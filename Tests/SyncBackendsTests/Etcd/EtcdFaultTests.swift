@@ -64,6 +64,44 @@ struct EtcdFaultTests {
         row.split(separator: "\n").first { $0.contains("ModRevision") }
     }
 
+    /// After how many of its transactions.
+    @Test(arguments: 1...4) func `a publication that is cut between its transactions deletes nothing`(
+        _ made: Int
+    ) async throws {
+        let cluster = try EtcdCluster()
+        let proxy = try FaultProxy(before: cluster.ports[0])
+        let place = BackendPlace { try EtcdBackend.make(url: cluster.url(), credentials: ServerCredentials()) }
+        let devices = try await BackendConformance.devices(2, place)
+        let keys = (0..<250).map { "\($0)" }
+        for key in keys { devices[0].set(Self.store, key, .integer(1)) }
+        devices[0].set(Self.store, "removed", .integer(1))
+        try await BackendConformance.settle(devices)
+        devices[0].backend = try EtcdBackend.make(
+            url: "etcd://127.0.0.1:\(proxy.port)/settings/ada", credentials: ServerCredentials())
+        try await devices[0].signIn(creating: false)
+        for key in keys { devices[0].set(Self.store, key, .integer(2)) }
+        devices[0].set(Self.store, "removed", nil)
+        devices[0].forgetTombstones(Self.store)
+        let count = Atomic(0)
+        proxy.onRequest { request in
+            guard String(decoding: request.body, as: UTF8.self).contains("request_put") else { return nil }
+            return count.add(1, ordering: .relaxed).newValue > made ? .cut : nil
+        }
+        do throws(RemoteError) { try await devices[0].sync() } catch { #expect(error.code == .unavailable) }
+        proxy.onRequest(nil)
+        // The other one, and one that has seen nothing, have every key, the old value or the new one.
+        try await devices[1].pull()
+        let late = BackendDevice("late", seed: 99, backend: try place.makeBackend())
+        try await late.signIn(creating: false)
+        try await late.sync()
+        for device in [devices[1], late] {
+            let values = device.values(Self.store)
+            #expect(keys.allSatisfy { [.integer(1), .integer(2)].contains(values[$0]) })
+        }
+        try await BackendConformance.settle(devices + [late])
+        #expect(late.values(Self.store) == Dictionary(uniqueKeysWithValues: keys.map { ($0, .integer(2)) }))
+    }
+
     // MARK: Members
 
     /// What happens to members while devices write.

@@ -2,8 +2,8 @@
 
 internal import StoreEngine
 
-/// Runs an actor on a thread of its own. A mount whose server is gone blocks whoever touches it, for hours perhaps:
-/// that must be none of the few threads that everything else shares.
+/// Runs an actor on a thread of its own. A mount whose server is gone blocks whoever touches it, for hours perhaps, and
+/// to read megabytes takes a while: that must be none of the few threads that everything else shares.
 final class ThreadExecutor: SerialExecutor {
     private let thread = WorkThread()
 
