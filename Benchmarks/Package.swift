@@ -29,7 +29,7 @@ let package = Package(
         program("load"),
         program("first-reply"),
         program("first-calls"),
-        program("folder-delay"),
+        program("sync-delay"),
         .executableTarget(
             name: "library", dependencies: [.product(name: "UbiquitousStore", package: "ubiquitous-store")]),
     ],

@@ -15,6 +15,7 @@ from pathlib import Path
 from statistics import median
 
 import table
+from etcd import Etcd
 from processes import ONE_CPU, MeasurementFailed, Programs
 from subjects import Baseline, Daemon, Subject, Xfconfd, store_path
 from table import Goal, Row
@@ -294,7 +295,7 @@ def folder(run: Run) -> list[Row]:
     try:
         with Daemon(run.programs, run.directory / "a") as a, Daemon(run.programs, run.directory / "b") as b:
             try:
-                delays = a.run("folder-delay", b.bus.address, store_path(STORE), between, times, 2500)
+                delays = a.run("sync-delay", b.bus.address, store_path(STORE), f"folder://{between}", times, 2500)
             except MeasurementFailed as error:
                 raise MeasurementFailed(f"{error} (B: {b.service.last_words()})") from error
     finally:
@@ -305,6 +306,27 @@ def folder(run: Run) -> list[Row]:
         f"set on A → signal on B through a folder, of {times}", median(values), table.msec,
         Goal(most=COALESCING + 20, text=f"≤ {COALESCING} + 20 ms"),
         f"of these, coalescing: {COALESCING} ms; slowest {table.msec(max(values))}")]
+
+
+ETCD_COALESCING = 100  # ms; the first change goes to a cluster after that
+
+
+def etcd(run: Run) -> list[Row]:
+    """Two devices and a cluster of one member: from set on one to signal on the other, and what etcdctl takes."""
+    # The first 15 uploads of an account wait for nothing but other changes.
+    times = run.scaled(12, 4)
+    delays, others = [], []
+    for number in range(run.rounds):
+        with Etcd(run.directory / f"etcd{number}") as cluster:
+            with Daemon(run.programs, run.directory / f"a{number}") as a:
+                with Daemon(run.programs, run.directory / f"b{number}") as b:
+                    lines = a.run("sync-delay", b.bus.address, store_path(STORE), cluster.url, times, 300)
+            delays.append(median(line["msec"] for line in lines) - ETCD_COALESCING)
+            others.append(median(cluster.delays(times)))
+        progress(f"  round {number + 1}: set on A → signal on B {delays[-1]:.1f} ms, etcdctl {others[-1]:.1f} ms")
+    return [table.compare(
+        f"set on A → signal on B through etcd, less {ETCD_COALESCING} ms of coalescing", delays, others, table.msec,
+        "etcdctl put → etcdctl watch", Goal(most=3, text="≤ 3"))]
 
 
 def call(subject: Subject, path: str, interface: str, member: str, *arguments):
@@ -431,6 +453,7 @@ MEASURES = {
     "memory": (memory, False),
     "wakeups": (wakeups, False),
     "folder": (folder, False),
+    "etcd": (etcd, False),
     "sync": (sync, False),
     "library": (library, False),
 }

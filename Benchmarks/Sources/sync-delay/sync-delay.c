@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// folder-delay ADDRESS-A ADDRESS-B PATH FOLDER COUNT SPACING-MS
+// sync-delay ADDRESS-A ADDRESS-B PATH URL COUNT SPACING-MS
 //
-// Two services on two buses are two devices. Signs both in to FOLDER, subscribes on B to the store PATH, sets a value
+// Two services on two buses are two devices. Signs both in to URL, subscribes on B to the store PATH, sets a value
 // on A every SPACING-MS, and prints for each the milliseconds from just before the call on A to the signal on B. A
 // value that B does not have when the signal is there ends it with an error.
 
@@ -26,10 +26,9 @@ static void account_path(char path[PATH_SIZE]) {
     snprintf(path, PATH_SIZE, ACCOUNT_PATH_FORMAT, (unsigned)getuid());
 }
 
-static void sign_in(sd_bus *bus, const char *folder) {
-    char path[PATH_SIZE], url[PATH_SIZE];
+static void sign_in(sd_bus *bus, const char *url) {
+    char path[PATH_SIZE];
     account_path(path);
-    snprintf(url, sizeof url, "folder://%s", folder);
     sd_bus_error error = SD_BUS_ERROR_NULL;
     int r = sd_bus_call_method(bus, STORE_SERVICE, path, ACCOUNT_INTERFACE, "SignIn", &error, NULL, "sa{sv}", url, 0);
     check_reply(r, &error, "SignIn");
@@ -100,15 +99,15 @@ static void await_signal(sd_bus *bus, const uint64_t *arrived, uint64_t deadline
 
 int main(int argc, char **argv) {
     if (argc != 7)
-        die("usage: folder-delay ADDRESS-A ADDRESS-B PATH FOLDER COUNT SPACING-MS");
-    const char *path = argv[3], *folder = argv[4];
+        die("usage: sync-delay ADDRESS-A ADDRESS-B PATH URL COUNT SPACING-MS");
+    const char *path = argv[3], *url = argv[4];
     uint64_t count = parse_number(argv[5], 1), spacing = parse_number(argv[6], 0) * NSEC_PER_MSEC;
 
     sd_bus *a = connect_to(argv[1]), *b = connect_to(argv[2]);
     sd_bus *devices[] = {a, b};
     for (int i = 0; i < 2; i++) {
         await_owner(devices[i], STORE_SERVICE, 0);
-        sign_in(devices[i], folder);
+        sign_in(devices[i], url);
         await_initial_sync(devices[i]);
     }
     uint64_t arrived = 0;
