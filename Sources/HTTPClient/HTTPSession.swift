@@ -122,11 +122,10 @@ final class HTTPSession {
     }
 
     private nonisolated static func call(
-        _ object: UnsafeMutableRawPointer?, _ body: @BusActor (HTTPSession) -> Void
+        _ object: UnsafeMutableRawPointer?, _ body: @escaping @BusActor (HTTPSession) -> Void
     ) -> Int32 {
-        let lent = Lent(object)
-        BusActor.assumeIsolated {
-            guard let object = lent.value else { return }
+        BusActor.assumeIsolated(lending: (object, body)) { object, body in
+            guard let object else { return }
             body(Unmanaged<HTTPSession>.fromOpaque(object).takeUnretainedValue())
         }
         return 0

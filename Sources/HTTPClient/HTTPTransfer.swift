@@ -138,14 +138,14 @@ final class HTTPTransfer {
 
     private nonisolated static func call(
         _ object: UnsafeMutableRawPointer?, _ data: UnsafeMutablePointer<CChar>?, _ count: Int,
-        _ take: @BusActor (HTTPTransfer, UnsafeRawBufferPointer) -> Bool
+        _ take: @escaping @BusActor (HTTPTransfer, UnsafeRawBufferPointer) -> Bool
     ) -> Int {
-        let lent = Lent((object, UnsafeRawBufferPointer(start: data, count: count)))
-        return BusActor.assumeIsolated {
-            guard let object = lent.value.0 else { return 0 }
+        let data = UnsafeRawBufferPointer(start: data, count: count)
+        return BusActor.assumeIsolated(lending: (object, data, take)) { object, data, take in
+            guard let object else { return 0 }
             let transfer = Unmanaged<HTTPTransfer>.fromOpaque(object).takeUnretainedValue()
             // Another number than what there was ends the transfer.
-            return take(transfer, lent.value.1) ? count : count &- 1
+            return take(transfer, data) ? data.count : data.count &- 1
         }
     }
 

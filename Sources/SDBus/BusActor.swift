@@ -29,13 +29,17 @@ public actor BusActor {
         // that this is its thread has just been checked.
         return try withoutActuallyEscaping(body) { try unsafeBitCast($0, to: Unisolated.self)() }
     }
-}
 
-/// Pointers that a C library of the loop's thread lends to a callback, on their way into ``BusActor/assumeIsolated(_:)``.
-package struct Lent<Value>: @unchecked Sendable {
-    // @unchecked because libsystemd calls back on the loop's thread only, and assumeIsolated doesn't leave it.
-    package let value: Value
-
+    /// Runs `body` at once with what a C library of the loop's thread lends to a callback, as code of this actor.
+    ///
+    /// - Parameter body: best captures nothing: then a callback allocates nothing.
+    /// - Throws: what `body` throws.
     @inline(__always)
-    package init(_ value: Value) { self.value = value }
+    package static func assumeIsolated<Lent, T, Failure: Error>(
+        lending lent: Lent, _ body: @escaping @BusActor (Lent) throws(Failure) -> T
+    ) throws(Failure) -> T {
+        EventLoop.shared.checkIsolated()
+        typealias Unisolated = (Lent) throws(Failure) -> T
+        return try unsafeBitCast(body, to: Unisolated.self)(lent)
+    }
 }

@@ -238,11 +238,10 @@ func receiving<Target: AnyObject>(
     _ message: OpaquePointer?,
     _ userdata: UnsafeMutableRawPointer?,
     as type: Target.Type,
-    _ body: @BusActor (Target, Message) -> Void
+    _ body: @escaping @BusActor (Target, Message) -> Void
 ) {
-    let lent = Lent((message, userdata))
-    BusActor.assumeIsolated {
-        guard case (let message?, let userdata?) = lent.value else { return }
+    BusActor.assumeIsolated(lending: (message, userdata, body)) { lent in
+        guard case (let message?, let userdata?, let body) = lent else { return }
         body(Unmanaged<Target>.fromOpaque(userdata).takeUnretainedValue(), Message(retaining: message))
     }
 }

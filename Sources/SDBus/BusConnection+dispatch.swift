@@ -102,14 +102,12 @@ extension BusConnection {
 // MARK: Callbacks of libsystemd
 
 private func dispatchConnection(_ userdata: UnsafeMutableRawPointer?) -> Int32 {
-    let lent = Lent(userdata)
-    BusActor.assumeIsolated { connection(lent.value)?.dispatch() }
+    BusActor.assumeIsolated(lending: userdata) { connection($0)?.dispatch() }
     return 0
 }
 
 private func prepareConnection(_ source: OpaquePointer?, _ userdata: UnsafeMutableRawPointer?) -> Int32 {
-    let lent = Lent(userdata)
-    BusActor.assumeIsolated { connection(lent.value)?.prepare() }
+    BusActor.assumeIsolated(lending: userdata) { connection($0)?.prepare() }
     return 0
 }
 

@@ -117,9 +117,8 @@ private func listObjects(
     _ nodes: UnsafeMutablePointer<UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?>?,
     _ error: UnsafeMutablePointer<sd_bus_error>?
 ) -> Int32 {
-    let lent = Lent((prefix, userdata))
-    let paths: [String] = BusActor.assumeIsolated {
-        guard case (let prefix?, let userdata?) = lent.value else { return [] }
+    let paths: [String] = BusActor.assumeIsolated(lending: (prefix, userdata)) { lent in
+        guard case (let prefix?, let userdata?) = lent else { return [] }
         return Unmanaged<Enumerator>.fromOpaque(userdata).takeUnretainedValue().paths(under: String(cString: prefix))
     }
     // libsystemd frees the list and its strings with free().

@@ -174,8 +174,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor {
 
     private func run() -> Int32 {
         thread.store(UInt(pthread_self()), ordering: .relaxed)
-        let event = BusActor.assumeIsolated { Lent(makeEvent()) }
-        return sd_event_loop(event.value)
+        return sd_event_loop(BusActor.assumeIsolated(lending: self) { $0.makeEvent() })
     }
 
     @BusActor

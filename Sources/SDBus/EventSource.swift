@@ -39,9 +39,8 @@ public final class EventSource {
 
     /// Calls the action of the source that `userdata` leads to; for the C callbacks.
     static func fire(_ userdata: UnsafeMutableRawPointer?, name: String? = nil, readiness: UInt32 = 0) -> Int32 {
-        let lent = Lent(userdata)
-        BusActor.assumeIsolated {
-            guard let userdata = lent.value else { return }
+        BusActor.assumeIsolated(lending: (userdata, name, readiness)) { userdata, name, readiness in
+            guard let userdata else { return }
             let source = Unmanaged<EventSource>.fromOpaque(userdata).takeUnretainedValue()
             source.fire(name, Readiness(rawValue: readiness))
         }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Glibc
-
 /// The peers that are remembered: those that are held or referred to, and the last ones seen.
 @BusActor
 final class PeerCache {
@@ -10,14 +8,15 @@ final class PeerCache {
 
     private var peers: [String: Peer] = [:]
     private var clock: UInt64 = 0
-    /// The sender of the last message, most often that of the next one, and its name for C.
+    /// The sender of the last message, most often that of the next one.
     private var last: Peer?
-    private var lastName: ContiguousArray<CChar> = []
+    private var lastName = LastString()
 
     /// The peer of a unique name, if it is remembered.
     func peer(_ name: UnsafePointer<CChar>) -> Peer? {
-        if let last, isEqual(lastName, name) { return last }
-        guard let peer = peers[String(cString: name)] else { return nil }
+        let name = lastName.string(name)
+        if let last, last.uniqueName == name { return last }
+        guard let peer = peers[name] else { return nil }
         touch(peer)
         return peer
     }
@@ -56,13 +55,5 @@ final class PeerCache {
         clock += 1
         peer.lastUse = clock
         last = peer
-        lastName = ContiguousArray(peer.uniqueName.utf8CString)
-    }
-}
-
-/// Not in the cache's type: in a closure of the actor's code the compiler checks the executor, each time.
-private func isEqual(_ one: ContiguousArray<CChar>, _ other: UnsafePointer<CChar>) -> Bool {
-    one.withUnsafeBufferPointer { one in
-        one.baseAddress.map { strcmp($0, other) == 0 } ?? false
     }
 }

@@ -14,6 +14,7 @@ final class Registration {
     private let found: any Forgetting
     private let find: @BusActor (_ path: String, Peer) throws -> Bool
     private var members: [RegisteredMember] = []
+    private var lastPath = LastString()
     /// Also kept by calls: in their messages libsystemd has a pointer to the signature of the answer.
     fileprivate private(set) var table: VTable?
 
@@ -65,7 +66,7 @@ final class Registration {
         // For someone unknown this is the answer on every path, whether there is something or not.
         guard let peer = connection.currentPeer() else { throw BusError.accessDenied }
         connection.lookup = self
-        return try find(String(cString: path), peer)
+        return try find(lastPath.string(path), peer)
     }
 }
 
@@ -160,9 +161,8 @@ func getProperty(
     _ userdata: UnsafeMutableRawPointer?,
     _ error: UnsafeMutablePointer<sd_bus_error>?
 ) -> Int32 {
-    let lent = Lent((reply, userdata, error))
-    return BusActor.assumeIsolated {
-        guard case (let reply?, let userdata?, let error) = lent.value else { return -EINVAL }
+    BusActor.assumeIsolated(lending: (reply, userdata, error)) { lent in
+        guard case (let reply?, let userdata?, let error) = lent else { return -EINVAL }
         return answering(error) {
             try Unmanaged<RegisteredMember>.fromOpaque(userdata).takeUnretainedValue().get(Message(retaining: reply))
             return 1
@@ -179,9 +179,8 @@ func findObject(
     _ found: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
     _ error: UnsafeMutablePointer<sd_bus_error>?
 ) -> Int32 {
-    let lent = Lent((path, userdata, found, error))
-    return BusActor.assumeIsolated {
-        guard case (let path?, let userdata?, let found?, let error) = lent.value else { return -EINVAL }
+    BusActor.assumeIsolated(lending: (path, userdata, found, error)) { lent in
+        guard case (let path?, let userdata?, let found?, let error) = lent else { return -EINVAL }
         found.pointee = userdata
         return answering(error) {
             try Unmanaged<Registration>.fromOpaque(userdata).takeUnretainedValue().findObject(path) ? 1 : 0

@@ -41,25 +41,26 @@ final class WriteQueue {
 
     /// Commits what waits, answers, and tells the subscribers.
     func commit() {
-        if waiting.isEmpty { return }
-        let round = waiting
+        var rest = waiting
         waiting = []
-        var users: [User] = []
-        var failures: [ObjectIdentifier: BusError] = [:]
-        for write in round where !users.contains(where: { $0 === write.store.user }) {
-            users.append(write.store.user)
-            failures[ObjectIdentifier(write.store.user)] = commit(write.store.user)
+        while let user = rest.first?.store.user {
+            // Empty, most often, and then nothing is copied.
+            let others = rest.filter { $0.store.user !== user }
+            if !others.isEmpty { rest.removeAll { $0.store.user !== user } }
+            commit(rest, of: user)
+            rest = others
         }
-        for write in round {
-            if let failure = failures[ObjectIdentifier(write.store.user)] {
-                write.call.fail(failure)
-            } else {
-                answer(write)
-            }
+    }
+
+    private func commit(_ writes: [Waiting], of user: User) {
+        if let failure = commit(user) {
+            for write in writes { write.call.fail(failure) }
+            return
         }
-        for write in round where failures[ObjectIdentifier(write.store.user)] == nil && !write.keys.isEmpty {
+        for write in writes { answer(write) }
+        for write in writes where !write.keys.isEmpty {
             write.store.notify(.localChange, keys: write.keys, except: write.client)
-            write.store.user.account.sync.noteLocalChange()
+            user.account.sync.noteLocalChange()
         }
     }
 

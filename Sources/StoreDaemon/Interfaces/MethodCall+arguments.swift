@@ -120,10 +120,12 @@ extension Interface.Member {
         _ handler: @escaping @BusActor (Object, MethodCall) throws -> Void
     ) -> Self {
         .method(name, in: arguments, out: results, sensitive: sensitive) { object, call in
-            try daemon.deliver(call) {
+            @BusActor func answer() throws {
                 daemon.writes.commit()
                 do { try handler(object, call) } catch { throw BusError(mapping: error) }
             }
+            if try daemon.postpone(call, { answer }) { return }
+            try answer()
         }
     }
 
@@ -134,28 +136,32 @@ extension Interface.Member {
         _ handler: @escaping @BusActor (Object, MethodCall) throws -> Void
     ) -> Self {
         .method(name, in: arguments, out: ["generation": "t"]) { object, call in
-            try daemon.deliver(call) {
+            @BusActor func answer() throws {
                 do { try handler(object, call) } catch { throw BusError(mapping: error) }
             }
+            if try daemon.postpone(call, { answer }) { return }
+            try answer()
         }
     }
 }
 
 extension Daemon {
-    /// Answers a call, now or when its caller has read enough of what was sent to it.
-    @inline(__always)
-    fileprivate func deliver(_ call: MethodCall, _ answer: @escaping @BusActor () throws -> Void) throws {
+    /// Answers a call when its caller has read enough of what was sent to it; false: it may be answered now.
+    /// - Parameter answer: makes the answer; not the answer itself, which would be allocated for every call.
+    fileprivate func postpone(_ call: MethodCall, _ answer: () -> @BusActor () throws -> Void) throws -> Bool {
         // Nothing goes to a caller that wants no answer.
-        guard call.message.expectsReply else { return try answer() }
+        guard call.message.expectsReply else { return false }
         let delivery = clients.client(call.peer).delivery
-        guard delivery.hasRoom else {
-            return try delivery.wait {
-                do { try answer() } catch { call.fail(BusError(mapping: error)) }
-                delivery.noteSent(Self.smallAnswer)
-            }
+        if delivery.hasRoom {
+            delivery.noteSent(Self.smallAnswer)
+            return false
         }
-        delivery.noteSent(Self.smallAnswer)
-        try answer()
+        let answer = answer()
+        try delivery.wait {
+            do { try answer() } catch { call.fail(BusError(mapping: error)) }
+            delivery.noteSent(Self.smallAnswer)
+        }
+        return true
     }
 
     /// What any answer takes, without values.

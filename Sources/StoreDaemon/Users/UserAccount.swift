@@ -101,8 +101,7 @@ final class UserAccount {
             BusActor.assumeIsolated { self?.localKeys(of: identifier) ?? .none }
         }
         sync.onNotice = { [weak self] notice in
-            let lent = Lent(notice)
-            BusActor.assumeIsolated { self?.tell(lent.value) }
+            BusActor.assumeIsolated(lending: (self, notice)) { account, notice in account?.tell(notice) }
         }
         sync.onLeave = { backend in BusActor.assumeIsolated { Self.close(backend) } }
         sync.onRename = { [weak self] in BusActor.assumeIsolated { self?.renewFile() } }
