@@ -13,6 +13,7 @@ let package = Package(
         .library(name: "DiskJournal", type: .dynamic, targets: ["DiskJournal"]),
         .library(name: "SlowNames", type: .dynamic, targets: ["SlowNames"]),
         .executable(name: "simulate", targets: ["simulate"]),
+        .executable(name: "etcd-load", targets: ["etcd-load"]),
         .executable(name: "pressure", targets: ["pressure"]),
     ],
     traits: [
@@ -122,6 +123,13 @@ let package = Package(
                 "BackendTesting", "SyncBackends", "HTTPClient", "ServerTesting", "SyncEngine", "StoreEngine",
                 "PropertyList", "SeededRandom",
             ]),
+        // Devices that write to a cluster of etcd without a pause, or bare clients that do; for the benchmarks.
+        .executableTarget(
+            name: "etcd-load",
+            dependencies: [
+                "BackendTesting", "SyncBackends", "SyncEngine", "HTTPClient", "PropertyList", "PropertyListFiles",
+            ],
+            path: "Tests/EtcdLoad"),
         .testTarget(name: "StoreBusTests", dependencies: ["StoreBus", "SDBus", "PropertyList"]),
         .testTarget(name: "AppManifestTests", dependencies: ["AppManifest"]),
         .testTarget(

@@ -333,7 +333,25 @@ def etcd(run: Run) -> list[Row]:
         progress(f"  round {number + 1}: set on A → signal on B {delays[-1]:.1f} ms, etcdctl {others[-1]:.1f} ms")
     return [table.compare(
         f"set on A → signal on B through etcd, less {ETCD_COALESCING} ms of coalescing", delays, others, table.msec,
-        "etcdctl put → etcdctl watch", Goal(most=3, text="≤ 3"))]
+        "etcdctl put → etcdctl watch", Goal(most=3, text="≤ 3"))] + etcd_rates(run)
+
+
+def etcd_rates(run: Run) -> list[Row]:
+    """As many changes as 64 devices with accounts of their own make, and as bare clients send."""
+    program = run.programs.daemon.with_name("etcd-load")
+    if not program.is_file():
+        return [Row("64 devices in etcd", "not measured", f"there is no {program.name} beside the service")]
+    seconds = run.scaled(5, 2)
+    with Etcd(run.directory / "etcd") as cluster:
+        def rate(kind: str) -> float:
+            places = f"{cluster.url}/{time.monotonic_ns()}"
+            return run.programs.run(program, places, kind, IN_FLIGHT, seconds)[-1]["rate"]
+
+        rates = take_turns(
+            run, "changes a second", {"devices": lambda: rate("devices"), "bare": lambda: rate("bare")})
+    return [table.compare(
+        f"{IN_FLIGHT} devices, changes with a look before each", rates["devices"], rates["bare"], table.rate,
+        "bare clients", Goal(least=0.7, text="≥ 0.7"))]
 
 
 def call(subject: Subject, path: str, interface: str, member: str, *arguments):

@@ -49,7 +49,6 @@ final class HTTPTransfer {
         // Signals are for who has a thread to himself; and a name that is being looked up must not be waited for.
         try curl.set(easy, CURLOPT_NOSIGNAL, 1)
         try curl.set(easy, CURLOPT_QUICK_EXIT, 1)
-        try curl.set(easy, CURLOPT_LOW_SPEED_LIMIT, 16)
         // Nobody else would notice that the other side of a silent connection is gone.
         try curl.set(easy, CURLOPT_TCP_KEEPALIVE, 1)
     }
@@ -109,6 +108,8 @@ final class HTTPTransfer {
         }
         try curl.set(easy, CURLOPT_CONNECTTIMEOUT_MS, connecting.milliseconds)
         try curl.set(easy, CURLOPT_TIMEOUT_MS, whole.milliseconds)
+        // Where there is a limit libcurl looks every second, whatever the time.
+        try curl.set(easy, CURLOPT_LOW_SPEED_LIMIT, stall == .zero ? 0 : 16)
         try curl.set(easy, CURLOPT_LOW_SPEED_TIME, stall.milliseconds / 1000)
     }
 

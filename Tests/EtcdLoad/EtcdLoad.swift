@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// etcd-load URL devices|bare COUNT SECONDS
+//
+// Devices in accounts of their own under URL, each of which changes a value and syncs, over and over: a look and a
+// transaction each time. Or as many bare clients, which send requests of the same kind and size over the same HTTP
+// client, and do nothing with the answers. Prints how many changes were made in a second.
+
+import BackendTesting
+import HTTPClient
+import PropertyList
+import PropertyListFiles
+import SyncBackends
+import SyncEngine
+
+@main
+struct EtcdLoad {
+    static func main() async throws {
+        let arguments = CommandLine.arguments
+        guard arguments.count == 5, let count = Int(arguments[3]), let seconds = Int(arguments[4]) else {
+            print("usage: etcd-load URL devices|bare COUNT SECONDS")
+            return
+        }
+        let (url, isBare) = (arguments[1], arguments[2] == "bare")
+        let clock = ContinuousClock()
+        var changes = 0
+        let start = clock.now
+        try await withThrowingTaskGroup(of: Int.self) { group in
+            for number in 0..<count {
+                let place = "\(url)/\(isBare ? "bare" : "device")-\(number)"
+                let end = start + .seconds(seconds)
+                group.addTask { isBare ? try await BareClient(place).run(until: end) : try await device(place, end) }
+            }
+            for try await made in group { changes += made }
+        }
+        print("rate=\(Double(changes) / (clock.now - start).seconds)")
+    }
+
+    private static func device(_ url: String, _ end: ContinuousClock.Instant) async throws -> Int {
+        let backend = try EtcdBackend.make(url: url, credentials: ServerCredentials())
+        let device = BackendDevice(url, seed: UInt64(truncatingIfNeeded: url.hashValue), backend: backend)
+        try await device.signIn(creating: true)
+        var changes = 0
+        while ContinuousClock.now < end {
+            device.set("org.example.load", "setting.\(changes % 10)", .string(Text("value \(changes)")))
+            try await device.sync()
+            changes += 1
+        }
+        await backend.close()
+        return changes
+    }
+}
+
+/// Sends what a device sends.
+private struct BareClient {
+    private let client = HTTPClient(HTTPOptions())
+    private let member: HTTPAddress
+    private let prefix: String
+    private let account = [UInt8](repeating: 7, count: 1044)
+
+    init(_ url: String) throws {
+        let parts = url.split(separator: "/", maxSplits: 2)
+        guard parts.count == 3, let (host, port) = HTTPAddress.split(parts[1]) else {
+            throw RemoteError(.unsupported, "no address")
+        }
+        member = HTTPAddress(isSecure: false, host: host, port: port, path: "/v3/kv/txn")
+        prefix = String(parts[2])
+    }
+
+    func run(until end: ContinuousClock.Instant) async throws -> Int {
+        var changes = 0
+        while ContinuousClock.now < end {
+            try await send(look)
+            try await send(change(changes))
+            changes += 1
+        }
+        client.close()
+        return changes
+    }
+
+    private func send(_ body: String) async throws {
+        var request = HTTPRequest(
+            "POST", member, headers: [("Content-Type", "application/json")], body: Array(body.utf8))
+        request.patience = .atMost(.seconds(10))
+        let response = try await client.send(request)
+        guard response.status == 200 else { throw RemoteError(.unavailable, "\(response.status)") }
+    }
+
+    private func key(_ name: String) -> String { Base64.encode(Array("\(prefix)/\(name)".utf8)) }
+
+    private var look: String {
+        let folders = ["device", "store", "gone"].map {
+            #"{"request_range":{"key":"\#(key($0 + "/"))","range_end":"\#(key($0 + "0"))","min_mod_revision":1000000000}}"#
+        }
+        let rows = ["account", "device/0123456789abcdef"].map { #"{"request_range":{"key":"\#(key($0))"}}"# }
+        return #"{"compare":[],"failure":[],"success":[\#((rows + folders).joined(separator: ","))]}"#
+    }
+
+    /// The condition always holds once the row is there, and is compared all the same.
+    private func change(_ number: Int) -> String {
+        let row = Base64.encode(account)
+        let values = [
+            ("account", row), ("entry/org.example.load/setting.\(number % 10)", Base64.encode(Array(account[..<40]))),
+            ("context/org.example.load/0123456789abcdef", "MTIzNA=="), ("store/org.example.load", ""),
+            ("device/0123456789abcdef", Base64.encode(Array(account[..<60]))),
+        ]
+        let puts = values.map { #"{"request_put":{"key":"\#(key($0.0))","value":"\#($0.1)"}}"# }
+        let compare =
+            number == 0
+            ? #"{"key":"\#(key("account"))","target":"CREATE","create_revision":0}"#
+            : #"{"key":"\#(key("account"))","target":"VALUE","value":"\#(row)"}"#
+        let ranges = ["account", "device/0123456789abcdef"].map { #"{"request_range":{"key":"\#(key($0))"}}"# }
+        return #"{"compare":[\#(compare)],"success":[\#(puts.joined(separator: ","))],"#
+            + #""failure":[\#(ranges.joined(separator: ","))]}"#
+    }
+}
+
+extension Duration {
+    fileprivate var seconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
+}
