@@ -91,23 +91,12 @@ extension EtcdBackend {
     /// Reads a store at one moment.
     func read(_ store: String, since: Int64) async throws(RemoteError) -> StoreReading {
         var range = EtcdRange(under: layout.entries(store), since: since)
-        range.limit = memory.pageLimit
-        let operations = [
-            range, EtcdRange(under: layout.contexts(store)), EtcdRange(layout.gone(store)),
-        ]
-        let outcome: EtcdOutcome
-        do throws(EtcdFailure) {
-            outcome = try await client.ask(
-                "/v3/kv/txn", EtcdTransaction(operations: operations.map { .range($0) }).json
-            )
-            .outcome
-        } catch {
-            guard case .refusal(let refusal) = error, refusal.isTooLarge, memory.halvePages() else {
-                throw error.remoteError(client)
-            }
-            return try await read(store, since: since)
-        }
-        guard outcome.found.count == operations.count else { throw Self.senseless }
+        let others = [EtcdRange(under: layout.contexts(store)), EtcdRange(layout.gone(store))]
+        let outcome = try await ask("/v3/kv/txn") { limit in
+            range.limit = limit
+            return EtcdTransaction(operations: ([range] + others).map { .range($0) }).json
+        }.outcome
+        guard outcome.found.count == 1 + others.count else { throw Self.senseless }
         // Nothing tells of an entry that went, but that one did.
         if since > 0, outcome.found[2].rows.contains(where: { $0.modified > since }) {
             return try await read(store, since: 0)
@@ -123,16 +112,24 @@ extension EtcdBackend {
         var (rows, page, range) = (first.rows, first, range)
         while page.hasMore, let last = page.rows.last {
             range.key = last.key + [0]
-            range.limit = memory.pageLimit
-            do throws(EtcdFailure) { page = try await client.ask("/v3/kv/range", range.json).rows } catch {
-                guard case .refusal(let refusal) = error, refusal.isTooLarge, memory.halvePages() else {
-                    throw error.remoteError(client)
-                }
-                continue
-            }
+            page = try await ask("/v3/kv/range") { limit in
+                range.limit = limit
+                return range.json
+            }.rows
             rows += page.rows
         }
         return rows
+    }
+
+    /// Asks for entries, and for fewer at once where they are too much for one answer.
+    private func ask(_ path: String, _ question: (_ limit: Int) -> Value) async throws(RemoteError) -> Value {
+        while true {
+            do throws(EtcdFailure) {
+                return try await client.ask(path, question(memory.pageLimit), isLarge: true)
+            } catch {
+                guard error.isTooLarge, memory.halvePages() else { throw error.remoteError(client) }
+            }
+        }
     }
 
     private func reading(
@@ -177,7 +174,7 @@ extension EtcdBackend {
         var (value, range) = ([UInt8](), EtcdRange(under: layout.parts(store, entry.entry.dot)))
         (range.revision, range.limit) = (revision, 4)
         while true {
-            let rows = try await client.range(range).rows
+            let rows = try await ask("/v3/kv/range") { _ in range.json }.rows
             value += rows.rows.flatMap(\.value)
             guard rows.hasMore, value.count < bytes, let last = rows.rows.last else { break }
             range.key = last.key + [0]

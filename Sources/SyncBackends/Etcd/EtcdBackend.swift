@@ -193,8 +193,9 @@ struct EtcdMemory {
     /// Asks for fewer entries at once, since that many are more than a member passes on.
     /// - Returns: whether there are fewer.
     mutating func halvePages() -> Bool {
-        pageLimit = max(1, pageLimit / 2)
-        return pageLimit > 1
+        guard pageLimit > 1 else { return false }
+        pageLimit /= 2
+        return true
     }
 
     /// What became of the publication under an origin, by its row. What was published is joined, and stays if somebody

@@ -58,10 +58,11 @@ final class EtcdClient: Sendable {
     }
 
     /// Asks every member in turn, each time with more patience.
-    func ask(_ path: String, _ question: Value) async throws(EtcdFailure) -> Value {
+    /// - Parameter isLarge: the answer may be megabytes, and the way a slow one.
+    func ask(_ path: String, _ question: Value, isLarge: Bool = false) async throws(EtcdFailure) -> Value {
         let body = Array(JSONWriter.write(question).utf8)
         var failure: EtcdFailure?
-        for time in patience(body.count) {
+        for time in patience(isLarge ? 1_000_000 : body.count) {
             var isHopeless = true
             for _ in url.members {
                 let asked = member
@@ -150,7 +151,7 @@ final class EtcdClient: Sendable {
         return HTTPRequest("POST", member, headers: headers, body: body, limit: Self.mostBytes)
     }
 
-    /// The gateway passes on 4 MiB, which are more in Base64.
+    /// Six times what a row has at most, which is more in Base64.
     private static let mostBytes = 8 << 20
 
     // MARK: Signing in
@@ -189,9 +190,19 @@ enum EtcdFailure: Error {
     /// Another member may know more.
     var isPassing: Bool {
         switch self {
-        case .http(.closed, _), .http(.libraryMissing, _), .http(.unsendable, _), .http(.authority, _): false
+        case .http(.closed, _), .http(.libraryMissing, _), .http(.unsendable, _), .http(.authority, _),
+            .http(.tooLarge, _):
+            false
         case .http: true
         case .refusal(let refusal): refusal.isPassing
+        }
+    }
+
+    /// What was asked for is more than is passed on, or taken, at once.
+    var isTooLarge: Bool {
+        switch self {
+        case .http(let failure, _): if case .tooLarge = failure { true } else { false }
+        case .refusal(let refusal): refusal.isTooLarge
         }
     }
 

@@ -28,6 +28,17 @@ struct EtcdServerTests {
             do { try await conformance.run(on: place) } catch { Issue.record("\(options): \(conformance): \(error)") }
         }
     }
+
+    @Test func `a store that is too much for one answer is read in pages`() async throws {
+        let cluster = try EtcdCluster()
+        let place = BackendPlace { try EtcdBackend.make(url: cluster.url(), credentials: cluster.credentials) }
+        let devices = try await BackendConformance.devices(2, place)
+        for number in 0..<8 as Range<UInt8> {
+            devices[0].set("org.example.Notes", "\(number)", .data([UInt8](repeating: number, count: 900_000)))
+        }
+        try await BackendConformance.settle(devices)
+        #expect(devices[1].values("org.example.Notes").count == 8)
+    }
 }
 
 extension EtcdCluster {
