@@ -15,6 +15,7 @@ let package = Package(
         .executable(name: "simulate", targets: ["simulate"]),
         .executable(name: "etcd-load", targets: ["etcd-load"]),
         .executable(name: "pressure", targets: ["pressure"]),
+        .executable(name: "fuzz", targets: ["fuzz"]),
     ],
     traits: [
         .trait(name: "RuleSwitches", description: "Lets the simulation switch rules of sync off. Never for a service.")
@@ -161,6 +162,16 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Tests/Pressure/Command"),
+        // What reads bytes from outside, for libFuzzer to make them up: script/fuzz.
+        .target(
+            name: "FuzzTargets",
+            dependencies: [
+                "SyncBackends", "AppManifest", "PropertyListFiles", "PropertyList",
+                .product(name: "Crypto", package: "swift-crypto"),
+            ],
+            path: "Tests/Fuzz/Targets"),
+        .executableTarget(name: "fuzz", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Command"),
+        .testTarget(name: "FuzzTargetsTests", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Tests"),
         // An app that was written for Apple's systems, in the language that it was written in.
         .executableTarget(
             name: "sample-app", dependencies: ["UbiquitousStore"], path: "Tests/SampleApp",

@@ -61,7 +61,7 @@ enum Envelope {
 }
 
 /// Why a blob can't be used.
-enum BlobFlaw: Error, Equatable {
+package enum BlobFlaw: Error, Equatable {
     /// It is none of ours.
     case foreign
     /// It is in a format, or wrapped in a way, that this version does not know.

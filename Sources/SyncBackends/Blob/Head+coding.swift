@@ -5,11 +5,11 @@ internal import StoreEngine
 internal import SyncEngine
 
 /// The parts of all stores as they once were.
-enum Index {
+package enum Index {
     /// No index is longer.
     static let limit = 16 << 20
 
-    static func encode(_ parts: [String: WrittenPart]) -> [UInt8] {
+    package static func encode(_ parts: [String: WrittenPart]) -> [UInt8] {
         let table = OriginTable(parts.values.lazy.flatMap(\.origins))
         var encoder = Envelope.begin(Envelope.index)
         encoder.originTable(table)
@@ -17,7 +17,7 @@ enum Index {
         return encoder.bytes
     }
 
-    static func decode(_ bytes: [UInt8]) throws(BlobFlaw) -> [String: WrittenPart] {
+    package static func decode(_ bytes: [UInt8]) throws(BlobFlaw) -> [String: WrittenPart] {
         var decoder = try Envelope.openNamed(bytes, Envelope.index)
         return try BlobFlaw.reading { () throws(CanonicalDecodingError) in
             let parts = try decoder.parts(try decoder.originTable(), isIndex: true)
@@ -32,7 +32,7 @@ extension WrittenHead {
     private static let longestPadding = 16
 
     /// The bytes, of another length than those of the head before it.
-    func encoded(unlikeLength previous: Int? = nil) -> [UInt8] {
+    package func encoded(unlikeLength previous: Int? = nil) -> [UInt8] {
         let table = OriginTable(parts.values.lazy.flatMap(\.origins))
         var encoder = Envelope.begin(Envelope.head)
         encoder.bits128(head.account)
@@ -54,7 +54,7 @@ extension WrittenHead {
         return Envelope.seal(encoder)
     }
 
-    init(decoding bytes: [UInt8]) throws(BlobFlaw) {
+    package init(decoding bytes: [UInt8]) throws(BlobFlaw) {
         var decoder = try Envelope.open(bytes, Envelope.head)
         self = try BlobFlaw.reading { () throws(CanonicalDecodingError) in try WrittenHead(&decoder) }
     }

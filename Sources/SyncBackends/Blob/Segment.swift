@@ -4,10 +4,10 @@
 // and a context that has grown long.
 
 internal import PropertyList
-internal import StoreEngine
+package import StoreEngine
 
 /// One bucket of one store's base.
-struct Segment: Equatable {
+package struct Segment: Equatable {
     /// The store's identifier.
     let store: String
     /// Which one it is.
@@ -24,7 +24,7 @@ struct Segment: Equatable {
         self.entries = entries
     }
 
-    init(decoding bytes: [UInt8]) throws(BlobFlaw) {
+    package init(decoding bytes: [UInt8]) throws(BlobFlaw) {
         var decoder = try Envelope.openNamed(bytes, Envelope.bucket)
         self = try BlobFlaw.reading { () throws(CanonicalDecodingError) in
             let store = try decoder.storeIdentifier()
@@ -42,7 +42,7 @@ struct Segment: Equatable {
         }
     }
 
-    func encoded() -> [UInt8] {
+    package func encoded() -> [UInt8] {
         let table = OriginTable(entries.values.lazy.map(\.stamp.origin))
         var encoder = Envelope.begin(Envelope.bucket)
         encoder.data(Array(store.utf8))
@@ -57,8 +57,8 @@ struct Segment: Equatable {
 
 /// Most of a long context; heads have what was added since. It grows by an origin whenever a machine was started, and
 /// is never shortened, so it must not be in what is written often.
-enum ContextSegment {
-    static func decode(_ bytes: [UInt8]) throws(BlobFlaw) -> Context {
+package enum ContextSegment {
+    package static func decode(_ bytes: [UInt8]) throws(BlobFlaw) -> Context {
         var decoder = try Envelope.openNamed(bytes, Envelope.context)
         return try BlobFlaw.reading { () throws(CanonicalDecodingError) in
             let context = try decoder.context(try decoder.originTable())
@@ -67,7 +67,7 @@ enum ContextSegment {
         }
     }
 
-    static func encode(_ context: Context) -> [UInt8] {
+    package static func encode(_ context: Context) -> [UInt8] {
         let table = OriginTable(context.seen.keys)
         var encoder = Envelope.begin(Envelope.context)
         encoder.originTable(table)

@@ -7,7 +7,7 @@ internal import PropertyList
 internal import StoreEngine
 
 /// A store's part as an index or a head has it.
-struct WrittenPart: Equatable {
+package struct WrittenPart: Equatable {
     var digest: Bits128
     var contextSegment = Bits128.zero
     /// What the context has over that of the segment, or over that of the index's part.
@@ -26,7 +26,7 @@ struct WrittenPart: Equatable {
 }
 
 /// A head without what it takes from elsewhere.
-struct WrittenHead: Equatable {
+package struct WrittenHead: Equatable {
     /// Everything but the parts.
     var head: Head
     /// The stores of the index that the head does not have.

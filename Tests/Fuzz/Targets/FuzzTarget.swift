@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import AppManifest
+internal import Crypto
+internal import PropertyList
+internal import PropertyListFiles
+internal import SyncBackends
+
+/// Bytes from outside that somebody may have made up: what reads them, and what has to hold if they can be read.
+public enum FuzzTarget: String, CaseIterable, Sendable {
+    /// The canonical encoding, and files of property lists.
+    case values
+    /// What apps declare.
+    case manifests
+    /// A device's head in a remote, without the sum at its end; and indexes.
+    case heads
+    /// Segments of stores and of contexts.
+    case segments
+
+    /// Reads bytes.
+    ///
+    /// - Returns: what does not hold, in words; `nil` if everything does. What can't be read is no problem.
+    public func problem(with bytes: [UInt8]) -> String? {
+        switch self {
+        case .values: Self.encoding(bytes) ?? Self.file(bytes)
+        case .manifests: Self.manifest(bytes)
+        case .heads: Self.head(bytes) ?? Self.index(bytes)
+        case .segments: Self.segment(bytes) ?? Self.context(bytes)
+        }
+    }
+
+    private static func encoding(_ bytes: [UInt8]) -> String? {
+        guard let value = try? Value(encoded: bytes) else { return nil }
+        return value.encoded() == bytes ? nil : "a value's encoding is another than the one it was read from"
+    }
+
+    private static func file(_ bytes: [UInt8]) -> String? {
+        guard let value = try? FileFormat(of: bytes).read(bytes) else { return nil }
+        for format in FileFormat.allCases {
+            // XML can't hold every character.
+            guard let written = try? format.write(value) else { continue }
+            guard let read = try? format.read(written), read == value else {
+                return "a value becomes another one by way of \(format.rawValue)"
+            }
+        }
+        return nil
+    }
+
+    private static func manifest(_ bytes: [UInt8]) -> String? {
+        guard let manifest = try? Manifest(propertyList: bytes) else { return nil }
+        return manifest.applicationIdentifier.isEmpty ? "a manifest has no app" : nil
+    }
+
+    private static func head(_ bytes: [UInt8]) -> String? {
+        // No fuzzer guesses a sum.
+        guard let head = try? WrittenHead(decoding: bytes + SHA256.hash(data: bytes)) else { return nil }
+        guard let again = try? WrittenHead(decoding: head.encoded()) else { return "a head can't be read again" }
+        return again == head ? nil : "a head becomes another one"
+    }
+
+    private static func index(_ bytes: [UInt8]) -> String? {
+        guard let parts = try? Index.decode(bytes) else { return nil }
+        return (try? Index.decode(Index.encode(parts))) == parts ? nil : "an index becomes another one"
+    }
+
+    private static func segment(_ bytes: [UInt8]) -> String? {
+        guard let segment = try? Segment(decoding: bytes) else { return nil }
+        return (try? Segment(decoding: segment.encoded())) == segment ? nil : "a segment becomes another one"
+    }
+
+    private static func context(_ bytes: [UInt8]) -> String? {
+        guard let context = try? ContextSegment.decode(bytes) else { return nil }
+        return (try? ContextSegment.decode(ContextSegment.encode(context))) == context
+            ? nil : "a context becomes another one"
+    }
+}
