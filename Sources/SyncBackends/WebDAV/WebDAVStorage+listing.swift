@@ -52,7 +52,9 @@ extension WebDAVStorage {
     private func note(_ members: [Multistatus.Member]) {
         var versions: [String: String] = [:]
         for member in members where member.tag != nil || member.modified != nil {
-            let parts = [member.tag, member.length, member.modified].map { $0 ?? "" }
+            // Apache's ETag of a file is weak for a second after it was written, and then the same without its mark.
+            let tag = member.tag.map { $0.hasPrefix("W/") ? String($0.dropFirst(2)) : $0 }
+            let parts = [tag, member.length, member.modified].map { $0 ?? "" }
             versions[member.name] = parts.joined(separator: "\n")
         }
         state.withLock { $0.versions = versions }

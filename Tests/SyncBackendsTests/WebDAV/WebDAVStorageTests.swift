@@ -5,6 +5,7 @@ import HTTPClient
 import ServerTesting
 import StoreEngine
 import SyncEngine
+import Synchronization
 import Testing
 
 @testable import SyncBackends
@@ -54,6 +55,23 @@ struct WebDAVStorageTests {
         let storage = try storage(server.port)
         #expect(await error { _ = try await storage.list("h") }?.code == .unsupported)
         #expect(await error { try await storage.put("h/00000000000000aa", [1]) }?.code == .unsupported)
+    }
+
+    @Test func `a head whose ETag is not weak any more is the one it was`() async throws {
+        let tags = Mutex(["W/\"1\"", "\"1\"", "\"2\""])
+        let server = try ScriptedServer { _ in
+            let tag = tags.withLock { $0.removeFirst() }
+            return ServerAnswer(
+                207, [:],
+                """
+                <D:multistatus xmlns:D="DAV:"><D:response><D:href>/dav/h/00000000000000aa</D:href><D:propstat><D:prop>
+                <D:getetag>\(tag)</D:getetag></D:prop><D:status>HTTP/1.1 200 OK</D:status></D:propstat></D:response>
+                </D:multistatus>
+                """)
+        }
+        let storage = try storage(server.port)
+        let (fresh, older, other) = try await (storage.list("h"), storage.list("h"), storage.list("h"))
+        #expect(fresh.count == 1 && fresh == older && fresh != other)
     }
 
     @Test func `what is absent is absent, and a place that is gone is not taken for an empty one`() async throws {
