@@ -64,7 +64,7 @@ extension Store {
                 key, to: shared, stamp: record.stamp, n: record.n, content: .dropped,
                 generation: generationOf(key, changed), cause: .dropped, time: time)
         }
-        stageContext(plan.context)
+        stageContext(plan.context, isAlone: plan.taken.isEmpty && plan.dropped.isEmpty)
         if arrives { stageArrival() }
         return VisibleChange(keys: changed.sorted(), origins: Set(changed.compactMap { plan.taken[$0]?.stamp.origin }))
     }
@@ -87,13 +87,17 @@ extension Store {
         }
     }
 
-    private func stageContext(_ context: Context) {
+    private func stageContext(_ context: Context, isAlone: Bool) {
         let (id, old) = (shared.id, shared.context)
         shared.context.formUnion(context)
         let news = context.seen.filter { $0.value > old.seen[$0.key, default: 0] }
         if news.isEmpty { return }
+        // A change like any other: what was published is not all that is here any more.
+        if isAlone { shared.sequence += 1 }
+        let sequence = isAlone ? shared.sequence : nil
         database.enqueue(replica: shared, in: self) { db in
             for (origin, n) in news { try db.saveContext(of: id, origin: origin, n: n) }
+            if let sequence { try db.saveSequence(sequence, of: id) }
         }
     }
 

@@ -78,8 +78,12 @@ extension Database {
     /// origins, and the last sequence.
     func saveProgress(of replica: Replica) throws {
         for (origin, n) in replica.context.seen { try saveContext(of: replica.id, origin: origin, n: n) }
+        try saveSequence(replica.sequence, of: replica.id)
+    }
+
+    /// Writes the last sequence of a replica, where no change has it.
+    func saveSequence(_ sequence: UInt64, of replica: Int64) throws {
         try run(
-            sql: "UPDATE replica SET sequence = ? WHERE id = ?",
-            arguments: [Int64(bitPattern: replica.sequence), replica.id])
+            sql: "UPDATE replica SET sequence = ? WHERE id = ?", arguments: [Int64(bitPattern: sequence), replica])
     }
 }

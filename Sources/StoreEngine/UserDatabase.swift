@@ -85,7 +85,9 @@ public final class UserDatabase {
             throw EngineError(error)
         }
         if Rule.freshOrigins.isOn, !originRecord.allows(origin, publications: originState.publications) {
-            beginWithNewOrigin()
+            do { try beginWithNewOrigin() } catch .diskFull {
+                // Nothing can be uploaded either: that is recorded first. There is room once somebody starts anew.
+            }
         }
     }
 

@@ -151,7 +151,7 @@ import Testing
         // A row of an origin that is not in use any more, and is then replaced by another device.
         try device.write([("k", .integer(1))])
         let former = device.database.origin
-        device.database.beginWithNewOrigin()
+        try device.database.beginWithNewOrigin()
         try device.write([("x", .integer(1))])
         var stranger = Stranger()
         try device.join(stranger.plan(["k": stranger.entry(.integer(2))], in: store))

@@ -126,6 +126,33 @@ import Testing
         #expect(device.database.origin == origin)
     }
 
+    @Test func `what was not uploaded goes under a copy's own origin, and its old dots stay the original's`() throws {
+        _ = try device.database.enter(account: "A", bringingValues: false)
+        try device.write([("uploaded", .integer(1)), ("removed", .integer(1))])
+        try device.database.willPublish()
+        try device.database.markPublished(["app": 2], under: device.database.origin)
+        try device.write([("k", .integer(2))], removing: ["removed"])
+        let context = try device.store().context
+        device.close()
+        try copy(device.directory, to: device.root + "/copy")
+        let twin = try open(device.root + "/copy")
+        let store = try twin.store("app")
+        #expect(store.context.seen == [device.database.origin: 2, twin.origin: 4])
+        #expect(store.entry(for: key("uploaded"))?.dot == Dot(origin: device.database.origin, n: 1))
+        #expect(store.entry(for: key("k"))?.stamp.origin == twin.origin)
+        #expect(store.entry(for: key("removed"))?.stamp.origin == twin.origin)
+        #expect(store.value(for: key("k")) == .integer(2))
+        // It is the same one after a restart.
+        let origin = twin.origin
+        twin.close()
+        let again = try open(device.root + "/copy")
+        #expect(again.origin == origin)
+        #expect(try again.pendingChanges() == 2)
+        again.close()
+        try device.reopen()
+        #expect(try device.store().context == context)
+    }
+
     @Test func `no dot is used twice by a store that is forgotten, cleared or entered again`() throws {
         var seen: [Dot: Value] = [:]
         func note() throws {

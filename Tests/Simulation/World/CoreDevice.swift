@@ -26,6 +26,7 @@ final class CoreDevice: SimulatedDevice {
         self.world = world
     }
 
+    var origin: Origin? { disk.origin }
     var isRunning: Bool { process != nil }
     var place: Int? { disk.place }
     var isSignedIn: Bool { disk.isSignedIn }
@@ -40,7 +41,8 @@ final class CoreDevice: SimulatedDevice {
         let isOurs = disk.origin != nil && runtime?.origin == disk.origin
         if disk.origin == nil || Rule.freshOrigins.isOn, !isOurs || (runtime?.publications ?? 0) > disk.publications {
             disk.leave(for: drawOrigin())
-            runtime = nil
+            runtime = disk.renewPending() ? disk.origin.map { ($0, 0) } : nil
+            world.noteDots(of: self)
         }
         process = CoreProcess(self)
         process?.begin()
@@ -182,6 +184,14 @@ final class CoreDevice: SimulatedDevice {
 
     static var hasTasks: Bool { false }
     static func tear(_ blob: CoreBlob) -> CoreBlob? { .torn }
+    static func summary(of blob: CoreBlob) -> String {
+        switch blob {
+        case .marker: "marker"
+        case .torn: "torn"
+        case .segment(let segment): StoreState(entries: segment.entries).summary
+        case .head(let head): "\(head.sequence), " + head.parts.map(\.summary).joined(separator: "; ")
+        }
+    }
     static var looksUntilNoticed: UInt64 { 4 }
     static var junk: [(String, CoreBlob)] { [("h/0123456789abcdef", .torn), ("s/0", .torn), ("h/desktop.ini", .torn)] }
 }

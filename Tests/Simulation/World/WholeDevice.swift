@@ -39,6 +39,7 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
         files = DatabaseFiles("\(world.root)/\(number)")
     }
 
+    var origin: Origin? { process?.database.origin }
     var isRunning: Bool { process != nil }
     var place: Int? { account?.place }
     var isSignedIn: Bool { account?.isSignedIn ?? false }
@@ -54,6 +55,7 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
         do {
             let process = try Process(self)
             self.process = process
+            world.noteDots(of: self)
             process.begin()
         } catch {
             world.report("device \(number) can't be started: \(error)")
@@ -209,6 +211,7 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
 
     static func tear(_ blob: [UInt8]) -> [UInt8]? { blob.count < 2 ? nil : Array(blob.prefix(blob.count / 2)) }
 
+    static func summary(of blob: [UInt8]) -> String { "\(blob.count) bytes" }
     static var looksUntilNoticed: UInt64 { 21 }
 
     static var junk: [(String, [UInt8])] {

@@ -22,8 +22,11 @@ final class World<Device: SimulatedDevice> {
     var hidden: [Int: [Key]] = [:]
     /// When somebody set a device's clock last.
     var clockSet: [Int: UInt64] = [:]
-    /// Somebody took their own older head for a twin's, or a twin's for what it is.
-    var hasLeftOrigin = false
+    /// How often somebody took their own older head for a twin's, or a twin's for what it is.
+    var leftOrigins = 0
+    var hasLeftOrigin: Bool { leftOrigins > 0 }
+    /// Origins under which two have written.
+    var sharedOrigins: Set<Origin> = []
     /// Somebody took a device off the list.
     var hasForgottenDevice = false
     /// Nobody is at home before.
@@ -61,6 +64,7 @@ final class World<Device: SimulatedDevice> {
         let conditions = conditions
         if conditions.hazards.contains(.weather) {
             place.weather = Weather(&chance, allowing: { conditions.allows($0) })
+            place.losesObjects = conditions.allows(.lostObject)
         }
         (place.repeatsListings, place.agesListings) = (plan.repeatsListings, plan.agesListings)
         place.onArrival = { [unowned self] device in
@@ -96,6 +100,7 @@ final class World<Device: SimulatedDevice> {
         if self.violation != nil { return }
         self.violation = violation
         trace.note(timeline.now, 0, line: "BROKEN: \(violation)")
+        trace.explain(holdings)
     }
 
     // MARK: What devices tell
@@ -109,11 +114,23 @@ final class World<Device: SimulatedDevice> {
         let cell = Cell(place: device.place ?? Self.unsigned(device), store: store, key: key)
         let dot = Dot(origin: entry.stamp.origin, n: entry.n)
         let write = Write(
-            number: number, device: device.number, isRemoval: removes, stamp: entry.stamp, dot: dot, known: known)
+            number: number, device: device.number, isRemoval: removes, stamp: entry.stamp, dots: [dot], known: known)
         trace.note(
             timeline.now, 2, UInt64(number), dot.n, dot.origin.bits,
             line: "device \(device.number) \(removes ? "removes" : "sets") k\(key) of store \(store): \(number)")
         if let broken = ledger.add(write, to: cell, isTwin: conditions.hazards.contains(.twin)) { report(broken) }
+    }
+
+    /// A device has begun under another origin: what it had not uploaded has other dots now.
+    func noteDots(of device: Device) {
+        guard let place = device.place else { return }
+        for store in 0..<conditions.stores {
+            for (key, entry) in device.state(of: store).entries {
+                guard let key = Names.index(of: key) else { continue }
+                let cell = Cell(place: place, store: store, key: key)
+                if let broken = ledger.noteDot(of: entry, in: cell) { report(broken) }
+            }
+        }
     }
 
     /// The remote has all that a device holds.
@@ -123,7 +140,7 @@ final class World<Device: SimulatedDevice> {
             let context = device.state(of: store).context
             for key in 0..<conditions.keys {
                 ledger.update(Cell(place: place, store: store, key: key)) {
-                    if context.contains($0.dot) { $0.isPublished = true }
+                    if $0.isIn(context) { $0.isPublished = true }
                 }
             }
         }
@@ -152,7 +169,7 @@ final class World<Device: SimulatedDevice> {
         let known = (0..<conditions.stores).map { store in others.map { $0.state(of: store).context } }
         forEachKey { store, key in
             func isLost(_ write: Write) -> Bool {
-                before[store].contains(write.dot) && !after[store].contains(write.dot)
+                write.isIn(before[store]) && !write.isIn(after[store])
             }
             ledger.update(Cell(place: Self.unsigned(device), store: store, key: key)) { write in
                 // Without an account nobody else has it.
@@ -162,8 +179,15 @@ final class World<Device: SimulatedDevice> {
             ledger.update(Cell(place: place, store: store, key: key)) { write in
                 if write.isProvisional, write.device == device.number { write.isExcused = true }
                 let isSafe = write.isPublished && !losesPlace
-                if isLost(write), !isSafe, !known[store].contains(where: { $0.contains(write.dot) }) {
+                if isLost(write), !isSafe, !known[store].contains(where: write.isIn) {
                     (write.isExcused, write.isUnheardOf) = (true, true)
+                }
+                // What a copy has taken along has another dot there, and this one may name another write.
+                if write.dots.count > 1 {
+                    write.dots.removeAll { dot in
+                        before[store].contains(dot) && !after[store].contains(dot)
+                            && !known[store].contains { $0.contains(dot) }
+                    }
                 }
             }
         }
