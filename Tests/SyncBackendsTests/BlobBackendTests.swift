@@ -279,6 +279,24 @@ import Testing
         #expect(try await !d.pull().isComplete)
     }
 
+    @Test func `a copy of a head whose segments are gone keeps nobody from arriving`() async throws {
+        let (place, a, _) = try await two()
+        try a.set(store, "a", .integer(1))
+        try await a.sync()
+        var copy = try WrittenHead(decoding: try place.read(a.headName))
+        copy.head.sequence -= 1
+        let base = [BaseSegment(bucket: .whole, name: Bits128(high: 1, low: 1))]
+        copy.parts[store] = WrittenPart(
+            digest: Bits128(high: 2, low: 2), context: Context([Origin(bits: 7): 1]), form: .whole(base), tail: [:],
+            removed: [])
+        try place.write(a.headName + ".sync-conflict-20240101-120000-ABCDEFG", copy.encoded())
+        let c = try Device(place.path, name: "C")
+        c.place = place
+        try await c.signIn(creating: false)
+        #expect(try await c.pull().isComplete)
+        #expect(try c.values(store) == ["a": .integer(1)])
+    }
+
     @Test func `a state that nobody needs any more may be incomplete for ever`() async throws {
         let (place, a, b) = try await two()
         try a.set(store, "a", .data([UInt8](repeating: 1, count: 3000)))
@@ -362,6 +380,30 @@ import Testing
         try a.set(store, "c", .integer(1))
         try await a.push()
         #expect(try await a.pull().own.name == "asPublished")
+    }
+
+    @Test func `what the process before this one wrote earlier is put right, not taken for a twin's`() async throws {
+        let (place, a, b) = try await two()
+        try a.set(store, "a", .integer(1))
+        try await a.sync()
+        let bytes = try place.read(a.headName)
+        try a.set(store, "a", .integer(2))
+        try await a.sync()
+        try await a.pull()
+        let origin = a.database.origin
+        try await a.restart()
+        #expect(try await a.pull().own.name == "asPublished")
+        try place.write(a.headName, bytes)
+        #expect(try await a.sync().own.name == "missing")
+        #expect(a.database.origin == origin)
+        #expect(try await a.pull().own.name == "asPublished")
+        // A later one is a twin's.
+        var head = try WrittenHead(decoding: try place.read(a.headName))
+        head.head.sequence += 1
+        try place.write(a.headName, head.encoded())
+        #expect(try await a.pull().own.name == "foreign")
+        try await b.sync()
+        #expect(try b.values(store) == ["a": .integer(2)])
     }
 
     @Test func `a head that is lost is missed after the machine was restarted, too`() async throws {

@@ -18,9 +18,9 @@ struct FoundHead {
     /// What is to be said about it.
     var problems: [String] = []
 
-    /// It lies under a name that is not its own, as some sync tool left it, and its index is gone: what it names was
-    /// replaced long ago and may never come back, so nobody waits for it. If it does come it is read.
-    var isBrokenCopy: Bool { !isWhole && name != head.origin.description }
+    /// It lies under a name that is not its own, as some sync tool left it. What it names may have been replaced long
+    /// ago and never come back, so nobody waits for it; if it does come it is read.
+    var isCopy: Bool { name != head.origin.description }
 }
 
 /// The heads of an account that are there, one of each digest, and what is to be said of others.

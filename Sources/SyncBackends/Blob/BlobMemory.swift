@@ -6,9 +6,10 @@
 // own, an older one of its own, or not its own. A process that has just started has written nothing. What the one
 // before it wrote last is in the cursor, unless that was written after the last pull ended: then the first pull
 // finds a head that may be the predecessor's or a twin's, and nothing in it can tell, for a fork of a running
-// machine has everything that we have. So that head is taken for neither. It is joined, as every head, which does
-// nothing if it is the predecessor's and saves a twin's writes if it is not; and it is replaced. If there is a
-// twin, it finds a head that it never wrote, and takes another origin; or it writes again, and we do.
+// machine has everything that we have. So that head is taken for neither, nor is an earlier one that a storage gives
+// later. It is joined, as every head, which does nothing if it is the predecessor's and saves a twin's writes if it
+// is not; and it is replaced by a later one. If there is a twin, it finds a head that it never wrote, and takes
+// another origin; or it writes again, a later one, and we do.
 
 internal import PropertyList
 internal import StoreEngine
@@ -22,8 +23,8 @@ struct BlobMemory {
     private(set) var written: [Bits128] = []
     /// Those of them of which everything is still here: none that was written before a download began anew.
     private(set) var held: Set<Bits128> = []
-    /// Heads that were found under our own name by the first pull.
-    private var inherited: Set<Bits128> = []
+    /// By origin, the latest sequence of a head that the process before this one may have written.
+    private var inherited: [Origin: UInt64] = [:]
     /// The origins under whose name a pull has looked.
     private(set) var lookedUp: Set<Origin> = []
 
@@ -106,20 +107,28 @@ struct BlobMemory {
     }
 
     /// Decides what a pull has found under its own name.
-    mutating func classify(_ found: Bits128?, _ origin: Origin, _ cursor: BlobCursor?) -> OwnHead {
+    mutating func classify(_ found: FoundHead?, _ origin: Origin, _ cursor: BlobCursor?) -> OwnHead {
         let expected = expected(origin, cursor)
-        let isFirstLook = lookedUp.insert(origin).inserted
+        if lookedUp.insert(origin).inserted, published?.head.origin != origin {
+            // Nothing was written under the origin by this process: what is there may be what the one before it wrote.
+            let last = cursor?.own?.origin == origin ? cursor?.own?.sequence : nil
+            inherited[origin] = max(last ?? 0, found?.head.sequence ?? 0)
+        }
         guard let found else { return expected == nil ? .none : .lost }
-        if found == expected { return .current }
-        if written.contains(found) { return .older }
-        // Before anything was written under the origin by this process, it may be what the process before it wrote.
-        if isFirstLook, published?.head.origin != origin { inherited.insert(found) }
-        return inherited.contains(found) ? .inherited : .foreign
+        if found.digest == expected { return .current }
+        if written.contains(found.digest) { return .older }
+        return isInherited(found, origin) ? .inherited : .foreign
     }
 
     /// Whether a push may replace a head under its own name.
-    func mayReplace(_ found: Bits128, of origin: Origin) -> Bool {
-        !lookedUp.contains(origin) || found == published?.digest || written.contains(found) || inherited.contains(found)
+    func mayReplace(_ found: FoundHead, of origin: Origin) -> Bool {
+        if !lookedUp.contains(origin) || found.digest == published?.digest { return true }
+        return written.contains(found.digest) || isInherited(found, origin)
+    }
+
+    /// Whether a head may be of the process before this one: it is not later than what that is known to have written.
+    private func isInherited(_ found: FoundHead, _ origin: Origin) -> Bool {
+        found.head.sequence <= inherited[origin] ?? 0
     }
 }
 

@@ -81,7 +81,7 @@ extension BlobBackend {
         as origin: Origin,
         _ cursor: BlobCursor?
     ) async throws(RemoteError) -> OwnPublication {
-        switch memory.classify(found?.digest, origin, cursor) {
+        switch memory.classify(found, origin, cursor) {
         case .none: return .asPublished
         case .lost, .older, .inherited: return .missing
         case .foreign: return .foreign
@@ -155,6 +155,8 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
     private let joinedParts: [String: Set<Bits128>]
     /// Of each store the states that are new, by their digest, each as one or more devices have cut it.
     private let news: [String: [Bits128: [Head.Part]]]
+    /// Of each store the digests of the states that devices publish: others are in copies only.
+    private let published: [String: Set<Bits128>]
     /// The digests of what was read, or need not be.
     private var settled: [String: Set<Bits128>] = [:]
 
@@ -184,6 +186,7 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
         self.joinedParts = joined
         news = Self.news(found.heads.filter { !known.contains($0.digest) }, besides: joined)
         stores = news.keys.sorted()
+        published = Self.news(found.heads.filter { !$0.isCopy }, besides: [:]).mapValues { Set($0.keys) }
     }
 
     private static func devices(_ heads: [FoundHead]) -> [Origin: RemoteDevice] {
@@ -229,7 +232,7 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
     }
 
     /// Settles what need not arrive: a state of which others, that are here, have taken in everything.
-    /// - Returns: how many have to arrive.
+    /// - Returns: how many have to arrive; of copies none has.
     private func passOver(
         _ lacking: [(digest: Bits128, context: Context)],
         of store: String,
@@ -240,9 +243,9 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
         for found in heads where known.contains(found.digest) {
             if let part = found.head.parts[store] { context.formUnion(part.context) }
         }
-        let dominated = lacking.filter { context.isSuperset(of: $0.context) }
-        for part in dominated { settled[store, default: []].insert(part.digest) }
-        return lacking.count - dominated.count
+        let unknown = lacking.filter { !context.isSuperset(of: $0.context) }.map(\.digest)
+        settled[store, default: []].formUnion(Set(lacking.map(\.digest)).subtracting(unknown))
+        return published[store, default: []].intersection(unknown).count
     }
 
     /// Reads a state, of which it is enough that one of those who hold it can be read.
@@ -277,7 +280,7 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
             }
             if isJoined { cursor.heads.insert(found.digest) }
         }
-        let isComplete = heads.allSatisfy { cursor.heads.contains($0.digest) || $0.isBrokenCopy }
+        let isComplete = heads.allSatisfy { cursor.heads.contains($0.digest) || $0.isCopy }
         cursor = await backend.didJoin(cursor, parts: parts, formerOwn: formerOwn)
         return PullResult(cursor: cursor.encoded(), isComplete: isComplete)
     }

@@ -17,7 +17,7 @@ extension BlobBackend {
         let names = try await headNames()
         let own = try await readHead(of: publication.origin)
         if let own, account.isNamed(own.head.account.description),
-            !memory.mayReplace(own.digest, of: publication.origin)
+            !memory.mayReplace(own, of: publication.origin)
         {
             throw RemoteError(.unavailable, "Somebody else writes under this device's name; it is looked at first.")
         }

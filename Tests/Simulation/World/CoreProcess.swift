@@ -22,7 +22,7 @@ final class CoreProcess {
     private var published: CoreHead?
     private var publishedBase: [CoreSegment.Name: CoreSegment] = [:]
     private var lookedUp: Set<Origin> = []
-    private var inherited: Set<UInt64> = []
+    private var inherited: [Origin: UInt64] = [:]
     private var isMissing = false
     /// What there was to see when everything was joined.
     private var lookedAt: Int?
@@ -159,15 +159,16 @@ final class CoreProcess {
     private func classify(_ found: CoreHead?, _ origin: Origin) -> OwnPublication {
         let cursor = device.disk.current.own
         let expected = published?.origin == origin ? published?.digest : cursor?.origin == origin ? cursor?.digest : nil
-        let isFirstLook = lookedUp.insert(origin).inserted
+        if lookedUp.insert(origin).inserted, published?.origin != origin {
+            inherited[origin] = max(cursor?.origin == origin ? cursor?.sequence ?? 0 : 0, found?.sequence ?? 0)
+        }
         guard let found else { return expected == nil ? .asPublished : .missing }
         if found.digest == expected {
             if published == nil { published = found }
             return .asPublished
         }
         if written.contains(found.digest) { return .missing }
-        if isFirstLook, published?.origin != origin { inherited.insert(found.digest) }
-        return inherited.contains(found.digest) ? .missing : .foreign
+        return found.sequence <= inherited[origin] ?? 0 ? .missing : .foreign
     }
 
     private func join(_ heads: Heads, _ segments: [CoreSegment]) {
@@ -178,7 +179,10 @@ final class CoreProcess {
                 joined.append(head.digest)
             }
         }
-        let isComplete = heads.allSatisfy { joined.contains($0.head.digest) }
+        // Nobody waits for what a copy of a head lacks.
+        let isComplete = heads.allSatisfy { name, head in
+            joined.contains(head.digest) || name != CoreHead.name(of: head.origin)
+        }
         if isComplete { lookedAt = seen }
         // The account's values arrive all at once.
         if isComplete || device.disk.current.isDownloaded {
@@ -216,7 +220,7 @@ final class CoreProcess {
         }
         let isArriving = !device.disk.replica(store).isDownloaded
         if news == nil, !isArriving { return false }
-        if let news, !isArriving { leaveSharedOrigins(store, news) }
+        if let news { leaveSharedOrigins(store, news, isArriving: isArriving) }
         let replica = device.disk.replica(store)
         let plan = Join.plan(replica, taking: news ?? StoreState(), isFirstDownload: isArriving)
         device.disk.update(store) {
@@ -226,12 +230,13 @@ final class CoreProcess {
         return isArriving || !plan.changesNothing(in: replica.context)
     }
 
-    private func leaveSharedOrigins(_ store: Int, _ news: StoreState) {
+    private func leaveSharedOrigins(_ store: Int, _ news: StoreState, isArriving: Bool) {
         guard Rule.leaveTwins.isOn, let origin = device.disk.origin else { return }
         // Tombstones are forgotten at any time here.
-        let isForgetful = world.hasForgotten || world.conditions.hazards.contains(.forget)
+        let isForgetful = isArriving || world.hasForgotten || world.conditions.hazards.contains(.forget)
         let times: Range<UInt64> = isForgetful ? 0..<0 : 0..<UInt64.max
-        let shared = Join.sharedOrigins(origin, device.disk.replica(store), in: news, writtenIn: times)
+        var shared = Join.sharedOrigins(origin, device.disk.replica(store), in: news, writtenIn: times)
+        if isArriving { shared.formUnion(Join.sharedOrigins(ofDefaults: device.disk.replica(store), in: news)) }
         let left = shared.intersection(device.disk.formerOrigins + [origin])
         if !shared.isEmpty, !world.conditions.hazards.contains(.twin) {
             world.report("a twin was seen where there is none")
@@ -393,7 +398,7 @@ final class CoreProcess {
 extension CoreDevice {
     /// Goes on under a new origin, since somebody else writes under these of its origins as well.
     func leave(_ left: Set<Origin>) {
-        world.hasLeftOrigin = true
+        world.leftOrigins += 1
         disk.leave(for: drawOrigin())
         rememberOrigin()
         disk.redot(from: left)
