@@ -78,7 +78,7 @@ extension AccountSync {
         let isArriving = !store.isDownloaded
         // What is written after the arrival is ordinary, and must know all that the account has.
         if isArriving && (!change.isComplete || change.isDelta) { return .refused }
-        if !isArriving { try leaveSharedOrigins(store, change) }
+        try leaveSharedOrigins(store, change, isArriving: isArriving)
         let plan = Join.plan(
             store, taking: change.state, isFirstDownload: isArriving, isDelta: change.isDelta)
         if !isArriving, plan.changesNothing(in: store.context) { return .unchanged }
@@ -92,10 +92,12 @@ extension AccountSync {
 
     /// Takes another origin before anything is joined that was said of somebody else's writes under one of this
     /// device's.
-    private func leaveSharedOrigins(_ store: Store, _ change: RemoteChange) throws(EngineError) {
+    private func leaveSharedOrigins(_ store: Store, _ change: RemoteChange, isArriving: Bool) throws(EngineError) {
         guard Rule.leaveTwins.isOn else { return }
-        let shared = Join.sharedOrigins(
-            database.origin, store, in: change.state, writtenIn: rememberedTimes, isDelta: change.isDelta)
+        var shared = Join.sharedOrigins(
+            database.origin, store, in: change.state, writtenIn: isArriving ? 0..<0 : rememberedTimes,
+            isDelta: change.isDelta)
+        if isArriving { shared.formUnion(Join.sharedOrigins(ofDefaults: store, in: change.state)) }
         if try database.leaveOrigins(among: shared) { ownPublication = .foreign }
     }
 

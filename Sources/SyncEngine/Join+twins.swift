@@ -34,6 +34,15 @@ extension Join {
         return shared
     }
 
+    /// The origins of what was written here before the account's values had arrived, where a state that arrives claims
+    /// to have seen it: it was never uploaded.
+    public static func sharedOrigins(ofDefaults here: some Joinable, in there: StoreState) -> Set<Origin> {
+        let seen = here.keys.filter { key in
+            here.isProvisionalHere(key) && here.version(of: key).map { there.context.contains($0.dot) } == true
+        }
+        return Set(seen.compactMap { here.version(of: $0)?.stamp.origin })
+    }
+
     /// How many writes one context knows of and another does not.
     private static func unseen(_ there: Context, by here: Context) -> UInt64 {
         there.seen.reduce(0) { sum, dot in
