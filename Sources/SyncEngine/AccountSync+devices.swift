@@ -96,11 +96,23 @@ extension AccountSync {
 
     /// Before an upload: says of this device that it is there, unless that was said within a day.
     func announceDevice() throws(EngineError) {
+        try removeForgotten()
         let known = try knownDevice(device.identifier)
         if let known, known.name == device.name, !isDayAway(from: known.lastSeen) { return }
         try write(
             AccountDevice(identifier: device.identifier, name: device.name, lastSeen: database.environment.time()))
         announcesName = false
+    }
+
+    /// Removes the entries of devices that were forgotten and of which nothing is left at the remote: who comes back
+    /// says so with a new one.
+    private func removeForgotten() throws(EngineError) {
+        let present = Set(names.values.map(\.identifier))
+        let gone = try knownDevices().filter { $0.isForgotten && !present.contains($0.identifier) }
+        if gone.isEmpty { return }
+        try database.store(HiddenStore.devices).stage(
+            setting: [], removing: gone.map { Key(unchecked: $0.identifier) })
+        try database.commit()
     }
 
     // MARK: Entries
@@ -118,11 +130,16 @@ extension AccountSync {
     }
 
     private func write(_ device: AccountDevice) throws(EngineError) {
-        do {
-            try database.store(HiddenStore.devices).stage(
-                setting: [(Key(unchecked: device.identifier), device.value)], removing: [])
-        } catch .quota {
-            // More devices than a store has keys. The rest works without being listed.
+        let store = try database.store(HiddenStore.devices)
+        let entry = (Key(unchecked: device.identifier), device.value)
+        do { try store.stage(setting: [entry], removing: []) } catch .quota {
+            // More devices than a store has keys: the one that was not seen for longest gives way until it uploads.
+            let others = try knownDevices().filter { $0.identifier != device.identifier }
+            guard let oldest = others.min(by: { ($0.lastSeen, $0.identifier) < ($1.lastSeen, $1.identifier) })
+            else { return }
+            do { try store.stage(setting: [entry], removing: [Key(unchecked: oldest.identifier)]) } catch .quota {
+                // The rest works without being listed.
+            }
         }
         try database.commit()
     }
