@@ -29,13 +29,14 @@ extension AccountSync {
     public func runDuePasses() async {
         guard !isPassing else { return }
         while let due = nextPass, due <= monotonicTime(), let backend {
-            (isPassing, looksAgain) = (true, false)
+            (isPassing, looksAgain, isInterrupted) = (true, false, false)
             (answeredByPass, waiters) = (waiters, [])
             let result = await pass(backend)
             // Meanwhile the account may have left this backend, and even be in a pass with another one.
             guard isWith(backend) else { return }
             isPassing = false
-            answer(answeredByPass, result)
+            // Whoever waits for an upload that was interrupted waits for the next one.
+            if isInterrupted { waiters = answeredByPass + waiters } else { answer(answeredByPass, result) }
             answeredByPass = []
             if let damage {
                 self.damage = nil

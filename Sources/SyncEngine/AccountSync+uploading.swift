@@ -13,17 +13,17 @@ extension AccountSync {
         let publication = try publication()
         let origin = publication.origin
         let push = try await backend.push(publication)
-        guard isCurrent(backend), origin == database.origin else { return false }
+        guard mayUpload(to: backend, as: origin) else { return false }
         // One that was taken out of the sync meanwhile stays in the remote as it was published before.
         let snapshots = try push.stores.map { try database.store($0, localKeys: localKeys($0)) }
             .filter(\.isReplicated).map { $0.snapshot() }
         // What leaves the device is on its disk before: a dot that was published must never be used again.
         if Rule.syncFirst.isOn { try await database.synchronize() }
         for snapshot in snapshots {
-            guard isCurrent(backend), origin == database.origin else { return false }
+            guard mayUpload(to: backend, as: origin) else { return false }
             try await push.upload(snapshot)
         }
-        guard isCurrent(backend), origin == database.origin else { return false }
+        guard mayUpload(to: backend, as: origin) else { return false }
         try await push.finish()
         guard isCurrent(backend) else { return false }
         let published = try snapshots.map { snapshot in
@@ -34,6 +34,14 @@ extension AccountSync {
         try database.markPublished(Dictionary(uniqueKeysWithValues: published), under: origin)
         ownPublication = .asPublished
         return true
+    }
+
+    /// Whether an upload may go on that began under an origin. Where the device has taken another one, as when a store was
+    /// forgotten, the next pass uploads.
+    private func mayUpload(to backend: any RemoteBackend, as origin: Origin) -> Bool {
+        guard isCurrent(backend) else { return false }
+        isInterrupted = origin != database.origin
+        return !isInterrupted
     }
 
     /// Has the remote tidied up, once a day or when a device was forgotten. It is tried again the next day if it fails.

@@ -57,6 +57,8 @@ public final class AccountSync {
     /// A device was forgotten: what it left at the remote may go.
     var tidies = false
     var damage: String?
+    /// The upload of the pass under way could not go on.
+    var isInterrupted = false
     /// Somebody wants a remote that was reset to be looked at all the same.
     var looksAgain = false
     private var told: Told?

@@ -178,4 +178,83 @@ struct AccountSyncTests {
         #expect(try device.value("mine") == 1)
         #expect(try device.store().entry(for: Key(unchecked: "mine"))?.stamp.origin == device.database.origin)
     }
+
+    @Test func `a default that a twin has used the dot of before the account arrived is not taken for removed`()
+        async throws
+    {
+        let backend = ScriptedBackend()
+        try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
+        try device.write("mine", 1)
+        let shared = device.database.origin
+        var twin = StoreState()
+        let stamp = Stamp(isProvisional: false, wall: 5, counter: 0, origin: shared)
+        twin.entries[Key(unchecked: "theirs")] = Entry(stamp: stamp, n: 1, value: Value.integer(2).encoded())
+        twin.context.insert(Dot(origin: shared, n: 1))
+        let change = RemoteChange(state: twin, isComplete: true)
+        await backend.change { $0.changes = ["app": change] }
+        try await device.syncNow()
+        #expect(device.database.origin != shared)
+        #expect(try device.value("mine") == 1)
+        #expect(try device.value("theirs") == 2)
+    }
+
+    @Test func `whoever waits for an upload that a forgotten store interrupts waits until what is pending is uploaded`()
+        async throws
+    {
+        let backend = ScriptedBackend()
+        await backend.change { $0.holdsPush = true }
+        try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
+        try await device.syncNow()
+        try device.database.store("other").stage(setting: [(Key(unchecked: "x"), .integer(1))], removing: [])
+        try device.database.commit()
+        try device.write("k", 1)
+        await backend.hold()
+        let upload = device.startSyncNow()
+        await backend.someoneWaits()
+        _ = try device.database.forget(store: "other")
+        await backend.letGo()
+        #expect(await upload.value == nil)
+        #expect(try device.store().pendingChanges == 0)
+        #expect(await backend.uploads["app"]?.entries[Key(unchecked: "k")]?.value == Value.integer(1).encoded())
+    }
+
+    @Test func `a device that was forgotten, and of which nothing is left, has no entry after the next upload`()
+        async throws
+    {
+        let backend = ScriptedBackend()
+        await backend.change { $0.changes = ["@devices": listed(["B": 5])] }
+        try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
+        try await device.syncNow()
+        #expect(Set(try device.sync.devices().map(\.identifier)) == ["B", "d"])
+        #expect(try device.sync.forget(device: "B"))
+        try await device.syncNow()
+        #expect(try device.sync.devices().map(\.identifier) == ["d"])
+        #expect(try device.database.store("@devices").values.map(\.key.string) == ["d"])
+    }
+
+    @Test func `where there are more devices than a store has keys the one that was away for longest is not listed`()
+        async throws
+    {
+        let backend = ScriptedBackend()
+        let others = Dictionary(uniqueKeysWithValues: (1...1024).map { ("device \($0)", Int64($0)) })
+        await backend.change { $0.changes = ["@devices": listed(others)] }
+        try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
+        try await device.syncNow()
+        let store = try device.database.store("@devices")
+        #expect(store.values.count == 1024)
+        #expect(store.value(for: Key(unchecked: "d")) != nil)
+        #expect(store.value(for: Key(unchecked: "device 1")) == nil)
+    }
+}
+
+/// The devices of an account, with the times when they were last seen.
+private func listed(_ devices: [String: Int64]) -> RemoteChange {
+    var state = StoreState()
+    for (index, (name, time)) in devices.sorted(by: { $0.key < $1.key }).enumerated() {
+        let stamp = Stamp(isProvisional: false, wall: 1, counter: 0, origin: Origin(bits: 98))
+        let value = Value.dictionary(["name": .string(Text(name)), "last-seen": .integer(time)])
+        state.entries[Key(unchecked: name)] = Entry(stamp: stamp, n: UInt64(index + 1), value: value.encoded())
+        state.context.insert(Dot(origin: Origin(bits: 98), n: UInt64(index + 1)))
+    }
+    return RemoteChange(state: state, isComplete: true)
 }
