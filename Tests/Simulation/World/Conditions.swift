@@ -50,6 +50,9 @@ public struct Conditions: Sendable {
         if hazards.contains(.twin) {
             hazards.subtract([.restore, .leave, .clear, .powerCut, .year, .signOut, .forget])
         }
+        // A copy removes the head of the device that it was copied from once, and in a folder that removal may be carried
+        // over a later head. Whoever has cleared the account does not put it there again.
+        if isFolder, hazards.contains(.clear) { hazards.remove(.clone) }
         if hazards.contains(.clock) { clocks = [0, 0, -400, 400, 10_000_000, -1_800_000_000_000, 2_000_000_000_000] }
         if hazards.contains(.quota) { limits = Limits(keys: 3, totalBytes: 40) }
     }

@@ -53,6 +53,11 @@ final class CoreHead {
             entries.merge(tail) { $1 }
             return StoreState(entries: entries, context: context)
         }
+
+        var summary: String {
+            let base = segment.map { "over \($0.string) without \(removed.map(\.string)): " } ?? ""
+            return base + StoreState(entries: tail, context: context).summary
+        }
     }
 
     init(origin: Origin, sequence: UInt64, parts: [Part]) {

@@ -36,6 +36,8 @@ final class Place<Blob> {
     var repeatsListings = false
     var agesListings = false
     private var formerListings: [String: [String]] = [:]
+    /// What was acknowledged may be lost: otherwise what is torn is new, and leaves what was there.
+    var losesObjects = false
     private var isWell = false
     /// Nothing is carried but by ``carryAll(below:from:to:)``.
     var isCarriedByHand = false
@@ -173,7 +175,7 @@ final class Place<Blob> {
                 delay(chance.time(second, 2 * hour)) { [self] in store(name, blob, client) }
                 return .failure(RemoteError(.unavailable, "timed out"))
             }
-            if kind == .server, strikes(.tornPut) {
+            if kind == .server, strikes(.tornPut), losesObjects || view(of: client.device)[name]?.blob == nil {
                 if let torn = tear(blob) { store(name, torn, client) }
                 return .failure(RemoteError(.unavailable, "the connection was lost"))
             }
@@ -363,8 +365,8 @@ final class Place<Blob> {
         }
     }
 
-    /// How many heads it remembers.
-    var rememberedHeads: Int { formerHeads.count }
+    /// The names of the heads that it remembers.
+    var rememberedHeads: [String] { formerHeads.map(\.name) }
 
     /// Somebody leaves files there.
     func leaveJunk(_ names: [(String, Blob)]) {
@@ -377,6 +379,11 @@ final class Place<Blob> {
     /// The names that a device sees.
     func names(seenBy device: Int) -> [String] {
         view(of: device).entries.filter { $0.object.blob != nil }.map(\.name)
+    }
+
+    /// The objects that a device sees.
+    func objects(seenBy device: Int) -> [(name: String, blob: Blob)] {
+        view(of: device).entries.compactMap { name, object in object.blob.map { (name, $0) } }
     }
 
     /// Whether a device sees an object.

@@ -141,7 +141,7 @@ final class Process: @unchecked Sendable {
     /// Within an account, a process changes its origin only if somebody else writes under it.
     private func noteOrigin() {
         let name = (account: database.account.identifier, origin: database.origin)
-        if let lastName, lastName.account == name.account, lastName.origin != name.origin { world.hasLeftOrigin = true }
+        if let lastName, lastName.account == name.account, lastName.origin != name.origin { world.leftOrigins += 1 }
         lastName = name
     }
 

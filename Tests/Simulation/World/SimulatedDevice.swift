@@ -11,6 +11,8 @@ protocol SimulatedDevice: AnyObject {
     init(number: Int, world: World<Self>)
 
     var number: Int { get }
+    /// Under which it writes.
+    var origin: Origin? { get }
     /// Its process runs.
     var isRunning: Bool { get }
     /// It is gone for good.
@@ -68,6 +70,8 @@ protocol SimulatedDevice: AnyObject {
     static var hasTasks: Bool { get }
     /// A part of what was to be stored; `nil` where it would not even be there.
     static func tear(_ blob: Blob) -> Blob?
+    /// An object in a few words.
+    static func summary(of blob: Blob) -> String
     /// How many looks it may take until it is noticed that a remote has lost something.
     static var looksUntilNoticed: UInt64 { get }
     /// What somebody may leave in a remote.

@@ -18,6 +18,11 @@ final class Trace {
         write?("\(Self.clock(time)) \(line())")
     }
 
+    /// Adds lines for people.
+    func explain(_ lines: @autoclosure () -> [String]) {
+        if let write { lines().forEach(write) }
+    }
+
     private func mix(_ number: UInt64) {
         hash = (hash ^ number) &* 0x0000_0100_0000_01B3
         hash ^= hash >> 29

@@ -97,6 +97,7 @@ extension World {
         let device = addDevice()
         device.clock = original.clock
         device.copyDisk(of: original, isTwin: isTwin)
+        if isTwin, let origin = original.origin { sharedOrigins.insert(origin) }
         noteCopy(of: original)
         for place in places { place.copyView(of: original.number, to: device.number) }
         if !device.isRunning { device.start() }

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import PropertyList
+internal import StoreEngine
+
+// Who has what, for people who look for the reason of something.
+
+extension World {
+    /// What devices and remotes have, a line for each.
+    var holdings: [String] {
+        var lines: [String] = []
+        for device in devices {
+            lines.append("device \(device.number)\(device.isGone ? ", gone" : ""), clock \(device.clock):")
+            for store in 0..<conditions.stores { lines.append("  store \(store): \(device.state(of: store).summary)") }
+        }
+        for place in places {
+            for view in place.kind == .server ? [0] : Array(devices.map(\.number)) {
+                lines.append("account \(place.number), as seen by \(view):")
+                for (name, blob) in place.objects(seenBy: view) {
+                    lines.append("  \(name): \(Device.summary(of: blob))")
+                }
+            }
+        }
+        return lines
+    }
+}
+
+extension StoreState {
+    /// Entries as key=n@origin, with a minus before tombstones; the context as n@origin.
+    var summary: String {
+        let entries = entries.sorted { $0.key < $1.key }.map { key, entry in
+            "\(entry.value == nil ? "-" : "")\(key.string)=\(entry.n)@\(entry.stamp.origin.summary):\(entry.stamp.wall % 10_000_000_000)"
+        }
+        return "\(entries.joined(separator: " ")) | \(context.summary)"
+    }
+}
+
+extension Context {
+    var summary: String {
+        seen.sorted { $0.key < $1.key }.map { "\($0.value)@\($0.key.summary)" }.joined(separator: " ")
+    }
+}
+
+extension Origin {
+    var summary: String { String(description.prefix(4)) }
+}
