@@ -30,6 +30,8 @@ final class Process: @unchecked Sendable {
         let localKeys = Self.localKeys(device)
         let database = database
         stores = try (0..<world.conditions.stores).map { try database.store(Names.stores[$0], localKeys: localKeys) }
+        // Their app opens them, whatever was cut off after a store was forgotten.
+        for store in stores where store.isForgotten { try database.remember(store: store) }
         subscribers = stores.map { Subscriber($0, device.world, device.number) }
         let remoteDevice = RemoteDevice(identifier: "device\(device.number)", name: "Device \(device.number)")
         let timeline = world.timeline
