@@ -48,11 +48,13 @@ extension UserDatabase {
     /// Takes a new origin at the start: what is on this disk may be somebody else's as well. It is stored with the
     /// first change that is made under it; until then every start draws another one.
     ///
-    /// What was not uploaded takes dots under it. This may be a copy, and the original lose these writes and use
-    /// their dots again, since as far as it knows nobody has heard of them.
+    /// What was written under an origin that was never published takes dots under it. This may be a copy, and the
+    /// original lose these writes and use their dots again, since as far as it knows nobody has heard of them. Under one
+    /// that was published each of them may have left without this disk knowing, and others may have removed it since.
     func beginWithNewOrigin() throws(EngineError) {
-        let (left, next) = (origin, drawOrigin())
+        let (left, next, wasPublished) = (origin, drawOrigin(), originState.publications > 0)
         originState = OriginState(new: next)
+        if wasPublished { return }
         let isStored = try write { db in
             guard try db.hasPending(of: left) else { return false }
             try db.saveOrigin(next)

@@ -40,8 +40,9 @@ final class CoreDevice: SimulatedDevice {
     func start() {
         let isOurs = disk.origin != nil && runtime?.origin == disk.origin
         if disk.origin == nil || Rule.freshOrigins.isOn, !isOurs || (runtime?.publications ?? 0) > disk.publications {
+            let wasPublished = disk.publications > 0
             disk.leave(for: drawOrigin())
-            runtime = disk.renewPending() ? disk.origin.map { ($0, 0) } : nil
+            runtime = !wasPublished && disk.renewPending() ? disk.origin.map { ($0, 0) } : nil
             world.noteDots(of: self)
         }
         process = CoreProcess(self)
