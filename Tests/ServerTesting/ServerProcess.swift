@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Glibc
+internal import Synchronization
 
 /// Programs that tests start.
 enum ServerProcess {
+    private static let living = Mutex<Set<pid_t>>([])
+    /// What the last tests hold may not be released when their process ends.
+    private static let ends: Void = {
+        atexit { for pid in ServerProcess.living.withLock(\.self) { kill(-pid, SIGKILL) } }
+    }()
+
     /// Starts a program in a group of its own, with its output in a file.
     static func spawn(_ arguments: [String], log: String) throws -> pid_t {
         var attributes = posix_spawnattr_t()
@@ -26,6 +33,9 @@ enum ServerProcess {
         defer { for pointer in argv + environment { free(pointer) } }
         let result = posix_spawn(&pid, arguments[0], &actions, &attributes, &argv, &environment)
         guard result == 0 else { throw SocketError(result) }
+        _ = ends
+        let started = pid
+        living.withLock { _ = $0.insert(started) }
         return pid
     }
 
@@ -34,5 +44,6 @@ enum ServerProcess {
         kill(-pid, SIGKILL)
         var status: Int32 = 0
         waitpid(pid, &status, 0)
+        living.withLock { _ = $0.remove(pid) }
     }
 }
