@@ -43,6 +43,8 @@ enum Spawn {
         let flags = O_WRONLY | O_CREAT | O_APPEND
         posix_spawn_file_actions_addopen(&actions, 1, terminal ?? output?.output ?? "/dev/null", flags, 0o600)
         posix_spawn_file_actions_addopen(&actions, 2, terminal ?? output?.error ?? "/dev/null", flags, 0o600)
+        // Foundation's pipes are open in every child: whoever reads one to its end would wait for this child's.
+        _ = closeFrom(&actions, 3)
         var (none, all) = (sigset_t(), sigset_t())
         sigemptyset(&none)
         sigfillset(&all)
@@ -81,3 +83,7 @@ enum Spawn {
         return pid
     }
 }
+
+/// The function of that name of <spawn.h>, which is there for programs with GNU's extensions, as Swift's are not.
+@_silgen_name("posix_spawn_file_actions_addclosefrom_np")
+private func closeFrom(_ actions: UnsafeMutablePointer<posix_spawn_file_actions_t>, _ first: Int32) -> Int32

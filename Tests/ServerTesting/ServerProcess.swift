@@ -25,6 +25,8 @@ enum ServerProcess {
         posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
         posix_spawn_file_actions_addopen(&actions, 1, log, O_WRONLY | O_CREAT | O_APPEND, 0o600)
         posix_spawn_file_actions_adddup2(&actions, 1, 2)
+        // Foundation's pipes are open in every child: whoever reads one to its end would wait for this child's.
+        _ = closeFrom(&actions, 3)
         var pid = pid_t()
         var argv: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) } + [nil]
         var environment: [UnsafeMutablePointer<CChar>?] = [
@@ -47,3 +49,7 @@ enum ServerProcess {
         living.withLock { _ = $0.remove(pid) }
     }
 }
+
+/// The function of that name of <spawn.h>, which is there for programs with GNU's extensions, as Swift's are not.
+@_silgen_name("posix_spawn_file_actions_addclosefrom_np")
+private func closeFrom(_ actions: UnsafeMutablePointer<posix_spawn_file_actions_t>, _ first: Int32) -> Int32
