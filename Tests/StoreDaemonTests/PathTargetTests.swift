@@ -10,7 +10,7 @@ struct PathTargetTests {
     @Test func `the caller's own and a number are users`() {
         #expect(PathTarget(prefix + "/self")?.uid == nil && PathTarget(prefix + "/self") != nil)
         #expect(PathTarget(prefix + "/u0")?.uid == 0)
-        #expect(PathTarget(prefix + "/u4294967295")?.uid == .max)
+        #expect(PathTarget(prefix + "/u4294967294")?.uid == UInt32.max - 1)
         #expect(PathTarget(prefix + "/u1000")?.identifier == nil)
     }
 
@@ -22,7 +22,8 @@ struct PathTargetTests {
 
     @Test(
         arguments: [
-            "", "/u", "/u01", "/u+1", "/u-1", "/u4294967296", "/U1", "/1", "/me", "/Self", "/self/", "/u1/", "/u1/_",
+            "", "/u", "/u01", "/u+1", "/u-1", "/u4294967295", "/u4294967296", "/U1", "/1", "/me", "/Self", "/self/",
+            "/u1/", "/u1/_",
             "/u1/a/b", "/u1/_61", "/u1/org_2Eexample", "/u1//a", "/u1/_2", "/u1/_zz", "/u1/a-b", "/u1/_00", "/u1/_ff",
             "/u٣",
         ])

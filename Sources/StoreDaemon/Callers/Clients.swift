@@ -164,7 +164,10 @@ struct PathTarget: Equatable {
             uid = nil
         } else {
             // "u01" would be a second name of the same object.
-            guard user.first == "u", let number = UInt32(user.dropFirst()), user == "u\(number)" else { return nil }
+            // The greatest number is no user: setuid(2) takes it for "leave it as it is".
+            guard user.first == "u", let number = UInt32(user.dropFirst()), number < .max, user == "u\(number)" else {
+                return nil
+            }
             uid = number
         }
         guard parts.count == 2 else {
