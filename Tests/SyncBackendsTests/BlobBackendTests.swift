@@ -334,6 +334,8 @@ import Testing
         try b.set(store, "b", .integer(1))
         try await b.sync()
         for name in place.names("s") { try place.remove("s/" + name) }
+        #expect(try await b.sync().own.name == "asPublished")
+        b.wait(minutes: 11)
         #expect(try await b.sync().own.name == "missing")
         await a.backend.close()
         let c = try Device(place.path, name: "C")
@@ -480,6 +482,8 @@ import Testing
         try a.set(store, "a", .integer(1))
         try await a.sync()
         try await a.pull()
+        // That look is this push's, and another one none has.
+        try await a.push()
         var head = try WrittenHead(decoding: try place.read(a.headName))
         head.head.sequence += 1
         try place.write(a.headName, head.encoded())
@@ -550,8 +554,9 @@ import Testing
         try await a.sync()
         try await a.pull()
         try FileManager.default.moveItem(atPath: place.path + "/a", toPath: place.path + "/gone")
-        // A look that finds nothing new does not look at the marker.
+        // A look that finds nothing new does not look at the marker, nor does the upload that follows it.
         try await a.pull()
+        try await a.push()
         #expect(await error { try await a.push() } == .reset)
         let name = a.headName
         let head = try place.read(name)

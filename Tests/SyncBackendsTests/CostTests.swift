@@ -85,6 +85,33 @@ import Testing
         #expect((5...10).contains(most))
     }
 
+    @Test func `a small change is a look and a head, for the writer and for each reader`() async throws {
+        let world = World()
+        var random = SplitMix(seed: 1)
+        let devices = (0..<3).map { _ in world.device() }
+        for (number, device) in devices.enumerated() {
+            try await device.signIn(creating: number == 0)
+            fill(device, stores: 20, keys: 3, bytes: 20, &random)
+            try await device.sync()
+        }
+        for _ in 0..<2 { for device in devices { try await device.sync() } }
+        world.pass(seconds: 601, devices[0], devices[1], devices[2])
+        for device in devices { try await device.sync() }
+        func requests(_ body: () async throws -> Void) async throws -> [MemoryStorage.Request.Action] {
+            world.storage.requests = []
+            try await body()
+            return world.storage.requests.map(\.action).filter { $0 != .check }
+        }
+        devices[0].set("org.example.app-3", "setting.1", .boolean(true))
+        #expect(try await requests { try await devices[0].sync() } == [.list, .put])
+        for device in devices[1...] { #expect(try await requests { try await device.sync() } == [.list, .get]) }
+        // The writer reads its own head back, and the readers look once whether all of theirs is still there.
+        #expect(try await requests { try await devices[0].sync() } == [.list, .get])
+        world.pass(seconds: 601, devices[0], devices[1], devices[2])
+        for device in devices[1...] { #expect(try await requests { try await device.sync() } == [.list, .list]) }
+        for device in devices[1...] { #expect(try await requests { try await device.sync() } == [.list]) }
+    }
+
     @Test func `a first download of twenty small stores is few requests`() async throws {
         let world = World()
         var random = SplitMix(seed: 1)

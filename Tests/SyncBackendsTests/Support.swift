@@ -128,20 +128,31 @@ final class Device {
     private(set) var storage: RecordingStorage
     private(set) var backend: BlobBackend<RecordingStorage>
     private var time: UInt64
+    private let clock = Clock()
     private var environment: Environment
+
+    /// A clock that goes on by a millisecond with each look at it.
+    private final class Clock: Sendable {
+        private let time = Mutex<UInt64>(1_700_000_000_000_000)
+
+        func next(after microseconds: UInt64 = 1000) -> UInt64 {
+            time.withLock { time in
+                time += microseconds
+                return time
+            }
+        }
+    }
+
+    /// Time passes by its clock.
+    func wait(minutes: UInt64) { _ = clock.next(after: minutes * 60_000_000) }
 
     init(_ folder: String, name: String = "A", seed: UInt64 = .random(in: 1 ... .max)) throws {
         disk = try Place()
         self.folder = folder
         self.name = name
-        let clock = Mutex<UInt64>(1_700_000_000_000_000)
         let generator = Mutex(SplitMix(seed: seed))
         environment = Environment(
-            time: {
-                clock.withLock {
-                    $0 += 1000; return $0
-                }
-            },
+            time: { [clock] in clock.next() },
             random: { generator.withLock { $0.next() } }
         )
         time = 0

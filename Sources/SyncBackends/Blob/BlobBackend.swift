@@ -98,6 +98,7 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
 
     /// The account that the markers say is here.
     func markedAccount() async throws(RemoteError) -> RemoteAccount {
+        memory.account = nil
         let markers = try await readMarkers(expecting: accountIdentifiers)
         if markers.isEmpty { throw RemoteError(.reset, "The account that was here is gone.") }
         if !accountIdentifiers.isEmpty, accountIdentifiers.isDisjoint(with: markers) {

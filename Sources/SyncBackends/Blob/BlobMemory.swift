@@ -50,7 +50,7 @@ struct BlobMemory {
 
     /// The heads that the last pull found, by their names.
     var found: [String: FoundHead] = [:]
-    /// The names of heads that the storage listed then; a push that follows uses them up.
+    /// The names of heads that the storage listed then; the push that follows this look uses them up.
     var listed: Set<String>?
     /// Whether these are all that the storage listed, and every one could be read.
     var hasFoundAll = false
@@ -88,6 +88,23 @@ struct BlobMemory {
         joinedParts = [:]
         held = []
         published?.isTrusted = false
+    }
+
+    /// Decides whether it has to be asked whose place it is, after a look at the heads (docs/decisions/0018).
+    /// - Parameters:
+    ///   - account: whose it was.
+    ///   - before: the heads of the look before.
+    ///   - hasAsked: it was asked just before these heads were listed.
+    func isInDoubt(of account: RemoteAccount, since before: [String: FoundHead], hasAsked: Bool) -> Bool {
+        // The place may have been emptied, and be another account's since.
+        if before.keys.contains(where: { found[$0] == nil }) { return true }
+        if hasAsked { return false }
+        // Without heads nothing but the marker tells whose place it is. Who comes may have put a marker of their own
+        // beside the one that is known, and publishes under the smaller name of the two.
+        return found.isEmpty
+            || found.contains { name, found in
+                before[name] == nil || !account.isNamed(found.head.account.description)
+            }
     }
 
     /// Forgets what segments have that no head names any more.

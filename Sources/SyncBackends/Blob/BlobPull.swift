@@ -35,27 +35,21 @@ extension BlobBackend {
     /// Looks at the heads, and at the markers where these may have become others: an account that is as it was costs
     /// one listing.
     private func look() async throws(RemoteError) -> (account: RemoteAccount, heads: FoundHeads) {
-        var account = isThorough ? nil : memory.account
-        let before = memory.found
-        if account == nil { account = try await markedAccount() }
+        let (known, before) = (isThorough ? nil : memory.account, memory.found)
+        var account: RemoteAccount
+        if let known { account = known } else { account = try await markedAccount() }
         let problems = try await readHeads(believing: !isThorough)
-        let isLess = before.keys.contains { memory.found[$0] == nil }
         let own = memory.published?.digest
         let isChanged = memory.found.contains { before[$0.key]?.digest != $0.value.digest && $0.value.digest != own }
         if isChanged { (memory.changedAt, memory.segments) = (environment.time(), nil) }
-        let hasStranger = memory.found.values.contains { account?.isNamed($0.head.account.description) != true }
-        // Where there are no heads, nothing but the marker tells whose place it is. Whoever has put a second marker
-        // beside the one that is known, since both are the same account, publishes after that under the smaller name.
-        if isLess || ((isChanged || hasStranger || memory.found.isEmpty) && !isThorough) {
-            let known = accountIdentifiers
+        if memory.isInDoubt(of: account, since: before, hasAsked: known == nil) {
+            let identifiers = accountIdentifiers
             account = try await markedAccount()
             // Its parts were not made out yet.
-            if accountIdentifiers != known { return try await look() }
+            if accountIdentifiers != identifiers { return try await look() }
         }
-        let present: RemoteAccount
-        if let account { present = account } else { present = try await markedAccount() }
         let heads = memory.found.values.sorted { ($0.name.utf8.count, $0.name) < ($1.name.utf8.count, $1.name) }
-        return (present, FoundHeads(heads, of: present, problems: problems))
+        return (account, FoundHeads(heads, of: account, problems: problems))
     }
 
     /// Whether others have published what this device has taken in and not published, for a day. It never is at once:
@@ -107,12 +101,13 @@ extension BlobBackend {
         return found.head.sequence < former.sequence
     }
 
-    /// Whether what our head names is still there. It is looked for while others are busy, and once more after that:
-    /// somebody who did not have our head yet may have removed what it shares with a head that they have replaced.
+    /// Whether what our head names is still there. Somebody whom our head had not reached may remove, minutes after they
+    /// have replaced theirs, what both shared: so it is looked for once when others have written nothing for a while.
     private func hasAllSegments(_ head: Head) async throws(RemoteError) -> Bool {
-        guard isThorough || memory.changedAt != nil else { return true }
         let now = environment.time()
-        if let changedAt = memory.changedAt, now < changedAt || now - changedAt > Self.busy { memory.changedAt = nil }
+        let isCalm = memory.changedAt.map { now < $0 || now - $0 > Self.busy } ?? false
+        guard isThorough || isCalm else { return true }
+        if isCalm { memory.changedAt = nil }
         return try await listSegments().isSuperset(of: head.segmentNames)
     }
 

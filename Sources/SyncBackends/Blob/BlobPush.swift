@@ -8,14 +8,13 @@ internal import StoreEngine
 public import SyncEngine
 
 extension BlobBackend {
-    /// Begins to upload this device's state.
+    /// Begins to upload this device's state. Nothing that the look before has seen is asked for again
+    /// (docs/decisions/0018).
     public func push(_ publication: Publication) async throws(RemoteError) -> any RemotePush {
-        let account = try await presentAccount()
+        let (account, names, own) = try await present(under: publication.origin)
         guard account.isNamed(publication.account), let identifier = Bits128(publication.account) else {
             throw RemoteError(.reset, "There is another account here than the one that is signed in.")
         }
-        let names = try await headNames()
-        let own = try await readHead(of: publication.origin)
         if let own, account.isNamed(own.head.account.description),
             !memory.mayReplace(own, of: publication.origin)
         {
@@ -36,14 +35,20 @@ extension BlobBackend {
         )
     }
 
-    /// What the pull has listed that this push follows; or else what is there now.
-    private func headNames() async throws(RemoteError) -> Set<String> {
-        if let listed = memory.listed {
+    /// Whose place it is, the names of heads in it and the one under an origin's name: as the look has seen them that
+    /// this push follows, or else as they are now.
+    private func present(
+        under origin: Origin
+    ) async throws(RemoteError) -> (account: RemoteAccount, names: Set<String>, own: FoundHead?) {
+        try await checkPlace()
+        if let names = memory.listed, let account = memory.account {
             memory.listed = nil
-            return listed
+            return (account, names, memory.found[origin.description])
         }
         memory.segments = nil
-        return Set(try await storage.list(BlobName.heads).map(\.name))
+        let account = try await markedAccount()
+        let names = Set(try await storage.list(BlobName.heads).map(\.name))
+        return (account, names, try await readHead(of: origin))
     }
 
     /// What this device published last: what it knows it did, or else what looks like it.
