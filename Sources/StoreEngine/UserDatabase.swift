@@ -150,8 +150,8 @@ public final class UserDatabase {
             try String.fetchAll(
                 db.cachedStatement(
                     sql: """
-                        SELECT identifier FROM store WHERE EXISTS
-                            (SELECT 1 FROM replica JOIN change ON \(ChangeID.isOf("replica.id")) WHERE store = store.id)
+                        SELECT DISTINCT identifier FROM replica JOIN store ON store.id = store
+                        WHERE EXISTS (SELECT 1 FROM change WHERE \(ChangeID.isOf("replica.id")))
                         ORDER BY identifier
                         """))
         }

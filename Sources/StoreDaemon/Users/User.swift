@@ -17,8 +17,8 @@ final class User {
     private(set) var database: UserDatabase
     private unowned let daemon: Daemon
     private var stores: [String: UserStore] = [:]
-    /// Bytes that may be written before the size of the database is looked at.
-    private var allowance = 0
+    /// Stores that may be begun, and bytes that may be written, before it is looked how many there are: that takes long.
+    private var allowance = (stores: 0, bytes: 0)
     /// The manifests that this user's apps have registered.
     private(set) var registered: RegisteredManifests
 
@@ -38,7 +38,7 @@ final class User {
     /// Takes on what the configuration says anew.
     func renewConfiguration() {
         let configuration = daemon.configuration
-        allowance = 0
+        allowance = (stores: 0, bytes: 0)
         account.sync.pace = configuration.pace
         if !account.sync.isSignedIn {
             account.sync.device = RemoteDevice(identifier: account.deviceIdentifier, name: configuration.deviceName)
@@ -160,16 +160,22 @@ final class User {
     /// Refuses to set values for which there is no room, or in a store too many.
     /// - Parameter bytes: about what the values take.
     func checkRoom(for store: Store, bytes: Int) throws {
-        if !store.isStored { try checkStores() }
-        allowance -= bytes + Self.pages
-        if allowance < 0 { try renewAllowance(for: bytes) }
+        if !store.isStored { try checkStores(besides: store.identifier) }
+        allowance.bytes -= bytes + Self.pages
+        if allowance.bytes < 0 { try renewAllowance(for: bytes) }
     }
 
-    private func checkStores() throws {
+    private func checkStores(besides identifier: String) throws {
+        allowance.stores -= 1
+        guard allowance.stores < 0 else { return }
         daemon.writes.commit()
         let maximum = daemon.configuration.bounds.stores
-        guard try storeIdentifiers().count >= maximum else { return }
-        throw BusError.limitsExceeded("A user may have \(maximum) stores; see ubiquitousctl stores")
+        let others = try storeIdentifiers().count { $0 != identifier }
+        guard others < maximum else {
+            throw BusError.limitsExceeded("A user may have \(maximum) stores; see ubiquitousctl stores")
+        }
+        // The user's other devices begin stores, too.
+        allowance.stores = (maximum - others - 1) / 2
     }
 
     /// Looks how large the database is, and lets a part of what is left be written before the next look.
@@ -185,7 +191,7 @@ final class User {
                 \(used + bytes)
                 """)
         }
-        allowance = (maximum - used) / 2
+        allowance.bytes = (maximum - used) / 2
     }
 
     /// What a row takes beside its value at most, about.
@@ -211,7 +217,7 @@ final class User {
         database.close()
         try Self.setAside(in: directory, daemon: daemon)
         database = try Self.openDatabase(in: directory, daemon: daemon)
-        allowance = 0
+        allowance = (stores: 0, bytes: 0)
         try account.replace(database: database)
         account.sync.pace = daemon.configuration.pace
         for store in storesInUse {
