@@ -120,12 +120,7 @@ extension Interface.Member {
         _ handler: @escaping @BusActor (Object, MethodCall) throws -> Void
     ) -> Self {
         .method(name, in: arguments, out: results, sensitive: sensitive) { object, call in
-            @BusActor func answer() throws {
-                daemon.writes.commit()
-                do { try handler(object, call) } catch { throw BusError(mapping: error) }
-            }
-            if try daemon.postpone(call, { answer }) { return }
-            try answer()
+            try daemon.answer(object, call, committing: true, handler)
         }
     }
 
@@ -136,32 +131,36 @@ extension Interface.Member {
         _ handler: @escaping @BusActor (Object, MethodCall) throws -> Void
     ) -> Self {
         .method(name, in: arguments, out: ["generation": "t"]) { object, call in
-            @BusActor func answer() throws {
-                do { try handler(object, call) } catch { throw BusError(mapping: error) }
-            }
-            if try daemon.postpone(call, { answer }) { return }
-            try answer()
+            try daemon.answer(object, call, committing: false, handler)
         }
     }
 }
 
 extension Daemon {
-    /// Answers a call when its caller has read enough of what was sent to it; false: it may be answered now.
-    /// - Parameter answer: makes the answer; not the answer itself, which would be allocated for every call.
-    fileprivate func postpone(_ call: MethodCall, _ answer: () -> @BusActor () throws -> Void) throws -> Bool {
+    /// Answers a call, at once or when its caller has read enough of what was sent to it.
+    ///
+    /// - Parameters:
+    ///   - committing: whether what is not committed yet is committed first.
+    ///   - handler: one for all calls, so that a call that is answered at once allocates nothing here.
+    fileprivate func answer<Object>(
+        _ object: Object, _ call: MethodCall, committing: Bool,
+        _ handler: @escaping @BusActor (Object, MethodCall) throws -> Void
+    ) throws {
+        @BusActor func answer() throws {
+            if committing { writes.commit() }
+            do { try handler(object, call) } catch { throw BusError(mapping: error) }
+        }
         // Nothing goes to a caller that wants no answer.
-        guard call.message.expectsReply else { return false }
+        guard call.message.expectsReply else { return try answer() }
         let delivery = clients.client(call.peer).delivery
         if delivery.hasRoom {
             delivery.noteSent(Self.smallAnswer)
-            return false
+            return try answer()
         }
-        let answer = answer()
         try delivery.wait {
             do { try answer() } catch { call.fail(BusError(mapping: error)) }
             delivery.noteSent(Self.smallAnswer)
         }
-        return true
     }
 
     /// What any answer takes, without values.
