@@ -39,7 +39,8 @@ public final class PrivateBus: Sendable {
     /// What the bus is.
     public let program: Program
     private let directory: TemporaryDirectory
-    private let journal: JournalSocket
+    /// dbus-broker ends if it has none.
+    private let journal: JournalSocket?
     private let process: ChildProcess
 
     /// Starts a bus, and waits until it can be connected to.
@@ -53,7 +54,7 @@ public final class PrivateBus: Sendable {
     private init(_ kind: Kind, _ program: Program) throws {
         self.program = program
         directory = try TemporaryDirectory()
-        journal = try JournalSocket(directory.path + "/journal")
+        journal = program == .broker ? try JournalSocket(directory.path + "/journal") : nil
         let configuration = directory.path + "/bus.conf"
         try Self.configuration(kind, in: directory.path).write(toFile: configuration, atomically: true, encoding: .utf8)
         process = try ChildProcess(
