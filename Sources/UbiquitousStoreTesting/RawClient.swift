@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Glibc
-internal import StoreBus
 
 /// A client that speaks the bus's protocol by hand: it sends what libraries don't send, and reads when it likes.
 ///
@@ -64,26 +63,6 @@ public final class RawClient {
     public func nextSerial() -> UInt32 {
         serial += 1
         return serial
-    }
-
-    /// Sends a method call and doesn't wait.
-    public func call(
-        _ destination: String,
-        _ path: String,
-        _ interface: String,
-        _ member: String,
-        signature: String = "",
-        body: [UInt8] = []
-    ) {
-        var message = WireMessage()
-        (message.destination, message.path, message.interface) = (destination, path, interface)
-        (message.member, message.signature, message.body) = (member, signature, body)
-        send(message.bytes(serial: nextSerial()))
-    }
-
-    /// Calls a store's method.
-    public func store(_ path: String, _ member: String, signature: String = "", body: [UInt8] = []) {
-        call(BusNames.service, path, BusNames.storeInterface, member, signature: signature, body: body)
     }
 
     /// Sends bytes, whatever they are, and waits until the socket has taken them.

@@ -17,10 +17,7 @@ public struct WireReply: Equatable, Sendable {
     init?(from received: inout ArraySlice<UInt8>) {
         guard received.count >= 16 else { return nil }
         let start = received.startIndex
-        func number(_ offset: Int) -> Int {
-            (0..<4).reduce(0) { $0 | Int(received[start + offset + $1]) << (8 * $1) }
-        }
-        let (body, fields) = (number(4), number(12))
+        let (body, fields) = (Self.number(received, at: start + 4), Self.number(received, at: start + 12))
         let head = (16 + fields + 7) / 8 * 8
         guard received.count >= head + body else { return nil }
         type = received[start + 1]
@@ -33,7 +30,7 @@ public struct WireReply: Equatable, Sendable {
         func number() -> Int {
             at = (at + 3) / 4 * 4
             defer { at += 4 }
-            return (0..<4).reduce(0) { $0 | Int(fields[at + $1]) << (8 * $1) }
+            return Self.number(fields[...], at: at)
         }
         while true {
             at = (at + 7) / 8 * 8
@@ -54,5 +51,9 @@ public struct WireReply: Equatable, Sendable {
                 if code == 7 { sender = text }
             }
         }
+    }
+
+    private static func number(_ bytes: ArraySlice<UInt8>, at index: Int) -> Int {
+        (0..<4).reduce(0) { $0 | Int(bytes[index + $1]) << (8 * $1) }
     }
 }

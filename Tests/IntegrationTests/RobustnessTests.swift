@@ -19,18 +19,10 @@ struct RobustnessTests {
             try await store.set("large", .data([UInt8](repeating: 1, count: 500_000)))
             for round in 0..<20 {
                 let raw = try RawClient(machine.bus)
-                var body = Wire()
-                body.string("vanished \(round)")
-                body.signature("u")
-                body.number(UInt32(round))
-                raw.store(store.path, "SetValue", signature: "sv", body: body.bytes)
-                var key = Wire()
-                key.string("large")
-                raw.store(store.path, "GetValue", signature: "s", body: key.bytes)
-                var flags = Wire()
-                flags.number(0 as UInt64)
-                raw.store(store.path, "Subscribe", signature: "t", body: flags.bytes)
-                raw.store(store.path, "Synchronize", signature: "t", body: flags.bytes)
+                raw.set(store.path, "vanished \(round)", UInt32(round))
+                raw.get(store.path, "large")
+                raw.store(store.path, "Subscribe", 0)
+                raw.store(store.path, "Synchronize", 0)
                 raw.end()
                 try await store.set("other", .integer(Int64(round)))
             }
@@ -82,12 +74,7 @@ struct RobustnessTests {
             let (store, other) = (try machine.store(as: nil), try machine.store(as: nil))
             try await store.set("large", .data([UInt8](repeating: 1, count: 1_000_000)))
             let deaf = try (0..<2).map { _ in try RawClient(machine.bus) }
-            var since = Wire()
-            since.number(0 as UInt64)
-            since.number(0 as UInt64)
-            for client in deaf {
-                for _ in 0..<127 { client.store(store.path, "GetSnapshot", signature: "tt", body: since.bytes) }
-            }
+            for client in deaf { client.askForMuch(store.path) }
             for number in 0..<20 { try await other.set("key", .integer(Int64(number))) }
             #expect(try await other.value("key") == .integer(19))
             #expect(machine.device.exit == nil)
@@ -100,9 +87,7 @@ struct RobustnessTests {
         try await withMachine({ $0.user = nil }) { machine in
             let (store, other) = (try machine.store(as: nil), try machine.store(as: nil))
             let deaf = try RawClient(machine.bus)
-            var flags = Wire()
-            flags.number(1 as UInt64)
-            deaf.store(store.path, "Subscribe", signature: "t", body: flags.bytes)
+            deaf.store(store.path, "Subscribe", 1)
             try await other.subscribe(0x1)
             // Each refusal is a signal at once that names all keys.
             let keys = (0..<1000).map { (key: "\($0)" + String(repeating: "k", count: 120), value: Value.integer(1)) }
@@ -175,11 +160,7 @@ struct RobustnessTests {
         try await withMachine { machine in
             let raw = try RawClient(machine.bus, as: Users.client)
             for number in 0..<5000 {
-                var rule = Wire()
-                rule.string("type='signal',sender='\(BusNames.service)',arg0='\(number)'")
-                raw.call(
-                    "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "AddMatch", signature: "s",
-                    body: rule.bytes)
+                raw.addMatch("type='signal',sender='\(BusNames.service)',arg0='\(number)'")
             }
             let other = try machine.store(as: nil)
             try await other.set("key", .integer(1))
@@ -194,12 +175,7 @@ struct RobustnessTests {
             let (store, other) = (try machine.store(), try machine.store(as: nil))
             try await store.set("large", .data([UInt8](repeating: 1, count: 1_000_000)))
             let deaf = try (0..<50).map { _ in try RawClient(machine.bus, as: Users.client) }
-            var since = Wire()
-            since.number(0 as UInt64)
-            since.number(0 as UInt64)
-            for client in deaf {
-                for _ in 0..<127 { client.store(store.path, "GetSnapshot", signature: "tt", body: since.bytes) }
-            }
+            for client in deaf { client.askForMuch(store.path) }
             for number in 0..<50 { try await other.set("key", .integer(Int64(number))) }
             #expect(try await other.value("key") == .integer(49))
             // 24 MiB a user are on their way at most.

@@ -61,19 +61,18 @@ private enum Attack: String, CaseIterable {
         case .manyDeaf: return try (0..<50).map { _ in try asker(bus, path) }
         case .stopped:
             let deaf = try RawClient(bus, as: Site.attacker)
-            deaf.store(path, "Subscribe", signature: "t", body: Self.numbers(1))
+            deaf.store(path, "Subscribe", 1)
             let writer = try RawClient(bus, as: Site.attacker)
-            for number in 0..<2000 { writer.enqueue(Self.write(path, number, writer.nextSerial())) }
+            let keys = (0..<100).map { "key \($0)" + String(repeating: "k", count: 100) }
+            for number in 0..<2000 {
+                writer.set(path, keys[number % 100], UInt32(number), later: true)
+            }
             for _ in 0..<50 { _ = writer.turn(waiting: 10) }
             return [deaf, writer]
         case .matches:
             let client = try RawClient(bus, as: Site.attacker)
             for number in 0..<600 {
-                var rule = Wire()
-                rule.string("type='signal',sender='\(BusNames.service)',arg0='\(number)'")
-                client.call(
-                    "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "AddMatch", signature: "s",
-                    body: rule.bytes)
+                client.addMatch("type='signal',sender='\(BusNames.service)',arg0='\(number)'")
                 _ = client.turn(waiting: 0)
             }
             return [client]
@@ -81,15 +80,13 @@ private enum Attack: String, CaseIterable {
             // One is the service's user's own, which set the value.
             return try (0..<250).map { _ in
                 let client = try RawClient(bus, as: Site.attacker)
-                for _ in 0..<70 { client.store(path, "Subscribe", signature: "t", body: Self.numbers(1)) }
+                for _ in 0..<70 { client.store(path, "Subscribe", 1) }
                 return client
             }
         case .pending:
             return try (0..<20).map { _ in
                 let client = try RawClient(bus, as: Site.attacker)
-                for _ in 0..<1000 {
-                    client.enqueue(Self.call(path, "Synchronize", "t", Self.numbers(0), client.nextSerial()))
-                }
+                for _ in 0..<1000 { client.store(path, "Synchronize", 0, later: true) }
                 _ = client.turn(waiting: 0)
                 return client
             }
@@ -98,30 +95,7 @@ private enum Attack: String, CaseIterable {
 
     private func asker(_ bus: PrivateBus, _ path: String) throws -> RawClient {
         let client = try RawClient(bus, as: Site.attacker)
-        for _ in 0..<127 { client.store(path, "GetSnapshot", signature: "tt", body: Self.numbers(0, 0)) }
+        client.askForMuch(path)
         return client
-    }
-
-    private static func write(_ path: String, _ number: Int, _ serial: UInt32) -> [UInt8] {
-        var body = Wire()
-        body.string("key \(number % 100)" + String(repeating: "k", count: 100))
-        body.signature("u")
-        body.number(UInt32(number))
-        return call(path, "SetValue", "sv", body.bytes, serial)
-    }
-
-    private static func numbers(_ numbers: UInt64...) -> [UInt8] {
-        var body = Wire()
-        for number in numbers { body.number(number) }
-        return body.bytes
-    }
-
-    private static func call(_ path: String, _ member: String, _ signature: String, _ body: [UInt8], _ serial: UInt32)
-        -> [UInt8]
-    {
-        var message = WireMessage()
-        (message.destination, message.path, message.interface) = (BusNames.service, path, BusNames.storeInterface)
-        (message.member, message.signature, message.body) = (member, signature, body)
-        return message.bytes(serial: serial)
     }
 }

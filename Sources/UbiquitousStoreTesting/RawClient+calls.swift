@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import StoreBus
+
+/// Calls of methods. None waits for its answer.
+///
+/// With `later`, a call is sent as ``RawClient/turn(waiting:)`` finds room for it; otherwise at once.
+extension RawClient {
+    /// Calls a method.
+    public func call(
+        _ destination: String,
+        _ path: String,
+        _ interface: String,
+        _ member: String,
+        signature: String = "",
+        body: [UInt8] = [],
+        later: Bool = false
+    ) {
+        var message = WireMessage()
+        (message.destination, message.path, message.interface) = (destination, path, interface)
+        (message.member, message.signature, message.body) = (member, signature, body)
+        let bytes = message.bytes(serial: nextSerial())
+        if later { enqueue(bytes) } else { send(bytes) }
+    }
+
+    /// Calls a store's method.
+    public func store(_ path: String, _ member: String, signature: String, body: [UInt8], later: Bool = false) {
+        call(BusNames.service, path, BusNames.storeInterface, member, signature: signature, body: body, later: later)
+    }
+
+    /// Calls a store's method whose arguments are of the type `t`.
+    public func store(_ path: String, _ member: String, _ arguments: UInt64..., later: Bool = false) {
+        var body = Wire()
+        for argument in arguments { body.number(argument) }
+        let signature = String(repeating: "t", count: arguments.count)
+        store(path, member, signature: signature, body: body.bytes, later: later)
+    }
+
+    /// Sets a key's value to a number.
+    public func set(_ path: String, _ key: String, _ number: UInt32, later: Bool = false) {
+        var body = Wire()
+        body.string(key)
+        body.signature("u")
+        body.number(number)
+        store(path, "SetValue", signature: "sv", body: body.bytes, later: later)
+    }
+
+    /// Asks for a key's value.
+    public func get(_ path: String, _ key: String) {
+        var body = Wire()
+        body.string(key)
+        store(path, "GetValue", signature: "s", body: body.bytes)
+    }
+
+    /// Asks for a whole store as often as the system bus lets a connection wait for answers, but for once.
+    public func askForMuch(_ path: String) {
+        for _ in 0..<127 { store(path, "GetSnapshot", 0, 0) }
+    }
+
+    /// Asks the bus for the messages that match a rule.
+    public func addMatch(_ rule: String) {
+        var body = Wire()
+        body.string(rule)
+        call(
+            "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "AddMatch", signature: "s",
+            body: body.bytes)
+    }
+}
