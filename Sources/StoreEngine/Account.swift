@@ -41,6 +41,7 @@ struct DatabaseProperties {
     let backdrop: Account?
     let isAwaitingRemote: Bool
     let lastTidying: UInt64
+    let endWord: UInt64?
 
     init(_ db: Database, now: UInt64) throws {
         // A clock in the year 146000 is wrong.
@@ -56,6 +57,7 @@ struct DatabaseProperties {
         backdrop = try db.property("backdrop").flatMap { try db.account($0) }
         isAwaitingRemote = try db.property("awaiting-remote") == 1
         lastTidying = UInt64(bitPattern: try db.property("tidied") ?? 0)
+        endWord = try db.property("end").map(UInt64.init(bitPattern:))
     }
 }
 

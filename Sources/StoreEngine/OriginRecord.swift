@@ -2,13 +2,13 @@
 
 internal import Glibc
 
-/// What `/run` remembers of a database's origin, and the disk cannot: how often it was published.
+/// A random word in `/run` that says how the service left a database, which the disk alone cannot tell.
 ///
-/// A disk can be cloned, restored from a backup or rolled back, and then has an origin that somebody else
-/// goes on writing under. `/run` is not on that disk. The device goes on under an origin only if `/run` names
-/// the same one and has not seen more publications of it than the database; every publication is recorded in
-/// both before it leaves. So a dot that left the device is never used again. After a reboot `/run` is empty,
-/// and the origin is a new one.
+/// A disk can be cloned, restored from a backup or rolled back, and then has an origin that somebody else goes on
+/// writing under. `/run` is not on that disk. When the service ends it writes one word both into the database and here;
+/// when it starts it goes on under the origin only if both are the same, and takes the one here away. So the processes
+/// of an origin are a chain, in which each began with the very database that the one before had left, and no dot is
+/// used twice. After a crash, or a reboot, the origin is a new one.
 struct OriginRecord {
     /// The file, or `nil` where the system has no such place: then every start has a new origin.
     private let path: String?
@@ -25,20 +25,18 @@ struct OriginRecord {
         path = "\(runtimeDirectory)/origin-\(status.st_dev)-\(status.st_ino)"
     }
 
-    /// Whether the device may go on under the origin, of which the database has seen so many publications.
-    func allows(_ origin: Origin, publications: UInt64) -> Bool {
-        guard let path, let text = readFile(path) else { return false }
-        let words = text.split(whereSeparator: \.isWhitespace)
-        guard words.count == 2, let recorded = Origin(words[0]), let count = UInt64(words[1]) else { return false }
-        return recorded == origin && count <= publications
+    /// The word that was left, and is there no more; `nil` if there was none, or it can't be taken away.
+    func take() -> UInt64? {
+        guard let path else { return nil }
+        let text = readFile(path)
+        guard unlink(path) == 0, let text else { return nil }
+        return UInt64(text, radix: 16)
     }
 
-    /// Remembers a publication that is about to leave.
-    ///
-    /// If that fails the record is removed instead, so that the next start has a new origin.
-    func remember(_ origin: Origin, publications: UInt64) {
+    /// Leaves a word for the next start. If that fails there is none, and the next start has a new origin.
+    func leave(_ word: UInt64) {
         guard let path else { return }
-        if !replaceFile(path, with: "\(origin) \(publications)\n") { unlink(path) }
+        if !writeFile(path, String(word, radix: 16)) { unlink(path) }
     }
 
     private func readFile(_ path: String) -> String? {
@@ -50,13 +48,12 @@ struct OriginRecord {
         return count > 0 ? String(decoding: bytes[..<count], as: UTF8.self) : nil
     }
 
-    private func replaceFile(_ path: String, with text: String) -> Bool {
-        let temporary = path + ".new"
-        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    private func writeFile(_ path: String, _ text: String) -> Bool {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { return false }
         let bytes = Array(text.utf8)
         let written = write(descriptor, bytes, bytes.count)
         close(descriptor)
-        return written == bytes.count && rename(temporary, path) == 0
+        return written == bytes.count
     }
 }

@@ -42,26 +42,6 @@ extension UserDatabase {
     func adopt(_ origin: Origin) {
         originState = OriginState(new: origin)
         originState.isStored = true
-        originRecord.remember(origin, publications: 0)
-    }
-
-    /// Takes a new origin at the start: what is on this disk may be somebody else's as well. It is stored with the
-    /// first change that is made under it; until then every start draws another one.
-    ///
-    /// What was written under an origin that was never published takes dots under it. This may be a copy, and the
-    /// original lose these writes and use their dots again, since as far as it knows nobody has heard of them. Under one
-    /// that was published each of them may have left without this disk knowing, and others may have removed it since.
-    func beginWithNewOrigin() throws(EngineError) {
-        let (left, next, wasPublished) = (origin, drawOrigin(), originState.publications > 0)
-        originState = OriginState(new: next)
-        if wasPublished { return }
-        let isStored = try write { db in
-            guard try db.hasPending(of: left) else { return false }
-            try db.saveOrigin(next)
-            try db.renewPending(of: left, by: next)
-            return true
-        }
-        if isStored { adopt(next) }
     }
 
     /// The origins under which this device wrote before, oldest first.
@@ -98,7 +78,6 @@ extension UserDatabase {
         }
         originState.publications = publications
         originState.isStored = true
-        originRecord.remember(origin, publications: publications)
     }
 }
 
@@ -161,35 +140,6 @@ extension Database {
                 """,
             arguments: arguments)
         try execute(sql: "DELETE FROM context WHERE origin = ?", arguments: [Int64(bitPattern: left.bits)])
-    }
-
-    /// The rows of an origin's writes to accounts that the remote is not known to have.
-    private static let pending = """
-        SELECT change.id FROM replica JOIN change ON change.id BETWEEN
-            \(ChangeID.of("replica.id", "replica.published + 1")) AND \(ChangeID.of("replica.id", "\(ChangeID.lastSequence)"))
-        WHERE account > 0 AND origin = :left AND cause IN (\(Cause.written.rawValue), \(Cause.carried.rawValue))
-        """
-
-    /// Whether there is something that was written under an origin and not uploaded.
-    fileprivate func hasPending(of origin: Origin) throws -> Bool {
-        let arguments: StatementArguments = ["left": Int64(bitPattern: origin.bits)]
-        return try Row.fetchOne(self, sql: "\(Self.pending) LIMIT 1", arguments: arguments) != nil
-    }
-
-    /// Gives what was written under an origin and not uploaded dots under another one, and claims the old ones no more.
-    fileprivate func renewPending(of left: Origin, by next: Origin) throws {
-        let arguments: StatementArguments = [
-            "left": Int64(bitPattern: left.bits), "next": Int64(bitPattern: next.bits),
-        ]
-        try execute(
-            sql: """
-                UPDATE context SET n = (SELECT published FROM replica WHERE id = replica) WHERE origin = :left
-                    AND replica IN (SELECT change.replica FROM change WHERE id IN (\(Self.pending)))
-                    AND n > (SELECT published FROM replica WHERE id = replica)
-                """,
-            arguments: ["left": Int64(bitPattern: left.bits)])
-        try execute(
-            sql: "UPDATE change SET origin = :next WHERE id IN (\(Self.pending))", arguments: arguments)
     }
 
     /// Adds an origin's row where it has none.

@@ -28,6 +28,8 @@ public final class UserDatabase {
 
     let originRecord: OriginRecord
     var originState: OriginState
+    /// What was written when the database was closed last: see ``OriginRecord``.
+    private var endWord: UInt64?
     private var nextStoreID: Int64
     private var nextReplicaID: Int64
     /// The generation of a store that nobody has written to; that of one that is made anew is never less.
@@ -71,6 +73,7 @@ public final class UserDatabase {
             }
             writer = start.writer
             originState = start.origin
+            endWord = start.properties.endWord
             generationBase = start.properties.generationBase
             account = start.properties.account
             backdrop = start.properties.backdrop
@@ -84,11 +87,8 @@ public final class UserDatabase {
         } catch {
             throw EngineError(error)
         }
-        if Rule.freshOrigins.isOn, !originRecord.allows(origin, publications: originState.publications) {
-            do { try beginWithNewOrigin() } catch .diskFull {
-                // Nothing can be uploaded either: that is recorded first. There is room once somebody starts anew.
-            }
-        }
+        let left = originRecord.take()
+        if Rule.freshOrigins.isOn, left == nil || left != endWord { originState = OriginState(new: drawOrigin()) }
     }
 
     /// The database's file in its directory; SQLite keeps two more beside it.
@@ -122,9 +122,22 @@ public final class UserDatabase {
 
     /// Writes what is left to the database file and closes it. Whatever is asked of it afterwards fails.
     public func close() {
+        leaveEndWord()
         // A connection with a prepared statement can't be closed.
         writer = nil
         try? queue.close()
+    }
+
+    /// The last thing that is written, here and to `/run`, so that the next start goes on under the origin.
+    private func leaveEndWord() {
+        guard originState.isStored, writer != nil else { return }
+        let drawn = environment.random()
+        let word = try? write { db in
+            if let endWord, db.totalChangesCount == 0 { return endWord }
+            try db.setProperty("end", Int64(bitPattern: drawn))
+            return drawn
+        }
+        if let word { originRecord.leave(word) }
     }
 
     // MARK: Stores
@@ -231,11 +244,7 @@ public final class UserDatabase {
             store.isStored = true
         }
         for replica in staged.newReplicas { replica.isStored = true }
-        if staged.storesOrigin {
-            originState.isStored = true
-            // From here on a restart goes on under it.
-            originRecord.remember(origin, publications: originState.publications)
-        }
+        if staged.storesOrigin { originState.isStored = true }
         maintenance.noteCommit(bytes: 64 * staged.rows.rows.count + staged.rows.bytes.count)
         for store in staged.stores { trim(store) }
     }

@@ -445,22 +445,30 @@ import Testing
         for device in [a, b] { #expect(try await device.pull().own.name == "asPublished") }
     }
 
+    /// Copies the machine with `/run`, at a moment when the service does not run.
+    private func fork(_ device: Device, in place: Place) async throws -> Device {
+        let fork = try Device(place.path, name: device.name)
+        device.database.close()
+        fork.database.close()
+        try FileManager.default.removeItem(atPath: fork.disk.path + "/db")
+        try FileManager.default.copyItem(atPath: device.disk.path + "/db", toPath: fork.disk.path + "/db")
+        // The record is named for the database's directory, and that is another one here.
+        let records = [device, fork].map { OriginRecord(of: $0.disk.path + "/db", in: $0.disk.path + "/run") }
+        let word = try #require(records[0].take())
+        for record in records { record.leave(word) }
+        try await device.restart()
+        try await fork.restart()
+        return fork
+    }
+
     @Test func `a twin is noticed by both, and nothing of either is lost`() async throws {
         let (place, a, b) = try await two()
         try a.set(store, "a", .integer(1))
         try await a.sync()
         try await a.pull()
-        // A fork of the running machine: the same database, the same /run, the same memory.
-        let fork = try Device(place.path, name: "A")
-        await fork.backend.close()
-        fork.database.close()
-        try FileManager.default.removeItem(atPath: fork.disk.path + "/db")
-        try FileManager.default.copyItem(atPath: a.disk.path + "/db", toPath: fork.disk.path + "/db")
-        // Which is named for the database's directory, and that is another one here.
-        OriginRecord(of: fork.disk.path + "/db", in: fork.disk.path + "/run")
-            .remember(a.database.origin, publications: 1)
-        try await fork.restart()
+        let fork = try await fork(a, in: place)
         #expect(fork.database.origin == a.database.origin)
+        try await a.pull()
         try fork.set(store, "fork", .integer(1))
         try await fork.sync()
         // Until then nothing was written twice under one dot; what was could not be saved by any backend.

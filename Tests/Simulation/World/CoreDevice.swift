@@ -16,8 +16,8 @@ final class CoreDevice: SimulatedDevice {
     var disk = CoreDisk()
     /// The disk as it was synced last.
     var synced = CoreDisk()
-    /// What `/run` remembers.
-    var runtime: (origin: Origin, publications: UInt64)?
+    /// What `/run` has of the end of the last process.
+    private var endWord: UInt64?
     private(set) var process: CoreProcess?
     private var backup: CoreDisk?
 
@@ -38,13 +38,9 @@ final class CoreDevice: SimulatedDevice {
     // MARK: The process
 
     func start() {
-        let isOurs = disk.origin != nil && runtime?.origin == disk.origin
-        if disk.origin == nil || Rule.freshOrigins.isOn, !isOurs || (runtime?.publications ?? 0) > disk.publications {
-            let wasPublished = disk.publications > 0
-            disk.leave(for: drawOrigin())
-            runtime = !wasPublished && disk.renewPending() ? disk.origin.map { ($0, 0) } : nil
-            world.noteDots(of: self)
-        }
+        let isAsLeft = endWord != nil && endWord == disk.endWord
+        endWord = nil
+        if disk.origin == nil || Rule.freshOrigins.isOn && !isAsLeft { disk.leave(for: drawOrigin()) }
         process = CoreProcess(self)
         process?.begin()
     }
@@ -53,11 +49,11 @@ final class CoreDevice: SimulatedDevice {
         process?.client.isAlive = false
         process = nil
         switch ending {
-        case .restart, .crash: break
-        case .reboot: runtime = nil
-        case .powerCut:
-            runtime = nil
-            disk = synced
+        case .restart:
+            disk.endWord = world.chance.next()
+            endWord = disk.endWord
+        case .crash, .reboot: break
+        case .powerCut: disk = synced
         }
         world.trace.note(world.timeline.now, 5, UInt64(number), line: "device \(number) ends: \(ending)")
     }
@@ -94,7 +90,6 @@ final class CoreDevice: SimulatedDevice {
         synced = other.disk
         guard isTwin else { return }
         // The memory as well: it was copied while it ran.
-        runtime = other.runtime
         process = other.process.map { CoreProcess(self, copying: $0) }
         process?.begin()
     }
@@ -117,7 +112,6 @@ final class CoreDevice: SimulatedDevice {
         if self.place == nil { world.noteEntry(self, to: place.number) }
         if self.place != place.number {
             disk.enter(place.number, as: drawOrigin())
-            rememberOrigin()
         }
         disk.isSignedIn = true
         synced = disk
@@ -132,14 +126,10 @@ final class CoreDevice: SimulatedDevice {
             disk.current = CoreDisk.Account()
             disk.place = nil
             disk.leave(for: drawOrigin())
-            rememberOrigin()
         }
         process?.client.isAlive = false
         process = CoreProcess(self)
     }
-
-    /// An origin that is taken while the machine runs is known to `/run`.
-    func rememberOrigin() { runtime = disk.origin.map { ($0, 0) } }
 
     func syncNow() { process?.request() }
     func noteHint() { process?.noteHint() }

@@ -7,6 +7,8 @@ internal import SyncEngine
 /// What a device of the core has on its disk. It is a value: a copy is a backup, a clone or what was synced.
 struct CoreDisk {
     private(set) var origin: Origin?
+    /// What the last process wrote that ended properly.
+    var endWord: UInt64?
     /// Under which its head is published.
     private(set) var headName = ""
     var publications: UInt64 = 0
@@ -74,32 +76,6 @@ struct CoreDisk {
                 isProvisional: true, wall: entry.stamp.wall, counter: entry.stamp.counter, origin: origin)
             replica.write(key, entry.value, stamp)
         }
-    }
-
-    /// Gives what was written to an account under the last origin, and not uploaded, dots under the present one.
-    /// - Returns: whether there was anything.
-    mutating func renewPending() -> Bool {
-        guard place != nil, let origin, let left = formerOrigins.last else { return false }
-        var isRenewed = false
-        for store in current.replicas.indices {
-            update(store) { replica in
-                let pending = replica.state.entries.filter { key, entry in
-                    entry.stamp.origin == left && replica.own[key].map { $0 > replica.published } == true
-                }
-                if pending.isEmpty { return }
-                isRenewed = true
-                var seen = replica.state.context.seen
-                seen[left] = replica.published == 0 ? nil : seen[left].map { min($0, replica.published) }
-                replica.state.context = Context(seen)
-                for (key, entry) in pending.sorted(by: { $0.value.n < $1.value.n }) {
-                    let old = entry.stamp
-                    let stamp = Stamp(
-                        isProvisional: old.isProvisional, wall: old.wall, counter: old.counter, origin: origin)
-                    replica.write(key, entry.value, stamp)
-                }
-            }
-        }
-        return isRenewed
     }
 
     /// Gives what was written under origins that somebody else has as well fresh dots.

@@ -236,11 +236,13 @@ final class CoreProcess {
         let isForgetful = isArriving || world.hasForgotten || world.conditions.hazards.contains(.forget)
         let times: Range<UInt64> = isForgetful ? 0..<0 : 0..<UInt64.max
         var shared = Join.sharedOrigins(origin, device.disk.replica(store), in: news, writtenIn: times)
-        if isArriving { shared.formUnion(Join.sharedOrigins(ofDefaults: device.disk.replica(store), in: news)) }
-        let left = shared.intersection(device.disk.formerOrigins + [origin])
+        let defaults = isArriving ? Join.sharedOrigins(ofDefaults: device.disk.replica(store), in: news) : []
+        // A default that a copy or a backup has may be taken for a twin's: it is a default still.
         if !shared.isEmpty, !world.conditions.hazards.contains(.twin) {
             world.report("a twin was seen where there is none")
         }
+        shared.formUnion(defaults)
+        let left = shared.intersection(device.disk.formerOrigins + [origin])
         if left.isEmpty { return }
         isMissing = true
         device.leave(left)
@@ -283,10 +285,7 @@ final class CoreProcess {
 
     private func upload(_ received: Bool, _ heads: Heads) {
         guard let origin = device.disk.origin else { return }
-        if Rule.recordFirst.isOn {
-            device.disk.publications += 1
-            device.runtime = (origin, device.disk.publications)
-        }
+        if Rule.recordFirst.isOn { device.disk.publications += 1 }
         let there = head(device.disk.headName, in: heads)
         let last = max(published?.origin == origin ? published?.sequence ?? 0 : 0, there?.sequence ?? 0)
         let sequence = max(last + 1, device.disk.publications)
@@ -400,7 +399,6 @@ extension CoreDevice {
     func leave(_ left: Set<Origin>) {
         world.leftOrigins += 1
         disk.leave(for: drawOrigin())
-        rememberOrigin()
         disk.redot(from: left)
     }
 }

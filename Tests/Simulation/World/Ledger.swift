@@ -3,7 +3,6 @@
 // All writes that were acknowledged, and what they knew of each other. With it, it is known from outside which value
 // has to be there in the end.
 
-internal import PropertyList
 internal import StoreEngine
 
 /// Which key, of which account.
@@ -22,21 +21,15 @@ struct Write {
     let device: Int
     let isRemoval: Bool
     let stamp: Stamp
-    /// Its dot; and those that it has on devices that began under another origin before it was uploaded.
-    var dots: [Dot]
+    let dot: Dot
     /// What its writer had seen.
     let known: Context
     /// It may be gone, for a reason that no rule can do anything about.
     var isExcused = false
-    /// It was lost before anybody else had it, and so its dot may name another write.
-    var isUnheardOf = false
     /// A remote has acknowledged it.
     var isPublished = false
 
     var isProvisional: Bool { stamp.isProvisional }
-
-    /// Whether somebody who has taken in these dots knows it.
-    func isIn(_ context: Context) -> Bool { dots.contains(where: context.contains) }
 }
 
 /// The writes of all devices.
@@ -58,28 +51,12 @@ struct Ledger {
     mutating func add(_ write: Write, to cell: Cell, isTwin: Bool) -> String? {
         writes[cell, default: []].append(write)
         if !write.isRemoval { cells[write.number] = cell }
-        return isTwin ? nil : note(write.dots[0], of: write.number, in: cell)
-    }
-
-    private mutating func note(_ dot: Dot, of number: Int64, in cell: Cell) -> String? {
+        if isTwin { return nil }
         let place = Place(place: cell.place, store: cell.store)
-        if let other = dots[place, default: [:]].updateValue(number, forKey: dot), other != number {
-            return "I9: the writes \(other) and \(number) have one dot"
+        if let other = dots[place, default: [:]].updateValue(write.number, forKey: write.dot) {
+            return "I9: the writes \(other) and \(write.number) have one dot"
         }
         return nil
-    }
-
-    /// A device has an entry; if it is a write under another dot, the write has one more.
-    /// - Returns: what rule it breaks that it has this one.
-    mutating func noteDot(of entry: Entry, in cell: Cell) -> String? {
-        guard let all = writes[cell], !all.contains(where: { $0.dots.contains(entry.dot) }) else { return nil }
-        let index = all.lastIndex {
-            $0.stamp.withoutOrigin == entry.stamp.withoutOrigin && $0.isRemoval == (entry.value == nil)
-                && ($0.isRemoval || entry.value == Value.integer($0.number).encoded())
-        }
-        guard let index else { return nil }
-        writes[cell]?[index].dots.append(entry.dot)
-        return note(entry.dot, of: all[index].number, in: cell)
     }
 
     /// A provisional write enters an account under another dot.
@@ -97,19 +74,7 @@ struct Ledger {
 
     mutating func update(_ cell: Cell, _ body: (inout Write) -> Void) {
         guard let place = writes.index(forKey: cell) else { return }
-        for index in writes.values[place].indices {
-            let before = writes.values[place][index].dots
-            body(&writes.values[place][index])
-            let write = writes.values[place][index]
-            for dot in before where write.isUnheardOf || !write.dots.contains(dot) {
-                forget(dot, of: write.number, in: cell)
-            }
-        }
-    }
-
-    private mutating func forget(_ dot: Dot, of number: Int64, in cell: Cell) {
-        let place = Place(place: cell.place, store: cell.store)
-        if dots[place]?[dot] == number { dots[place]?[dot] = nil }
+        for index in writes.values[place].indices { body(&writes.values[place][index]) }
     }
 
     /// Where a value was written.
@@ -146,7 +111,7 @@ struct Ledger {
         let unbeaten = ordinary.first { write in
             !write.isExcused
                 && ordinary.allSatisfy {
-                    $0.number == write.number || isKnown($0, to: write) || isLess($0, write)
+                    $0.number == write.number || isKnown($0, to: write) || isLess($0.stamp, write.stamp)
                 }
         }
         guard let unbeaten else { return nil }
@@ -159,15 +124,14 @@ struct Ledger {
     }
 
     /// Whether a write's author had seen another one of the same key. A dot alone may be a twin's as well; but what was
-    /// seen has a lesser stamp.
+    /// seen has a lesser stamp, whatever its origin.
     private func isKnown(_ other: Write, to write: Write) -> Bool {
-        other.isIn(write.known) && (!hasMovedOrigins || other.stamp < write.stamp)
+        write.known.contains(other.dot) && (!hasMovedOrigins || isLess(other.stamp, write.stamp))
     }
 
     /// Whether a write loses to another one, whatever their origins have become.
-    private func isLess(_ a: Write, _ b: Write) -> Bool {
-        let hasMoved = hasMovedOrigins || a.dots.count > 1 || b.dots.count > 1
-        return hasMoved ? a.stamp.withoutOrigin < b.stamp.withoutOrigin : a.stamp < b.stamp
+    private func isLess(_ a: Stamp, _ b: Stamp) -> Bool {
+        hasMovedOrigins ? a.withoutOrigin < b.withoutOrigin : a < b
     }
 
     private func verdictOnProvisional(_ cell: Cell, _ all: [Write], _ found: Int64?) -> String? {

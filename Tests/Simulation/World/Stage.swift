@@ -135,7 +135,7 @@ final class Stage {
     }
 
     private func restore(_ device: WholeDevice) {
-        device.stop(.crash)
+        device.stop(.restart)
         world.executor.drain()
         if !device.restore() { seen.append("there is no backup") }
         device.start()

@@ -61,7 +61,7 @@ final class Subscriber {
             cell == world.ledger.cell(of: new), let former = world.ledger.write(old, in: cell),
             let later = world.ledger.write(new, in: cell)
         else { return }
-        if !former.isProvisional, !later.isProvisional, later.isIn(former.known), former.dots[0] != later.dots[0] {
+        if !former.isProvisional, !later.isProvisional, former.known.contains(later.dot), former.dot != later.dot {
             report("I6: \(key) went back from \(old) to \(new)")
         }
     }

@@ -55,7 +55,6 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
         do {
             let process = try Process(self)
             self.process = process
-            world.noteDots(of: self)
             process.begin()
         } catch {
             world.report("device \(number) can't be started: \(error)")
@@ -76,7 +75,7 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
             // Closing moves the log into the database, which a process that is killed does not do.
             process.end()
             files.write(image)
-            if ending != .crash { files.writeRuntimeRecord([]) }
+            files.writeRuntimeRecord([])
         }
         world.trace.note(world.timeline.now, 5, UInt64(number), line: "device \(number) ends: \(ending)")
     }
@@ -110,8 +109,13 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
     }
 
     func copyDisk(of other: WholeDevice, isTwin: Bool) {
+        // A machine that is copied while it runs is copied with `/run`, here at a moment when the service does not run.
+        if isTwin { other.stop(.restart) }
         files.write(other.files.image)
-        if isTwin { files.writeRuntimeRecord(other.files.runtimeRecord) }
+        if isTwin {
+            files.writeRuntimeRecord(other.files.runtimeRecord)
+            other.start()
+        }
         account = other.account
         wanted = other.wanted
         known = other.known

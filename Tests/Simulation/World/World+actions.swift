@@ -85,7 +85,8 @@ extension World {
     private func restore(_ index: Int) {
         guard let device = running(index) else { return }
         let (before, place) = (contexts(device), device.place)
-        device.stop(.crash)
+        // Without a reboot, so that only the database tells.
+        device.stop(.restart)
         executor.drain()
         let isRestored = device.restore()
         device.start()

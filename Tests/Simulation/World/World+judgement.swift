@@ -113,11 +113,11 @@ extension World {
         if conditions.hazards.contains(.twin) || hasForgotten { return }
         for key in 0..<conditions.keys {
             let writes = ledger.writes[Cell(place: place.number, store: store, key: key)] ?? []
-            guard let last = writes.filter({ $0.isIn(state.context) }).max(by: { $0.stamp < $1.stamp }) else {
+            guard let last = writes.filter({ state.context.contains($0.dot) }).max(by: { $0.stamp < $1.stamp }) else {
                 continue
             }
             if last.isRemoval || last.isProvisional || last.isExcused { continue }
-            let isSuperseded = writes.contains { $0.number != last.number && last.isIn($0.known) }
+            let isSuperseded = writes.contains { $0.number != last.number && $0.known.contains(last.dot) }
             let name = "k\(key)"
             if !isSuperseded, !state.entries.contains(where: { $0.key.string == name }) {
                 report("I8: the write \(last.number) was taken in, and is gone")

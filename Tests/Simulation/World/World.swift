@@ -114,23 +114,11 @@ final class World<Device: SimulatedDevice> {
         let cell = Cell(place: device.place ?? Self.unsigned(device), store: store, key: key)
         let dot = Dot(origin: entry.stamp.origin, n: entry.n)
         let write = Write(
-            number: number, device: device.number, isRemoval: removes, stamp: entry.stamp, dots: [dot], known: known)
+            number: number, device: device.number, isRemoval: removes, stamp: entry.stamp, dot: dot, known: known)
         trace.note(
             timeline.now, 2, UInt64(number), dot.n, dot.origin.bits,
             line: "device \(device.number) \(removes ? "removes" : "sets") k\(key) of store \(store): \(number)")
         if let broken = ledger.add(write, to: cell, isTwin: conditions.hazards.contains(.twin)) { report(broken) }
-    }
-
-    /// A device has begun under another origin: what it had not uploaded has other dots now.
-    func noteDots(of device: Device) {
-        guard let place = device.place else { return }
-        for store in 0..<conditions.stores {
-            for (key, entry) in device.state(of: store).entries {
-                guard let key = Names.index(of: key) else { continue }
-                let cell = Cell(place: place, store: store, key: key)
-                if let broken = ledger.noteDot(of: entry, in: cell) { report(broken) }
-            }
-        }
     }
 
     /// The remote has all that a device holds.
@@ -140,7 +128,7 @@ final class World<Device: SimulatedDevice> {
             let context = device.state(of: store).context
             for key in 0..<conditions.keys {
                 ledger.update(Cell(place: place, store: store, key: key)) {
-                    if $0.isIn(context) { $0.isPublished = true }
+                    if context.contains($0.dot) { $0.isPublished = true }
                 }
             }
         }
@@ -169,25 +157,16 @@ final class World<Device: SimulatedDevice> {
         let known = (0..<conditions.stores).map { store in others.map { $0.state(of: store).context } }
         forEachKey { store, key in
             func isLost(_ write: Write) -> Bool {
-                write.isIn(before[store]) && !write.isIn(after[store])
+                before[store].contains(write.dot) && !after[store].contains(write.dot)
             }
-            ledger.update(Cell(place: Self.unsigned(device), store: store, key: key)) { write in
-                // Without an account nobody else has it.
-                (write.isExcused, write.isUnheardOf) = (true, isLost(write))
-            }
+            // Without an account nobody else has it.
+            ledger.update(Cell(place: Self.unsigned(device), store: store, key: key)) { $0.isExcused = true }
             guard let place else { return }
             ledger.update(Cell(place: place, store: store, key: key)) { write in
                 if write.isProvisional, write.device == device.number { write.isExcused = true }
                 let isSafe = write.isPublished && !losesPlace
-                if isLost(write), !isSafe, !known[store].contains(where: write.isIn) {
-                    (write.isExcused, write.isUnheardOf) = (true, true)
-                }
-                // What a copy has taken along has another dot there, and this one may name another write.
-                if write.dots.count > 1 {
-                    write.dots.removeAll { dot in
-                        before[store].contains(dot) && !after[store].contains(dot)
-                            && !known[store].contains { $0.contains(dot) }
-                    }
+                if isLost(write), !isSafe, !known[store].contains(where: { $0.contains(write.dot) }) {
+                    write.isExcused = true
                 }
             }
         }
