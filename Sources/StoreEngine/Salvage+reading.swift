@@ -39,17 +39,21 @@ extension Salvage {
             else { continue }
             let last = lastRows(of: id, db).filter { $0.sequence > 0 }
             saved.generation = last.reduce(saved.generation) { max($0, $1.generation) }
-            if account <= 0 {
-                // Without an account, or beside it: these values are nowhere else.
-                let target = account == Account.none && saved.account != nil ? Self.accountID : account
-                saved.changes += last.filter(isValue).map { SavedChange(store: name, account: target, row: $0) }
-            } else if account == current, saved.account != nil, let published = try? row.counter("published") {
-                // What takes no part in the sync does not come back from the remote.
-                let staysHere = saved.unsynchronized.contains(name)
-                saved.changes += last.filter { isValue($0) && (staysHere || $0.isOwn && $0.sequence > published) }
-                    .map { SavedChange(store: name, account: Self.accountID, row: $0) }
-            }
+            guard let owner = owner(account, saved, db) else { continue }
+            let published = (try? row.counter("published")) ?? 0
+            // Without an account, or beside it: these values are nowhere else. What takes no part in the sync does not
+            // come back from the remote either.
+            let isOnlyHere = account <= 0 || account == current && saved.unsynchronized.contains(name)
+            saved.changes += last.filter { isValue($0) && (isOnlyHere || $0.isOwn && $0.sequence > published) }
+                .map { SavedChange(store: name, account: owner, row: $0) }
         }
+    }
+
+    /// The identifier of the account that a replica's values go to; `nil` if it can't be told.
+    private func owner(_ account: Int64, _ saved: Saved, _ db: Database) -> String? {
+        // What was written by somebody who never signed in is offered to the account that was entered since.
+        if account == Account.none { return saved.account ?? "" }
+        return (try? db.account(account))?.identifier
     }
 
     private func isValue(_ row: SavedRow) -> Bool {

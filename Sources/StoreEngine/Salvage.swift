@@ -129,13 +129,10 @@ struct Salvage {
     /// A value that is worth saving.
     struct SavedChange {
         let store: String
-        /// The account that it goes to, in the new database.
-        let account: Int64
+        /// The identifier of the account that it goes to.
+        let account: String
         let row: SavedRow
     }
-
-    /// The account's row in a new database.
-    static let accountID: Int64 = 1
 
     /// Makes the new database, beside the damaged one.
     func build(_ saved: Saved, origin: Origin) throws {
@@ -151,9 +148,8 @@ struct Salvage {
         let base = min(max(time, saved.generation + 1), 1 << 61)
         try db.setProperty("generation", Int64(base))
         if let account = saved.account {
-            try db.execute(
-                sql: "INSERT INTO account (id, identifier) VALUES (?, ?)", arguments: [Self.accountID, account])
-            try db.setProperty("account", Self.accountID)
+            try db.execute(sql: "INSERT INTO account (identifier) VALUES (?)", arguments: [account])
+            try db.setProperty("account", db.lastInsertedRowID)
             try db.setProperty("awaiting-remote", 1)
         }
         for store in saved.unsynchronized {
@@ -167,10 +163,14 @@ struct Salvage {
                 sql: "INSERT OR IGNORE INTO store (identifier, generation, known_from) VALUES (?, ?, ?)",
                 arguments: [change.store, Int64(base), Int64(base)])
             try db.execute(
+                sql: "INSERT OR IGNORE INTO account (identifier) VALUES (?)", arguments: [change.account])
+            try db.execute(
                 sql: """
-                    INSERT OR IGNORE INTO replica (store, account) SELECT id, ? FROM store WHERE identifier = ?;
+                    INSERT OR IGNORE INTO replica (store, account)
+                        SELECT store.id, account.id FROM store, account
+                        WHERE store.identifier = ? AND account.identifier = ?
                     """,
-                arguments: [change.account, change.store])
+                arguments: [change.store, change.account])
             try write(change, origin: origin, generation: base, db)
         }
     }
@@ -182,7 +182,8 @@ struct Salvage {
                 INSERT INTO change
                     (id, generation, key, value, provisional, wall, counter, origin, cause, time)
                 SELECT \(ChangeID.of("replica.id", "1 + \(ChangeID.lastSequence(of: "replica.id"))")), ?, ?, ?, 1, ?, ?, ?, ?, ?
-                FROM replica JOIN store ON store.id = replica.store WHERE account = ? AND identifier = ?
+                FROM replica JOIN store ON store.id = replica.store JOIN account ON account.id = replica.account
+                WHERE account.identifier = ? AND store.identifier = ?
                 """,
             arguments: [
                 Int64(generation), Data(change.row.key.string.utf8), Data(change.row.value ?? []),

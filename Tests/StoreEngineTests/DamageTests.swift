@@ -268,6 +268,25 @@ import Testing
         #expect(!device.database.isAwaitingRemote)
     }
 
+    @Test func `what was pending in an account that this device has left is saved for it`() throws {
+        _ = try device.database.enter(account: "A", bringingValues: false)
+        try device.database.completeDownload(cursor: [1])
+        try device.write([("uploaded", .integer(1))])
+        try device.database.markPublished(["app": 1], under: device.database.origin)
+        try device.write([("pending", .integer(2))])
+        _ = try device.database.enter(account: "B", bringingValues: false)
+        try device.database.completeDownload(cursor: [1])
+        device.close()
+        let report = try UserDatabase.setAside(in: device.directory, at: device.clock.time)
+        #expect(report.salvagedValues == 1 && report.account == "B")
+        try device.reopen()
+        #expect(try device.store().values.isEmpty)
+        _ = try device.database.enter(account: "A", bringingValues: false)
+        #expect(!device.database.account.isDownloaded)
+        #expect(try device.store().values == [key("pending"): .integer(2)])
+        #expect(try device.store().isProvisionalHere(key("pending")))
+    }
+
     @Test func `an account that the damaged database can't name is taken from who knows it`() throws {
         device.close()
         try put([UInt8](repeating: 1, count: 5000))
