@@ -6,7 +6,7 @@ extension AccountSync {
     /// Uploads and downloads now, and returns when both are done.
     /// - Throws: why it could not be done.
     public func syncNow() async throws(RemoteError) {
-        guard backend != nil else { throw RemoteError(.noAccount, "no account is signed in") }
+        guard backend != nil else { throw lastError ?? RemoteError(.noAccount, "no account is signed in") }
         if isPaused { throw pauseReason }
         if waiters.count >= Self.maximumWaiters {
             throw RemoteError(.unavailable, "\(Self.maximumWaiters) others wait for the account already")

@@ -3,8 +3,11 @@
 public import StoreEngine
 
 extension AccountSync {
-    /// Whether the account is signed in.
-    public var isSignedIn: Bool { backend != nil }
+    /// Whether an account is signed in, be it one that can't be used (see ``fail(_:)``).
+    public var isSignedIn: Bool { state != .signedOut }
+
+    /// Whether it has a remote to look at: an account that can't be used has none.
+    public var hasBackend: Bool { backend != nil }
 
     /// Goes on with the account that a backend leads to. Values come later.
     /// - Parameters:

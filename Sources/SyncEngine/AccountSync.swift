@@ -134,7 +134,7 @@ public final class AccountSync {
     public func setPaused(_ isPaused: Bool) {
         guard isPaused != self.isPaused else { return }
         self.isPaused = isPaused
-        guard isSignedIn, !isReset else { return }
+        guard backend != nil, !isReset else { return }
         setState(restingState, error: nil)
         if isPaused {
             answer(answeredByPass + waiters, .failure(pauseReason))

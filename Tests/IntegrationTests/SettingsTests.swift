@@ -175,6 +175,37 @@ struct SettingsTests {
         withExtendedLifetime(place) {}
     }
 
+    @Test func `an account that is not allowed any more says so, and goes on when it is`() async throws {
+        let place = try TemporaryDirectory()
+        try await withSettings("") { machine, write in
+            let client = try machine.client(as: Users.service)
+            let (account, store) = (client.account, try client.store(notes))
+            let own = try place.makeDirectory("own", mode: 0o700, owner: Users.service)
+            try await account.join("folder://\(own)")
+            try await store.set("key", .integer(1))
+            try await account.syncNow()
+            let names = ["AccountIdentifier", "Backend", "InitialSyncDone", "LastPullUSec", "DeviceName"]
+            func known() async throws -> [Value] {
+                var values: [Value] = []
+                for name in names { values.append(try await account.property(name)) }
+                return values
+            }
+            let before = try await known()
+            try write("[Sync]\nBackends=webdavs\n")
+            try await machine.device.restart()
+            #expect(try await store.value("key") == .integer(1))
+            #expect(try await account.property("State") == .string("error"))
+            #expect(try await known() == before)
+            #expect(await errorName { try await account.syncNow() } == "AccessDenied")
+            try write("")
+            #expect(await reload(machine) == nil)
+            try await account.syncNow()
+            #expect(try await account.property("State") == .string("idle"))
+            #expect(try await account.property("LastErrorName") == .string(""))
+        }
+        withExtendedLifetime(place) {}
+    }
+
     @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
     func `other folder roots hold for who signs in later, and who is signed in goes on`() async throws {
         let place = try TemporaryDirectory()

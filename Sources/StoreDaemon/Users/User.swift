@@ -43,6 +43,7 @@ final class User {
         if !account.sync.isSignedIn {
             account.sync.device = RemoteDevice(identifier: account.deviceIdentifier, name: configuration.deviceName)
         }
+        account.startIfFailed()
         do { try database.bound(fileSize: configuration.bounds.largestDatabase) } catch {
             daemon.logger.error("The size of the database of the user \(uid) can't be bounded: \(error)")
         }

@@ -69,6 +69,11 @@ final class UserAccount {
         }
     }
 
+    /// Tries anew to go on with an account that can't be used: the settings may allow it now.
+    func startIfFailed() {
+        if sync.isSignedIn, !sync.hasBackend { start() }
+    }
+
     /// Goes on with a new database, after the old one was set aside.
     func replace(database: UserDatabase) throws {
         listener?.cancel()
