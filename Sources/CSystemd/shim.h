@@ -9,6 +9,7 @@
 
 #include <signal.h>
 // Missing from the Glibc module.
+#include <malloc.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 

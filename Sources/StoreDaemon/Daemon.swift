@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import AppManifest
+// For malloc_trim.
+internal import CSystemd
 internal import Glibc
 internal import Logging
 public import SDBus
@@ -137,6 +139,8 @@ public final class Daemon {
 
     private func peerVanished(_ peer: Peer) {
         clients.left(peer)
+        // What the answers to it took may lie anywhere in the heap; free() gives back only what lies at the end.
+        malloc_trim(0)
         armIdleTimer()
     }
 
