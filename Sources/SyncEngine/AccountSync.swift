@@ -98,9 +98,13 @@ public final class AccountSync {
         }
     }
 
-    /// What an administrator says of how often the remote is looked at; it holds from the next pass on.
+    /// What an administrator says of how often the remote is looked at.
     public var pace = SyncPace() {
-        didSet { schedule?.pace = pace }
+        didSet {
+            guard pace != oldValue else { return }
+            schedule?.follow(pace, monotonicTime())
+            onScheduleChange?()
+        }
     }
 
     /// Something was written to a store on this device.

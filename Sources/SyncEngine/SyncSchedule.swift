@@ -8,7 +8,7 @@ public struct SyncSchedule: Equatable, Sendable {
     /// What the backend costs. It may come to tell of changes, or not to any more.
     public var traits: BackendTraits
     /// What an administrator says of how often something is done.
-    public var pace: SyncPace
+    public private(set) var pace: SyncPace
 
     private var pullDue: UInt64?
     private var pushDue: UInt64?
@@ -33,6 +33,13 @@ public struct SyncSchedule: Equatable, Sendable {
         self.pace = pace
         pollInterval = pace.shortestPoll.microseconds
         pullDue = now
+    }
+
+    /// An administrator says otherwise: what is due comes no later than it would if it were noted now.
+    public mutating func follow(_ pace: SyncPace, _ now: UInt64) {
+        self.pace = pace
+        pushDue = pushDue.map { min($0, max(now + coalescing, uploads.nextToken(now))) }
+        pullDue = pullDue.map { min($0, now + interval) }
     }
 
     /// When the next pass is due; `nil`: not before something happens.

@@ -175,6 +175,25 @@ struct SettingsTests {
         withExtendedLifetime(place) {}
     }
 
+    @Test func `a change waits for others as long as the settings say, and no longer once they say so`() async throws {
+        let place = try TemporaryDirectory()
+        try await withSettings("[Sync]\nCoalescing=1h\n") { machine, write in
+            let client = try machine.client(as: Users.service)
+            let account = client.account
+            try await account.join("folder://\(try place.makeDirectory("own", mode: 0o700, owner: Users.service))")
+            try await client.store(notes).set("key", .integer(1))
+            // Longer than a folder's changes wait by themselves.
+            try await Task.sleep(for: .seconds(3))
+            #expect(try await account.property("PendingChanges") == .integer(1))
+            try write("[Sync]\nCoalescing=0\n")
+            #expect(await reload(machine) == nil)
+            try await eventually("the change is uploaded") {
+                try await account.property("PendingChanges") == .integer(0)
+            }
+        }
+        withExtendedLifetime(place) {}
+    }
+
     @Test func `an account that is not allowed any more says so, and goes on when it is`() async throws {
         let place = try TemporaryDirectory()
         try await withSettings("") { machine, write in

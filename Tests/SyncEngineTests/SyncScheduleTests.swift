@@ -30,6 +30,27 @@ struct SyncScheduleTests {
         expectBegin(&schedule, start, uploads: false)
     }
 
+    @Test func `another pace brings forward what is due, and puts nothing off`() {
+        var schedule = schedule(coalescing: 1000)
+        _ = schedule.begin(start)
+        schedule.passed(start, received: false, uploaded: false, isPending: false)
+        schedule.noteChange(seconds(1))
+        #expect(schedule.nextPass == seconds(300))
+        var pace = SyncPace()
+        pace.coalescing = .seconds(10)
+        schedule.follow(pace, seconds(2))
+        #expect(schedule.nextPass == seconds(12))
+        pace.coalescing = .seconds(100)
+        schedule.follow(pace, seconds(3))
+        #expect(schedule.nextPass == seconds(12))
+        expectBegin(&schedule, seconds(12), uploads: true)
+        schedule.passed(seconds(12), received: false, uploaded: true, isPending: false)
+        #expect(schedule.nextPass == seconds(312))
+        pace.longestPoll = .seconds(60)
+        schedule.follow(pace, seconds(13))
+        #expect(schedule.nextPass == seconds(73))
+    }
+
     @Test func `the first change waits for others, and those that follow do not put it off`() {
         var schedule = schedule()
         _ = schedule.begin(start)
