@@ -95,9 +95,7 @@ public final class Daemon {
 
     /// Refuses callers that may not steer what is not theirs alone.
     func checkSteers(_ peer: Peer) throws(BusError) {
-        guard clients.client(peer).identity.engine == .host else {
-            throw .accessDenied("A sandboxed app may not do this")
-        }
+        if clients.client(peer).isSandboxed { throw .accessDenied("A sandboxed app may not do this") }
     }
 
     // MARK: What happens

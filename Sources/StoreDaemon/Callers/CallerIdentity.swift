@@ -66,7 +66,7 @@ struct CallerIdentity: Equatable, Sendable {
     static func flatpakApplication(_ unit: String) -> String? {
         let prefix = "app-flatpak-"
         guard unit.hasPrefix(prefix), unit.hasSuffix(".scope") else { return nil }
-        return applicationName(unit.dropFirst(prefix.count).dropLast(6), separator: "-")
+        return applicationName(unit.dropFirst(prefix.count).dropLast(6), separator: "-").map(unescaped)
     }
 
     /// The app of a unit that a desktop made: `app[-LAUNCHER]-ID-RANDOM.scope` or `app[-LAUNCHER]-ID[@RANDOM].service`.
@@ -89,9 +89,11 @@ struct CallerIdentity: Equatable, Sendable {
 
     /// An app id has no `-` that is not escaped, so what is before one is the launcher.
     private static func withoutLauncher(_ text: String) -> String {
-        let name = text.split(separator: "-").last.map(String.init) ?? text
-        return name.replacing("\\x2d", with: "-")
+        unescaped(text.split(separator: "-").last.map(String.init) ?? text)
     }
+
+    /// Of what an app id may have, a unit's name escapes `-` alone: systemd.unit(5).
+    private static func unescaped(_ name: String) -> String { name.replacing("\\x2d", with: "-") }
 }
 
 /// `/proc/PID`, opened once: it stays with that process and never becomes another one's.

@@ -26,6 +26,8 @@ final class Client {
 
     var uid: UInt32 { peer.credentials.uid }
     var isRoot: Bool { uid == 0 }
+    /// Whether it is an app in a sandbox, or may be.
+    var isSandboxed: Bool { identity.engine != .host }
 
     /// The store that a path led this client to before.
     func store(at path: String) -> UserStore? { stores[path] }

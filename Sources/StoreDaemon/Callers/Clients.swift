@@ -80,7 +80,7 @@ final class Clients {
         guard let target = PathTarget(path), let identifier = target.identifier,
             let uid = reachableUser(target, client)
         else { return nil }
-        guard client.identity.engine == .host, mayLookUp(uid, client, unless: daemon.declares(identifier)) else {
+        guard client.identity.engine != .unknown, mayLookUp(uid, client, unless: daemon.declares(identifier)) else {
             return nil
         }
         // To load a store may commit, and may set a damaged database aside.
@@ -132,18 +132,18 @@ final class Clients {
 
     /// Root may open what holds data as well as what is declared.
     private func mayOpen(_ identifier: String, of user: User, _ client: Client) throws -> Bool {
-        if user.declares(identifier) { return true }
+        if user.isEntitled(client.identity, to: identifier) { return true }
         return client.isRoot ? try user.storeIdentifiers().contains(identifier) : false
     }
 
     /// The objects below a path that are the caller's own.
     func children(of prefix: String, for peer: Peer) -> [String] {
         let client = client(peer)
-        guard client.identity.engine == .host, prefix == BusNames.usersPath || prefix.hasPrefix(BusNames.usersPath),
+        guard client.identity.engine != .unknown, prefix == BusNames.usersPath || prefix.hasPrefix(BusNames.usersPath),
             let user = try? daemon.users.user(client.uid)
         else { return [] }
-        let stores = ((try? user.storeIdentifiers()) ?? []).filter { user.declares($0) }
-        let identifiers = Set(stores).union(user.declaredIdentifiers).sorted()
+        let stores = client.isSandboxed ? [] : (try? user.storeIdentifiers()) ?? []
+        let identifiers = Set(stores.filter(user.declares)).union(user.entitled(client.identity)).sorted()
         return [user.account.path] + identifiers.compactMap { try? BusNames.storePath(uid: user.uid, identifier: $0) }
     }
 }

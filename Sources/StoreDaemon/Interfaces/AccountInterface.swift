@@ -50,7 +50,10 @@ extension UserAccount {
     fileprivate func syncNow(_ call: MethodCall) throws {
         _ = try call.message.readFlags()
         guard sync.isSignedIn else { throw Self.notSignedIn }
-        call.answer(on: daemon) { try await self.sync.syncNow() }
+        let client = daemon.clients.client(call.peer)
+        call.answer(on: daemon) {
+            do { try await self.sync.syncNow() } catch let error as RemoteError { throw self.told(error, to: client) }
+        }
     }
 
     fileprivate func checkBackend(_ call: MethodCall) throws {
@@ -192,8 +195,7 @@ extension UserAccount {
                     try message.append(account.sync.state.rawValue)
                 },
                 .property("Backend", "s", changes: .silently) { account, message, peer in
-                    let isHost = daemon.clients.client(peer).identity.engine == .host
-                    try message.append(isHost ? account.url : "")
+                    try message.append(daemon.clients.client(peer).isSandboxed ? "" : account.url)
                 },
                 .property("AccountIdentifier", "s", changes: .silently) { account, message, _ in
                     try message.append(account.accountIdentifier)
@@ -220,8 +222,9 @@ extension UserAccount {
                 .property("LastErrorName", "s", changes: .silently) { account, message, _ in
                     try message.append(account.sync.lastError.map { BusError(remote: $0).name } ?? "")
                 },
-                .property("LastErrorMessage", "s", changes: .silently) { account, message, _ in
-                    try message.append(account.sync.lastError?.message ?? "")
+                .property("LastErrorMessage", "s", changes: .silently) { account, message, peer in
+                    let client = daemon.clients.client(peer)
+                    try message.append(account.sync.lastError.map { account.told($0, to: client).message } ?? "")
                 },
                 .property("NextAttemptUSec", "t", changes: .silently) { account, message, _ in
                     try message.append(account.nextAttempt)

@@ -33,14 +33,11 @@ extension Daemon {
     }
 
     private func entitledPath(_ identifier: String, _ client: Client, _ user: User) throws -> String {
-        switch client.identity.engine {
-        case .unknown:
+        guard client.identity.engine != .unknown else {
             throw BusError.store(
                 .identityUnknown, "The service can't tell what sandbox the caller is in, and opens no store for it")
-        case .flatpak: throw notEntitled(identifier)
-        case .host: break
         }
-        guard user.declares(identifier) else { throw notEntitled(identifier) }
+        guard user.isEntitled(client.identity, to: identifier) else { throw notEntitled(identifier) }
         return try BusNames.storePath(uid: user.uid, identifier: identifier)
     }
 
@@ -49,7 +46,7 @@ extension Daemon {
     }
 
     private func defaultIdentifier(of client: Client, _ user: User) throws -> String {
-        let identifiers = defaultIdentifiers(of: client, user)
+        let identifiers = user.ownIdentifiers(of: client.identity)
         guard let identifier = identifiers.first, identifiers.count == 1 else {
             throw BusError.store(
                 .ambiguousIdentity,
@@ -58,12 +55,6 @@ extension Daemon {
                     : "The caller's app declares several stores; name the identifier of one")
         }
         return identifier
-    }
-
-    private func defaultIdentifiers(of client: Client, _ user: User) -> [String] {
-        let application = client.identity.applicationIdentifier
-        if client.identity.engine != .host || application.isEmpty { return [] }
-        return manifests.manifests.identifiers(ofApplication: application)
     }
 
     fileprivate func listStores(_ call: MethodCall) throws {
@@ -95,7 +86,7 @@ extension Daemon {
         switch client.identity.engine {
         case .host: return stores
         case .flatpak:
-            let own = manifests.manifests.identifiers(ofApplication: client.identity.applicationIdentifier)
+            let own = user.ownIdentifiers(of: client.identity)
             return stores.filter(own.contains)
         case .unknown: throw BusError.accessDenied("The service can't tell what sandbox the caller is in")
         }
@@ -121,8 +112,7 @@ extension Daemon {
     fileprivate func identify(_ call: MethodCall) throws {
         let client = clients.client(call.peer)
         let user = try users.user(client.uid)
-        let isHost = client.identity.engine == .host
-        let defaults = defaultIdentifiers(of: client, user)
+        let defaults = user.ownIdentifiers(of: client.identity)
         try call.reply { reply in
             try reply.appendDictionary {
                 try reply.container("e", "sv") {
@@ -136,7 +126,7 @@ extension Daemon {
                 try reply.container("e", "sv") {
                     try reply.append("entitled")
                     try reply.container("v", "as") {
-                        try reply.append(strings: isHost ? user.declaredIdentifiers.sorted() : [])
+                        try reply.append(strings: user.entitled(client.identity))
                     }
                 }
             }

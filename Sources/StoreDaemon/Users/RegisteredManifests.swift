@@ -29,6 +29,11 @@ struct RegisteredManifests {
 
     func declares(_ identifier: String) -> Bool { manifests.values.contains { $0.identifier == identifier } }
 
+    /// The identifiers that an app declares.
+    func identifiers(ofApplication application: String) -> [String] {
+        manifests[application].map { [$0.identifier] } ?? []
+    }
+
     func has(_ application: String) -> Bool { manifests[application] != nil }
 
     func localKeys(of identifier: String) -> LocalKeys {

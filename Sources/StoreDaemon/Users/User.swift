@@ -56,7 +56,13 @@ final class User {
         hasManifest(identifier) || (daemon.configuration.allowsUndeclared && Manifest.isName(identifier))
     }
 
-    private func hasManifest(_ identifier: String) -> Bool {
+    /// The identifiers that an app's manifests declare for this user, sorted.
+    func identifiers(ofApplication application: String) -> [String] {
+        let installed = daemon.manifests.manifests.identifiers(ofApplication: application)
+        return Set(installed).union(registered.identifiers(ofApplication: application)).sorted()
+    }
+
+    func hasManifest(_ identifier: String) -> Bool {
         daemon.manifests.manifests.declares(identifier) || registered.declares(identifier)
     }
 

@@ -52,6 +52,13 @@ extension UserAccount {
         for client in subscribers.values { tellState(client) }
     }
 
+    /// An error as a client is told of it: to a sandboxed app it does not say where the account is.
+    func told(_ error: RemoteError, to client: Client) -> BusError {
+        let told = BusError(remote: error)
+        guard client.isSandboxed else { return told }
+        return BusError(name: told.name, message: "Only programs outside of sandboxes are told more")
+    }
+
     func tellState(_ client: Client) {
         do {
             let signal = try daemon.connection.newSignal(
@@ -61,9 +68,9 @@ extension UserAccount {
                 try signal.append(entry: "account-identifier", .string(Text(accountIdentifier)))
                 try signal.append(entry: "initial-sync-done", .boolean(isDownloaded))
                 guard let error = sync.lastError else { return }
-                let busError = BusError(remote: error)
-                try signal.append(entry: "error-name", .string(Text(busError.name)))
-                try signal.append(entry: "error-message", .string(Text(busError.message)))
+                let told = told(error, to: client)
+                try signal.append(entry: "error-name", .string(Text(told.name)))
+                try signal.append(entry: "error-message", .string(Text(told.message)))
             }
             try daemon.connection.send(signal)
         } catch {

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import PropertyList
+import SDBus
+import StoreBus
+import Testing
+import UbiquitousStoreTesting
+
+/// What an app in a flatpak's scope may do. `packaging/e2e/checks` has a whole flatpak.
+@BusActor
+@Suite(.timeLimit(.minutes(10)), .enabled(if: Users.areSeveral, Users.needsRoot), .enabled(if: FlatpakScope.isPossible))
+struct SandboxTests {
+    private static let manager = (BusNames.managerPath, BusNames.managerInterface)
+    private static let account = (BusNames.usersPath + "/self", BusNames.accountInterface)
+
+    @Test func `a flatpak without a manifest has the store of its name, and no other`() async throws {
+        try await withMachine { machine in
+            let app = try FlatpakScope("org.example.My-Game", on: machine)
+            #expect(try await app.call(Self.manager, "OpenStore", "sa{sv}", "", "0").output.contains(#"My-Game""#))
+            let store = (try app.storePath("org.example.My-Game"), BusNames.storeInterface)
+            #expect(try await app.call(store, "SetValue", "sv", "level", "i", "3").output.hasPrefix("t "))
+            #expect(try await app.call(store, "GetValue", "s", "level").output == "v x 3")
+            #expect(try await app.call(store, "Subscribe", "t", "0").exit == .code(0))
+            #expect(try await app.call(Self.manager, "ListStores", "t", "0").output.hasPrefix("a(uso) 1 "))
+
+            try await machine.store().set("key", .integer(1))
+            let other = (try app.storePath(notes), BusNames.storeInterface)
+            #expect(try await app.call(other, "GetValue", "s", "key").error.contains("Unknown object"))
+            let refused = try await app.call(Self.manager, "OpenStore", "sa{sv}", notes, "0")
+            #expect(refused.error.contains("No installed manifest declares"))
+            let tree = try await app.call(
+                (BusNames.usersPath, "org.freedesktop.DBus.Introspectable"), "Introspect"
+            ).output
+            #expect(!tree.contains("Notes"))
+        }
+    }
+
+    @Test func `a flatpak has the store that its app's manifest declares, with the app outside`() async throws {
+        try await withMachine {
+            $0.manifests = [
+                ManifestText("org.example.Shared", application: "org.example.Notes"), ManifestText("org.example.Game"),
+            ]
+        } _: { machine in
+            let app = try FlatpakScope("org.example.Notes", on: machine)
+            let store = (try app.storePath("org.example.Shared"), BusNames.storeInterface)
+            #expect(try await app.call(store, "SetValue", "sv", "key", "s", "text").exit == .code(0))
+            #expect(try await machine.store("org.example.Shared").value("key") == .string("text"))
+            // With a manifest, its own name is none of its stores.
+            let own = try await app.call(Self.manager, "OpenStore", "sa{sv}", "org.example.Notes", "0")
+            #expect(own.error.contains("No installed manifest declares"))
+        }
+    }
+
+    @Test func `a flatpak doesn't get a store of its name that another app declares`() async throws {
+        try await withMachine {
+            $0.manifests = [ManifestText("org.example.Game", application: "org.example.Other")]
+        } _: { machine in
+            let app = try FlatpakScope("org.example.Game", on: machine)
+            let refused = try await app.call(Self.manager, "OpenStore", "sa{sv}", "org.example.Game", "0")
+            #expect(refused.error.contains("No installed manifest declares"))
+        }
+    }
+
+    @Test func `a flatpak learns its account's state, has it sync, and doesn't steer it or learn where it is`()
+        async throws
+    {
+        let place = try TemporaryDirectory()
+        try await withMachine { machine in
+            let client = try machine.client(as: Users.service)
+            let folder = try place.makeDirectory("own", mode: 0o700, owner: Users.service)
+            try await client.account.join("folder://\(folder)")
+            let app = try FlatpakScope("org.example.Game", on: machine, as: Users.service)
+            let properties = (Self.account.0, "org.freedesktop.DBus.Properties")
+            func property(_ name: String) async throws -> String {
+                try await app.call(properties, "Get", "ss", BusNames.accountInterface, name).output
+            }
+            #expect(try await property("State").hasPrefix("v s \""))
+            #expect(try await property("Backend") == #"v s """#)
+            #expect(try await app.call(Self.account, "SyncNow", "t", "0").exit == .code(0))
+            #expect(try await app.call(Self.account, "Subscribe", "t", "0").exit == .code(0))
+            for method in [["SetPaused", "b", "true"], ["SignOut", "a{sv}", "0"], ["ListDevices"]] {
+                let answer = try await app.call(Self.account, method)
+                #expect(answer.error.contains("Access denied"), "\(method)")
+            }
+            try FileManager.default.removeItem(atPath: folder)
+            let failed = try await app.call(Self.account, "SyncNow", "t", "0")
+            #expect(failed.error.contains("outside of sandboxes"), "\(failed.error)")
+            try await eventually("the account has an error") {
+                try await property("LastErrorName").contains("Backend")
+            }
+            #expect(try await property("LastErrorMessage").contains("outside of sandboxes"))
+            let whole = try await app.call(properties, "GetAll", "s", BusNames.accountInterface).output
+            #expect(!whole.contains(place.path))
+        }
+    }
+}
+
+/// The scope that flatpak makes for an app, in the first process's hierarchy of control groups.
+private final class FlatpakScope {
+    private let directory: String
+    private let machine: Machine
+    private let user: UInt32
+
+    private static let hierarchy: String? = ["/sys/fs/cgroup/systemd", "/sys/fs/cgroup"].first { access($0, W_OK) == 0 }
+
+    /// Whether this machine lets somebody make control groups.
+    static var isPossible: Bool {
+        guard let hierarchy else { return false }
+        let trial = "\(hierarchy)/app-flatpak-trial-\(getpid()).scope"
+        guard mkdir(trial, 0o755) == 0 else { return false }
+        return access(trial + "/cgroup.procs", W_OK) == 0 && rmdir(trial) == 0
+    }
+
+    init(_ application: String, on machine: Machine, as user: UInt32? = Users.client) throws {
+        let number = UInt32.random(in: 1...UInt32.max)
+        let name = application.replacing("-", with: "\\x2d")
+        directory = try #require(Self.hierarchy) + "/app-flatpak-\(name)-\(number).scope"
+        self.machine = machine
+        self.user = try #require(user)
+        try #require(mkdir(directory, 0o755) == 0)
+    }
+
+    deinit { rmdir(directory) }
+
+    func storePath(_ identifier: String) throws -> String { try BusNames.storePath(uid: user, identifier: identifier) }
+
+    /// Runs `busctl call` in the scope.
+    func call(_ object: (path: String, interface: String), _ rest: String...) async throws -> ProgramResult {
+        try await call(object, rest)
+    }
+
+    func call(_ object: (path: String, interface: String), _ rest: [String]) async throws -> ProgramResult {
+        try await run(
+            [
+                "sh", "-c", "echo $$ > \"$1/cgroup.procs\" && shift && exec \"$@\"", "sh", directory, "setpriv",
+                "--reuid=\(user)", "--clear-groups", "busctl", "--address=\(machine.bus.address)", "call",
+                BusNames.service, object.path, object.interface,
+            ] + rest)
+    }
+}
