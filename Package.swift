@@ -121,8 +121,8 @@ let package = Package(
         .testTarget(
             name: "SyncBackendsTests",
             dependencies: [
-                "BackendTesting", "SyncBackends", "HTTPClient", "ServerTesting", "SyncEngine", "StoreEngine",
-                "PropertyList", "SeededRandom",
+                "BackendTesting", "Simulation", "SyncBackends", "HTTPClient", "ServerTesting", "SyncEngine",
+                "StoreEngine", "PropertyList", "SeededRandom",
             ]),
         // Devices that write to a cluster of etcd without a pause, or bare clients that do; for the benchmarks.
         .executableTarget(
@@ -142,7 +142,9 @@ let package = Package(
         // Devices, remotes and everything that goes wrong, in one thread from a seed.
         .target(
             name: "Simulation",
-            dependencies: ["SyncBackends", "SyncEngine", "StoreEngine", "PropertyList", "SeededRandom"],
+            dependencies: [
+                "SyncBackends", "SyncEngine", "StoreEngine", "HTTPClient", "PropertyList", "SeededRandom",
+            ],
             path: "Tests/Simulation/World"),
         .executableTarget(
             name: "simulate",

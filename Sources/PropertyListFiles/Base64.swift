@@ -9,31 +9,38 @@ public enum Base64 {
     public static func encode(_ bytes: [UInt8]) -> String {
         var text: [UInt8] = []
         text.reserveCapacity((bytes.count + 2) / 3 * 4)
+        let alphabet = alphabet
         for start in stride(from: 0, to: bytes.count, by: 3) {
-            let group = bytes[start..<min(start + 3, bytes.count)]
-            let bits = group.reduce(0) { $0 << 8 | Int($1) } << (8 * (3 - group.count))
-            for index in 0...group.count { text.append(alphabet[bits >> (18 - 6 * index) & 63]) }
-            for _ in group.count..<3 { text.append(padding) }
+            let count = min(3, bytes.count - start)
+            var bits = 0
+            for index in 0..<3 { bits = bits << 8 | (index < count ? Int(bytes[start + index]) : 0) }
+            for index in 0...count { text.append(alphabet[bits >> (18 - 6 * index) & 63]) }
+            for _ in count..<3 { text.append(padding) }
         }
         return String(decoding: text, as: UTF8.self)
     }
 
     /// The bytes of a text, in which white space counts nothing; `nil` if it is no Base64.
     public static func decode(_ text: String) -> [UInt8]? {
-        let symbols = text.utf8.filter { !" \t\r\n".utf8.contains($0) }
-        guard symbols.count.isMultiple(of: 4) else { return nil }
-        let padded = symbols.reversed().prefix(2).prefix { $0 == padding }.count
-        var (bytes, bits, count): ([UInt8], UInt32, Int) = ([], 0, 0)
-        bytes.reserveCapacity(symbols.count / 4 * 3)
-        for symbol in symbols.dropLast(padded) {
-            guard let value = value(symbol) else { return nil }
-            (bits, count) = (bits << 6 | value, count + 6)
-            if count >= 8 {
-                count -= 8
-                bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
+        var (bytes, bits, symbols, padded): ([UInt8], UInt32, Int, Int) = ([], 0, 0, 0)
+        bytes.reserveCapacity(text.utf8.count / 4 * 3)
+        for symbol in text.utf8 where !isSpace(symbol) {
+            symbols += 1
+            if symbol == padding {
+                padded += 1
+                continue
             }
+            guard padded == 0, let value = value(symbol) else { return nil }
+            bits = bits << 6 | value
+            // The first symbol of four ends no byte.
+            let spare = UInt32(8 - symbols % 4 * 2) % 8
+            if symbols % 4 != 1 { bytes.append(UInt8(truncatingIfNeeded: bits >> spare)) }
         }
-        return bytes
+        return symbols.isMultiple(of: 4) && padded <= 2 ? bytes : nil
+    }
+
+    private static func isSpace(_ symbol: UInt8) -> Bool {
+        symbol == 0x20 || symbol == 0x09 || symbol == 0x0D || symbol == 0x0A
     }
 
     private static func value(_ symbol: UInt8) -> UInt32? {

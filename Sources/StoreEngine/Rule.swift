@@ -43,6 +43,15 @@ package enum Rule: String, CaseIterable, Sendable {
     /// A context keeps the origins of entries that are gone.
     case keepOrigins = "keep-origins"
 
+    /// In a cluster, a transaction is made if the account is as its maker has seen it.
+    case oneOrder = "one-order"
+    /// In a cluster, whoever finds that the history is not the one that they know reads and publishes everything.
+    case knownHistory = "known-history"
+    /// In a cluster, an entry is written before anybody is told that it was seen.
+    case entriesFirst = "entries-first"
+    /// In a cluster, whoever has left an origin reads everything anew.
+    case readAnew = "read-anew"
+
     #if RuleSwitches
         private static let off = Mutex<Set<Rule>>([])
 

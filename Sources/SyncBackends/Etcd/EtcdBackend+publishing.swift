@@ -45,10 +45,10 @@ extension EtcdBackend {
     func publish(_ publication: Publication, _ snapshots: [StoreSnapshot]) async throws(RemoteError) {
         try checkOpen()
         let isOwing = memory.isOwing
-        var publishing = EtcdPublishing(publication, snapshots, number: environment.random(), layout)
+        var publishing = EtcdPublishing(publication, snapshots, number: environment.random(), layout, limits)
         memory.note(publication: publishing.number)
         publishing.formerOrigins = formerOrigins(of: publication)
-        if let joined = memory.joined {
+        if let joined = memory.joined, memory.origin == publication.origin {
             publishing.begin(at: joined, outlines: memory.outlines)
         } else {
             publishing.begin(at: try await present(publication))

@@ -9,9 +9,11 @@ extension EtcdBackend {
     /// Looks what is new since a cursor.
     public func pull(after cursor: [UInt8]?, as origin: Origin) async throws(RemoteError) -> any RemotePull {
         try checkOpen()
-        var base = base(cursor)
+        // Whoever has left an origin has forgotten what it had seen of it, and reads everything anew.
+        let hasLeft = Rule.readAnew.isOn && memory.origin.map { $0 != origin } ?? false
+        var base = base(hasLeft ? nil : cursor)
         var look = try await look(since: base?.revision ?? 0, origin)
-        if let known = base, !look.position.account.tokens.contains(known.token) {
+        if let known = base, Rule.knownHistory.isOn, !look.position.account.tokens.contains(known.token) {
             // Either much has happened, or the cluster was restored from a copy and has lost what was written since.
             memory.isOwing = true
             (memory.joined, memory.outlines, base) = (nil, [:], nil)
@@ -19,7 +21,8 @@ extension EtcdBackend {
         }
         memory.isOwing = memory.isOwing || base?.isOwing == true
         watch.follow(client.member)
-        return EtcdPull(self, base, look, ownPublication: memory.look(at: look.own, under: origin), devices: names)
+        return EtcdPull(
+            self, origin, base, look, ownPublication: memory.look(at: look.own, under: origin), devices: names)
     }
 
     /// From where to go on: from the cursor, or from what this process has done since it was given.
@@ -125,7 +128,7 @@ extension EtcdBackend {
     private func ask(_ path: String, _ question: (_ limit: Int) -> Value) async throws(RemoteError) -> Value {
         while true {
             do throws(EtcdFailure) {
-                return try await client.ask(path, question(memory.pageLimit), isLarge: true)
+                return try await client.ask(path, question(memory.pageLimit), bytes: 1_000_000)
             } catch {
                 guard error.isTooLarge, memory.halvePages() else { throw error.remoteError(client) }
             }
@@ -192,6 +195,7 @@ actor EtcdPull: RemotePull {
     nonisolated var problems: [String] { flaws.withLock(\.self) }
 
     private let backend: EtcdBackend
+    private let origin: Origin
     private let base: EtcdCursor?
     private let look: EtcdBackend.Look
     private nonisolated let flaws = Mutex<[String]>([])
@@ -199,10 +203,10 @@ actor EtcdPull: RemotePull {
     private var readings: [String: EtcdBackend.StoreReading] = [:]
 
     init(
-        _ backend: EtcdBackend, _ base: EtcdCursor?, _ look: EtcdBackend.Look, ownPublication: OwnPublication,
-        devices: [Origin: RemoteDevice]
+        _ backend: EtcdBackend, _ origin: Origin, _ base: EtcdCursor?, _ look: EtcdBackend.Look,
+        ownPublication: OwnPublication, devices: [Origin: RemoteDevice]
     ) {
-        (self.backend, self.base, self.look) = (backend, base, look)
+        (self.backend, self.origin, self.base, self.look) = (backend, origin, base, look)
         (self.ownPublication, self.devices) = (ownPublication, devices)
         account = look.position.account.remote()
         stores = look.changed.union(base?.missing ?? []).sorted()
@@ -223,15 +227,17 @@ actor EtcdPull: RemotePull {
         let joined = readings.filter { stores.contains($0.key) }
         readings = [:]
         let missing = Set(self.stores).subtracting(joined.keys)
-        let cursor = await backend.keep(look.position, joined, missing: missing)
+        let cursor = await backend.keep(look.position, origin, joined, missing: missing)
         return PullResult(cursor: cursor, isComplete: missing.isEmpty)
     }
 }
 
 extension EtcdBackend {
     /// Notes up to where everything is joined.
-    func keep(_ position: EtcdPosition, _ joined: [String: StoreReading], missing: Set<String>) -> [UInt8] {
-        memory.joined = position
+    func keep(
+        _ position: EtcdPosition, _ origin: Origin, _ joined: [String: StoreReading], missing: Set<String>
+    ) -> [UInt8] {
+        (memory.joined, memory.origin) = (position, origin)
         for (store, reading) in joined {
             let outline = EtcdOutline(of: reading.state)
             if reading.isDelta { memory.outlines[store]?.take(outline) } else { memory.outlines[store] = outline }

@@ -19,7 +19,8 @@ public actor EtcdBackend: RemoteBackend {
     let environment: Environment
     var memory = EtcdMemory()
     private var isClosed = false
-    private let executor = ThreadExecutor()
+    let limits: EtcdLimits
+    private let executor: any SerialExecutor
 
     /// What a cluster answers is read, and states are joined, on a thread that is there as long as there is something to
     /// do.
@@ -49,9 +50,22 @@ public actor EtcdBackend: RemoteBackend {
         return [address] + trial.checks
     }
 
-    init(_ client: EtcdClient, _ environment: Environment) {
+    /// A backend that reaches its cluster in another way, and runs elsewhere: for a simulation.
+    package static func make(
+        url: String, gateway: any EtcdGateway, environment: Environment, executor: any SerialExecutor,
+        limits: EtcdLimits
+    ) throws(RemoteError) -> EtcdBackend {
+        EtcdBackend(
+            EtcdClient(try EtcdURL(url), .nothing, gateway), environment, executor: executor, limits: limits)
+    }
+
+    init(
+        _ client: EtcdClient, _ environment: Environment, executor: any SerialExecutor = ThreadExecutor(),
+        limits: EtcdLimits = EtcdLimits()
+    ) {
         self.client = client
         self.environment = environment
+        (self.executor, self.limits) = (executor, limits)
         layout = EtcdLayout(client.url.prefix)
         watch = EtcdWatch(client, key: layout.account)
     }
@@ -127,7 +141,7 @@ public actor EtcdBackend: RemoteBackend {
     private func add(_ identifier: Bits128, to position: EtcdPosition) async throws(RemoteError) -> EtcdPosition {
         var account = position.account
         account.identifiers.insert(identifier)
-        account.add(environment.random())
+        account.add(environment.random(), keeping: limits.tokens)
         let outcome = try await client.commit(
             EtcdTransaction(
                 conditions: [.value(layout.account, is: position.row)],
@@ -177,6 +191,8 @@ struct EtcdMemory {
     var outlines: [String: EtcdOutline] = [:]
     /// The cursor that ``joined`` goes on from.
     var cursor: [UInt8]?
+    /// Under which that was joined.
+    var origin: Origin?
     /// This device has to publish all that it has.
     var isOwing = false
 

@@ -2,7 +2,6 @@
 
 internal import HTTPClient
 internal import PropertyList
-internal import PropertyListFiles
 internal import SyncEngine
 internal import Synchronization
 
@@ -12,8 +11,7 @@ internal import Synchronization
 final class EtcdClient: Sendable {
     let url: EtcdURL
     let proof: ServerCredentials.Proof
-    let options: HTTPOptions
-    private let http: HTTPClient
+    let gateway: any EtcdGateway
     private let state: Mutex<State>
 
     private struct State {
@@ -24,18 +22,20 @@ final class EtcdClient: Sendable {
         var isOpen = false
     }
 
-    init(_ url: EtcdURL, _ credentials: ServerCredentials) throws(RemoteError) {
-        (self.url, proof) = (url, try credentials.proof)
-        options = HTTPOptions(authority: credentials.authority)
-        http = HTTPClient(options)
+    convenience init(_ url: EtcdURL, _ credentials: ServerCredentials) throws(RemoteError) {
+        self.init(url, try credentials.proof, EtcdHTTP(HTTPOptions(authority: credentials.authority)))
+    }
+
+    init(_ url: EtcdURL, _ proof: ServerCredentials.Proof, _ gateway: any EtcdGateway) {
+        (self.url, self.proof, self.gateway) = (url, proof, gateway)
         var state = State()
         if case .token(let token) = proof { state.token = token }
         self.state = Mutex(state)
     }
 
-    func close() { http.close() }
+    func close() { gateway.close() }
 
-    func pause(for time: Duration) async { await http.pause(for: time) }
+    func pause(for time: Duration) async { await gateway.pause(for: time) }
 
     /// The member that answered last.
     var member: HTTPAddress { url.members[state.withLock(\.current)] }
@@ -49,24 +49,25 @@ final class EtcdClient: Sendable {
 
     /// Makes a transaction. If no answer came it may be made twice.
     func commit(_ transaction: EtcdTransaction) async throws(RemoteError) -> EtcdOutcome {
-        try await call("/v3/kv/txn", transaction.json).outcome
+        try await call("/v3/kv/txn", transaction.json, bytes: transaction.size).outcome
     }
 
     /// Asks for something, whichever member knows.
-    func call(_ path: String, _ question: Value) async throws(RemoteError) -> Value {
-        do throws(EtcdFailure) { return try await ask(path, question) } catch { throw error.remoteError(self) }
+    func call(_ path: String, _ question: Value, bytes: Int = 0) async throws(RemoteError) -> Value {
+        do throws(EtcdFailure) { return try await ask(path, question, bytes: bytes) } catch {
+            throw error.remoteError(self)
+        }
     }
 
     /// Asks every member in turn, each time with more patience.
-    /// - Parameter isLarge: the answer may be megabytes, and the way a slow one.
-    func ask(_ path: String, _ question: Value, isLarge: Bool = false) async throws(EtcdFailure) -> Value {
-        let body = Array(JSONWriter.write(question).utf8)
+    /// - Parameter bytes: about what goes or comes at most; the way may be a slow one.
+    func ask(_ path: String, _ question: Value, bytes: Int) async throws(EtcdFailure) -> Value {
         var failure: EtcdFailure?
-        for time in patience(isLarge ? 1_000_000 : body.count) {
+        for time in patience(bytes) {
             var isHopeless = true
             for _ in url.members {
                 let asked = member
-                do throws(EtcdFailure) { return try await ask(path, body, within: time) } catch {
+                do throws(EtcdFailure) { return try await ask(path, question, within: time) } catch {
                     guard error.isPassing else { throw error }
                     if !error.isImmediate { isHopeless = false }
                     failure = error
@@ -77,7 +78,7 @@ final class EtcdClient: Sendable {
             // A member waits until its history has come to where the token was given, which that of a cluster that was
             // restored from a copy may not for long.
             forgetToken()
-            await http.pause(for: .milliseconds(50))
+            await gateway.pause(for: .milliseconds(50))
         }
         throw failure ?? .http(.closed, member)
     }
@@ -97,7 +98,7 @@ final class EtcdClient: Sendable {
     }
 
     /// Asks the current member, with a new token if it does not know the old one.
-    private func ask(_ path: String, _ body: [UInt8], within time: Duration) async throws(EtcdFailure) -> Value {
+    private func ask(_ path: String, _ body: Value, within time: Duration) async throws(EtcdFailure) -> Value {
         let token = try await token(anew: false, time)
         do throws(EtcdFailure) { return try await send(path, body, token, time) } catch {
             guard case .refusal(let refusal) = error, refusal.isStaleToken, case .password = proof else {
@@ -108,22 +109,9 @@ final class EtcdClient: Sendable {
     }
 
     private func send(
-        _ path: String, _ body: [UInt8], _ token: String?, _ time: Duration
+        _ path: String, _ body: Value, _ token: String?, _ time: Duration
     ) async throws(EtcdFailure) -> Value {
-        try await send(request(path, body, at: member, token), time).answer
-    }
-
-    private func send(
-        _ request: HTTPRequest, _ time: Duration
-    ) async throws(EtcdFailure) -> (answer: Value, response: HTTPResponse) {
-        var request = request
-        request.patience = .atMost(time)
-        let response: HTTPResponse
-        do throws(HTTPFailure) { response = try await http.send(request) } catch { throw .http(error, request.address) }
-        guard response.status == 200, let answer = try? JSONReader.read(response.body), answer["header"] != nil else {
-            throw .refusal(EtcdRefusal(response, from: request.address.host))
-        }
-        return (answer, response)
+        try await gateway.ask(EtcdQuestion(path, body, token: token), of: member, within: time).answer
     }
 
     /// What a member says of itself, to everybody.
@@ -136,23 +124,12 @@ final class EtcdClient: Sendable {
     }
 
     func status(of member: HTTPAddress) async throws(EtcdFailure) -> Status {
-        let (answer, response) = try await send(
-            request("/v3/maintenance/status", Array("{}".utf8), at: member, nil), .seconds(5))
+        let (answer, time) = try await gateway.ask(
+            EtcdQuestion("/v3/maintenance/status", .dictionary([:])), of: member, within: .seconds(5))
         return Status(
             version: answer["version"]?.text ?? "", hasLeader: !["", "0"].contains(answer["leader"]?.text ?? ""),
-            alarms: (answer["errors"]?.elements ?? []).compactMap(\.text), time: response.date)
+            alarms: (answer["errors"]?.elements ?? []).compactMap(\.text), time: time)
     }
-
-    func request(_ path: String, _ body: [UInt8], at member: HTTPAddress, _ token: String?) -> HTTPRequest {
-        var member = member
-        member.path = path
-        var headers = [(name: "Content-Type", value: "application/json")]
-        if let token { headers.append((name: "Authorization", value: token)) }
-        return HTTPRequest("POST", member, headers: headers, body: body, limit: Self.mostBytes)
-    }
-
-    /// Six times what a row has at most, which is more in Base64.
-    private static let mostBytes = 8 << 20
 
     // MARK: Signing in
 
@@ -162,9 +139,8 @@ final class EtcdClient: Sendable {
         guard case .password(let user, let password) = proof, !isOpen else { return known }
         if let known, !anew { return known }
         let question = Value.dictionary(["name": .string(Text(user)), "password": .string(Text(password))])
-        let body = Array(JSONWriter.write(question).utf8)
         do throws(EtcdFailure) {
-            let token = try await send("/v3/auth/authenticate", body, nil, max(time, .seconds(2)))["token"]?.text
+            let token = try await send("/v3/auth/authenticate", question, nil, max(time, .seconds(2)))["token"]?.text
             state.withLock { $0.token = token }
             return token
         } catch {
@@ -179,46 +155,5 @@ final class EtcdClient: Sendable {
 
     func forgetToken() {
         if case .password = proof { state.withLock { $0.token = nil } }
-    }
-}
-
-/// Why there is no answer.
-enum EtcdFailure: Error {
-    case http(HTTPFailure, HTTPAddress)
-    case refusal(EtcdRefusal)
-
-    /// Another member may know more.
-    var isPassing: Bool {
-        switch self {
-        case .http(.closed, _), .http(.libraryMissing, _), .http(.unsendable, _), .http(.authority, _),
-            .http(.tooLarge, _):
-            false
-        case .http: true
-        case .refusal(let refusal): refusal.isPassing
-        }
-    }
-
-    /// What was asked for is more than is passed on, or taken, at once.
-    var isTooLarge: Bool {
-        switch self {
-        case .http(let failure, _): if case .tooLarge = failure { true } else { false }
-        case .refusal(let refusal): refusal.isTooLarge
-        }
-    }
-
-    /// It took no time, so that there is none to be hoped for from waiting longer.
-    var isImmediate: Bool {
-        switch self {
-        case .http(.timedOut, _), .http(.cut, _), .refusal: false
-        case .http: true
-        }
-    }
-
-    func remoteError(_ client: EtcdClient) -> RemoteError {
-        switch self {
-        case .http(let failure, let member): RemoteError(etcd: failure, from: member)
-        case .refusal(let refusal):
-            RemoteError(refusal, at: client.url.place, hasCredentials: client.proof != .nothing)
-        }
     }
 }

@@ -6,12 +6,16 @@ internal import PropertyListFiles
 internal import SyncEngine
 
 /// Why a member did not do what it was asked.
-struct EtcdRefusal: Error {
+package struct EtcdRefusal: Error {
     let status: Int
     /// A status of gRPC; `nil`: the answer is none of etcd's.
     let code: Int?
     let reason: String
     let host: String
+
+    package init(status: Int, code: Int?, reason: String, host: String) {
+        (self.status, self.code, self.reason, self.host) = (status, code, reason, host)
+    }
 
     /// What an answer says that is no success.
     init(_ response: HTTPResponse, from host: String) {

@@ -86,17 +86,16 @@ struct EtcdAccount: Equatable {
     private(set) var tokens: [UInt64] = []
 
     private static let format: UInt8 = 1
-    private static let mostTokens = 128
 
     init(_ identifiers: Set<Bits128>, token: UInt64) {
         self.identifiers = identifiers
-        add(token)
+        tokens = [token]
     }
 
     /// Notes another transaction.
-    mutating func add(_ token: UInt64) {
+    mutating func add(_ token: UInt64, keeping most: Int) {
         tokens.insert(token, at: 0)
-        tokens.removeLast(max(0, tokens.count - Self.mostTokens))
+        tokens.removeLast(max(0, tokens.count - most))
     }
 
     init(decoding row: [UInt8]) throws(EtcdFlaw) {

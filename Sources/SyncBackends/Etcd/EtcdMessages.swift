@@ -4,7 +4,7 @@
 // protocol buffers as JSON, with keys and values in Base64, 64-bit numbers as strings, and nothing where the value is
 // zero, empty or false.
 
-internal import PropertyList
+package import PropertyList
 internal import PropertyListFiles
 
 /// A row as etcd has it.
@@ -105,6 +105,9 @@ struct EtcdTransaction {
     /// What is done instead if a condition does not hold.
     var otherwise: [EtcdOperation] = []
 
+    /// About how many bytes it takes.
+    var size: Int { (operations + otherwise).reduce(0) { $0 + $1.size } }
+
     var json: Value {
         .dictionary([
             "compare": .array(conditions.map(\.json)), "success": .array(operations.map(\.json)),
@@ -134,19 +137,22 @@ struct EtcdOutcome {
 
 extension Value {
     /// Bytes as the gateway has them.
-    static func base64(_ bytes: [UInt8]) -> Value { .string(Text(Base64.encode(bytes))) }
+    package static func base64(_ bytes: [UInt8]) -> Value { .string(Text(Base64.encode(bytes))) }
 
     /// Something in an object; `nil` if this is none, or has no such thing.
-    subscript(_ name: String) -> Value? {
+    package subscript(_ name: String) -> Value? {
         if case .dictionary(let fields) = self { fields[Text(name)] } else { nil }
     }
 
-    var elements: [Value] { if case .array(let values) = self { values } else { [] } }
-    var isTrue: Bool { self == .boolean(true) }
-    var text: String? { if case .string(let text) = self { text.string } else { nil } }
+    package var elements: [Value] { if case .array(let values) = self { values } else { [] } }
+    package var isTrue: Bool { self == .boolean(true) }
+    package var text: String? { if case .string(let text) = self { text.string } else { nil } }
+
+    /// What is in Base64; `nil` if it is not.
+    package var bytes: [UInt8]? { text.flatMap(Base64.decode) }
 
     /// A 64-bit number, which is a string.
-    var int64: Int64? {
+    package var int64: Int64? {
         switch self {
         case .integer(let number): number
         case .string(let text): Int64(text.string)
@@ -159,10 +165,10 @@ extension Value {
 
     /// A row; `nil` if it is none.
     var row: EtcdRow? {
-        guard let key = self["key"]?.text.flatMap(Base64.decode), let modified = self["mod_revision"]?.int64 else {
+        guard let key = self["key"]?.bytes, let modified = self["mod_revision"]?.int64 else {
             return nil
         }
-        let value = self["value"]?.text.flatMap(Base64.decode) ?? []
+        let value = self["value"]?.bytes ?? []
         return EtcdRow(key: key, value: value, modified: modified)
     }
 

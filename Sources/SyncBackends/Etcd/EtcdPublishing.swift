@@ -4,6 +4,16 @@ internal import PropertyList
 internal import StoreEngine
 internal import SyncEngine
 
+/// How much of something there is at most; a simulation makes do with less.
+package struct EtcdLimits: Sendable {
+    /// What a transaction of a publication does. etcd takes 128 operations at once, unless it was told otherwise.
+    let operations: Int
+    /// The transactions that the account's row names.
+    let tokens: Int
+
+    package init(operations: Int = 120, tokens: Int = 128) { (self.operations, self.tokens) = (operations, tokens) }
+}
+
 /// A publication in transactions: what is to be written, and from which state of the account on.
 ///
 /// It only decides. Of each store the entries come first, then what was taken in, then what goes: it may be cut between
@@ -16,6 +26,7 @@ struct EtcdPublishing {
     var formerOrigins: [Origin] = []
     private let snapshots: [String: StoreSnapshot]
     private let layout: EtcdLayout
+    private let limits: EtcdLimits
 
     private(set) var position: EtcdPosition
     /// What the cluster has of the stores of which this device has joined everything; `nil`: others have written since.
@@ -37,12 +48,15 @@ struct EtcdPublishing {
         var parts: [(key: [UInt8], bytes: [UInt8])] = []
     }
 
-    /// etcd takes 128 operations at once, and 1.5 MiB, unless it was told otherwise.
-    private static let mostOperations = 120
+    /// etcd takes 1.5 MiB at once, unless it was told otherwise.
     private static let mostBytes = 1_300_000
 
-    init(_ publication: Publication, _ snapshots: [StoreSnapshot], number: UInt64, _ layout: EtcdLayout) {
+    init(
+        _ publication: Publication, _ snapshots: [StoreSnapshot], number: UInt64, _ layout: EtcdLayout,
+        _ limits: EtcdLimits = EtcdLimits()
+    ) {
         (self.publication, self.number, self.layout) = (publication, number, layout)
+        self.limits = limits
         self.snapshots = Dictionary(snapshots.map { ($0.identifier, $0) }) { $1 }
         position = EtcdPosition(EtcdAccount([.zero], token: 0), 0)
     }
@@ -100,6 +114,7 @@ struct EtcdPublishing {
     /// Puts the steps of all stores into an order.
     mutating func order() {
         queue = snapshots.keys.sorted().flatMap { steps[$0] ?? [] }[...]
+        if !Rule.entriesFirst.isOn { queue.reverse() }
     }
 
     /// The parts of large values, which are written before everything else.
@@ -112,8 +127,8 @@ struct EtcdPublishing {
         token: UInt64, otherwise: [EtcdOperation]
     ) -> (transaction: EtcdTransaction, account: EtcdAccount, count: Int) {
         var account = position.account
-        account.add(token)
-        var conditions = [EtcdCondition.value(layout.account, is: position.row)]
+        account.add(token, keeping: limits.tokens)
+        var conditions = Rule.oneOrder.isOn ? [EtcdCondition.value(layout.account, is: position.row)] : []
         var operations = [EtcdOperation.put(layout.account, account.encoded)]
         let (steps, touches) = nextSteps
         operations += steps.map(\.operation) + touches
@@ -133,7 +148,7 @@ struct EtcdPublishing {
             touched.insert(step.store)
             if step.removes { gone.insert(step.store) }
             let count = steps.count + 1 + touched.count + gone.count + ending.count + step.parts.count
-            if !steps.isEmpty, count > Self.mostOperations || bytes > Self.mostBytes {
+            if !steps.isEmpty, count > limits.operations || bytes > Self.mostBytes {
                 touched.formIntersection(steps.map(\.store))
                 gone.formIntersection(steps.filter(\.removes).map(\.store))
                 break

@@ -2,7 +2,6 @@
 
 internal import HTTPClient
 internal import PropertyList
-internal import PropertyListFiles
 internal import Synchronization
 
 /// Waits for changes of a row that others make, and says when there was one.
@@ -15,7 +14,7 @@ final class EtcdWatch: Sendable {
     private let state = Mutex(State())
 
     private struct State {
-        var http: HTTPClient?
+        var gateway: (any EtcdGateway)?
         /// The member that is asked.
         var member: HTTPAddress?
         /// Everything up to here was heard of.
@@ -26,11 +25,9 @@ final class EtcdWatch: Sendable {
         /// The transactions of this process, of which it needs not be told.
         var own: [UInt64] = []
         var hint = false
-        var line: [UInt8] = []
     }
 
     private static let mostOwn = 64
-    private static let mostLine = 1 << 20
 
     init(_ client: EtcdClient, key: [UInt8]) { (self.client, self.key) = (client, key) }
 
@@ -50,18 +47,18 @@ final class EtcdWatch: Sendable {
 
     /// Listens to a member that answers, if it is another one than that which is listened to.
     func follow(_ member: HTTPAddress) {
-        let former = state.withLock { state -> HTTPClient? in
+        let former = state.withLock { state -> (any EtcdGateway)? in
             guard let asked = state.member, asked != member || !state.isLive else { return nil }
             state.failures = 0
-            return state.http
+            return state.gateway
         }
         former?.close()
     }
 
     func close() {
-        let former = state.withLock { state -> HTTPClient? in
+        let former = state.withLock { state -> (any EtcdGateway)? in
             state.isClosed = true
-            return state.http
+            return state.gateway
         }
         former?.close()
     }
@@ -70,13 +67,13 @@ final class EtcdWatch: Sendable {
 
     private func next() async -> Void? {
         while true {
-            let http = HTTPClient(client.options)
+            let gateway = client.gateway.another()
             let isClosed = state.withLock { state in
-                (state.http, state.member, state.line, state.hint) = (http, client.member, [], false)
+                (state.gateway, state.member, state.hint) = (gateway, client.member, false)
                 return state.isClosed
             }
             if isClosed { return nil }
-            await listen(with: http)
+            await listen(by: gateway)
             let (hint, failures, member) = state.withLock { state in
                 if !state.hint { state.failures += 1 }
                 defer { state.isLive = false }
@@ -85,11 +82,11 @@ final class EtcdWatch: Sendable {
             if hint { return () }
             if let member { client.moveOn(from: member) }
             // What is wrong, the passes find out and say.
-            await http.pause(for: .milliseconds(50 << min(failures, 14)))
+            await gateway.pause(for: .milliseconds(50 << min(failures, 14)))
         }
     }
 
-    private func listen(with http: HTTPClient) async {
+    private func listen(by gateway: any EtcdGateway) async {
         let token: String?
         do throws(EtcdFailure) { token = try await client.token(anew: false, .seconds(2)) } catch { return }
         guard let member = state.withLock(\.member) else { return }
@@ -97,29 +94,15 @@ final class EtcdWatch: Sendable {
         var question: [Text: Value] = ["key": .base64(key)]
         if revision > 0 { question["start_revision"] = .integer(revision + 1) }
         let body = Value.dictionary(["create_request": .dictionary(question)])
-        var request = client.request("/v3/watch", Array(JSONWriter.write(body).utf8), at: member, token)
-        request.patience = .endless
-        request.sink = HTTPRequest.Sink(status: 200) { [weak self] in self?.take($0) ?? false }
-        if case .success(let response) = await http.result(of: request), response.status == 401 {
-            client.forgetToken()
+        let isKnown = await gateway.listen(EtcdQuestion("/v3/watch", body, token: token), to: member) { [weak self] in
+            self?.take($0) ?? false
         }
+        if !isKnown { client.forgetToken() }
     }
 
-    /// Takes a piece of the answer, which is a line of JSON for each thing that is told.
+    /// Takes one thing that is told.
     /// - Returns: whether there is more to wait for.
-    private func take(_ piece: UnsafeRawBufferPointer) -> Bool {
-        let lines = state.withLock { state -> [[UInt8]]? in
-            state.line += piece
-            guard state.line.count <= Self.mostLine else { return nil }
-            var lines = state.line.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-            state.line = Array(lines.removeLast())
-            return lines.map(Array.init)
-        }
-        return lines?.allSatisfy(take(line:)) ?? false
-    }
-
-    private func take(line: [UInt8]) -> Bool {
-        guard let result = (try? JSONReader.read(line))?["result"] else { return false }
+    private func take(_ result: Value) -> Bool {
         let compacted = result["compact_revision"]?.int64 ?? 0
         if result["canceled"]?.isTrue == true, compacted == 0 {
             client.forgetToken()

@@ -9,7 +9,7 @@ internal import Simulation
 struct Simulate: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Runs devices, remotes and everything that goes wrong with them, from seeds.",
-        subcommands: [Core.self, Whole.self, Replay.self, Scenarios.self, RuleTable.self])
+        subcommands: [Core.self, Whole.self, Etcd.self, Replay.self, Scenarios.self, RuleTable.self])
 
     static func main() {
         Hashing.makeEqual()
@@ -43,9 +43,17 @@ struct Whole: ParsableCommand {
     func run() throws { try options.run(.whole) }
 }
 
+struct Etcd: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Runs seeds with the rules, and the backend of etcd as it is, on clusters in memory.")
+    @OptionGroup var options: SeedOptions
+
+    func run() throws { try options.run(.etcd) }
+}
+
 struct Replay: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Runs one seed, as it ran before.")
-    @Argument(help: "whole or core") var form: String
+    @Argument(help: "whole, core or etcd") var form: String
     @Argument(help: "The seed.") var seed: UInt64
     @Flag(help: "Print what happens.") var trace = false
     @Option(help: "Rules that are switched off, with commas.") var without: String?

@@ -18,6 +18,11 @@ struct SimulationTests {
         #expect(run.status == 0, "\(run.output)")
     }
 
+    @Test func `the backend of etcd keeps every rule`() throws {
+        let run = try simulate("etcd", "--seeds", "60", "--again", "20")
+        #expect(run.status == 0, "\(run.output)")
+    }
+
     @Test func `the stories read as they are written`() throws {
         let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .appending(path: "Scenarios").path

@@ -5,6 +5,10 @@ internal import PropertyList
 /// What a run is about: how many of everything there are, and what may befall them.
 public struct Conditions: Sendable {
     var isFolder = false
+    var isCluster = false
+    /// What a transaction of a publication does at most, and how many the account's row names.
+    var mostOperations = 120
+    var mostTokens = 128
     var tellsOfChanges = false
     var hasSubscribers = true
     var devices = 2
@@ -58,6 +62,14 @@ public struct Conditions: Sendable {
     }
 
     init() {}
+
+    /// The same with accounts in clusters.
+    mutating func moveToClusters(_ chance: inout Chance) {
+        (isCluster, isFolder, tellsOfChanges) = (true, false, true)
+        hazards.remove(.unplugged)
+        mostOperations = chance.one(of: [4, 6, 12, 120])
+        mostTokens = chance.one(of: [3, 10, 30, 128])
+    }
 
     func allows(_ fault: Fault) -> Bool {
         if !hazards.contains(.weather) { return false }

@@ -41,12 +41,23 @@ final class CoreDevice: SimulatedDevice {
         let isAsLeft = endWord != nil && endWord == disk.endWord
         endWord = nil
         if disk.origin == nil || Rule.freshOrigins.isOn && !isAsLeft { disk.leave(for: drawOrigin()) }
-        process = CoreProcess(self)
+        beginProcess()
+    }
+
+    /// Goes on with another process.
+    private func beginProcess(copying other: CoreProcess? = nil) {
+        process?.end()
+        let cluster = disk.isSignedIn ? disk.place.flatMap { world.places[$0].cluster } : nil
+        if let cluster {
+            process = RowProcess(self, cluster)
+        } else {
+            process = other.map { CoreProcess(self, copying: $0) } ?? CoreProcess(self)
+        }
         process?.begin()
     }
 
     func stop(_ ending: Ending) {
-        process?.client.isAlive = false
+        process?.end()
         process = nil
         switch ending {
         case .restart:
@@ -69,7 +80,7 @@ final class CoreDevice: SimulatedDevice {
     }
 
     func end() {
-        process?.client.isAlive = false
+        process?.end()
         process = nil
         isGone = true
     }
@@ -90,8 +101,7 @@ final class CoreDevice: SimulatedDevice {
         synced = other.disk
         guard isTwin else { return }
         // The memory as well: it was copied while it ran.
-        process = other.process.map { CoreProcess(self, copying: $0) }
-        process?.begin()
+        if let process = other.process { beginProcess(copying: process) }
     }
 
     func forgetTombstones(_ chance: inout Chance) -> Bool {
@@ -115,9 +125,7 @@ final class CoreDevice: SimulatedDevice {
         }
         disk.isSignedIn = true
         synced = disk
-        process?.client.isAlive = false
-        process = CoreProcess(self)
-        process?.begin()
+        beginProcess()
     }
 
     func signOut(keepingValues: Bool) {
@@ -127,8 +135,7 @@ final class CoreDevice: SimulatedDevice {
             disk.place = nil
             disk.leave(for: drawOrigin())
         }
-        process?.client.isAlive = false
-        process = CoreProcess(self)
+        beginProcess()
     }
 
     func syncNow() { process?.request() }

@@ -30,6 +30,9 @@ struct CoreDisk {
         var own: (origin: Origin, digest: UInt64, sequence: UInt64)?
         /// When it was uploaded last, by this device's clock.
         var pushed: UInt64 = 0
+        /// In a cluster: its identifier, and what was joined.
+        var account: String?
+        var cursor: [UInt8]?
     }
 
     func replica(_ store: Int) -> CoreReplica {

@@ -8,12 +8,13 @@ internal import StoreEngine
 internal import SyncEngine
 
 /// What a process of the core has in memory.
-final class CoreProcess {
+class CoreProcess: @unchecked Sendable {
+    // Because everything that has to do with it happens on one thread.
     let client: Client
-    private let device: CoreDevice
-    private let world: World<CoreDevice>
+    let device: CoreDevice
+    let world: World<CoreDevice>
     private let timeline: Timeline
-    private var schedule: SyncSchedule?
+    var schedule: SyncSchedule?
     private var isPassing = false
     private var uploads = false
     private var arming = 0
@@ -23,7 +24,8 @@ final class CoreProcess {
     private var publishedBase: [CoreSegment.Name: CoreSegment] = [:]
     private var lookedUp: Set<Origin> = []
     private var inherited: [Origin: UInt64] = [:]
-    private var isMissing = false
+    /// What it published is not there.
+    var isMissing = false
     /// What there was to see when everything was joined.
     private var lookedAt: Int?
     private var seen: Int?
@@ -32,10 +34,10 @@ final class CoreProcess {
         device.disk.isSignedIn ? device.disk.place.map { world.places[$0] } : nil
     }
 
-    init(_ device: CoreDevice) {
+    init(_ device: CoreDevice, _ client: Client? = nil) {
         self.device = device
         (world, timeline) = (device.world, device.world.timeline)
-        client = Client(device: device.number)
+        self.client = client ?? Client(device: device.number)
     }
 
     /// A process that was copied with its machine.
@@ -49,9 +51,14 @@ final class CoreProcess {
 
     // MARK: When
 
+    var traits: BackendTraits {
+        BackendTraits(coalescing: .seconds(1), tellsOfChanges: world.conditions.tellsOfChanges)
+    }
+
+    func end() { client.isAlive = false }
+
     func begin() {
         guard place != nil else { return }
-        let traits = BackendTraits(coalescing: .seconds(1), tellsOfChanges: world.conditions.tellsOfChanges)
         schedule = SyncSchedule(traits, now: timeline.now)
         schedule?.hasSubscribers = world.conditions.hasSubscribers
         if device.isPending { schedule?.noteChange(timeline.now) }
@@ -78,10 +85,14 @@ final class CoreProcess {
         }
     }
 
-    private func pass() {
-        guard let place else { return }
+    func beginPass() {
         isPassing = true
         uploads = schedule?.begin(timeline.now) ?? false
+    }
+
+    func pass() {
+        guard let place else { return }
+        beginPass()
         place.getAll(below: "h/", unless: isMissing ? nil : lookedAt, client) { [self] in
             guard let (heads, revision) = proceed($0) else { return }
             guard let heads else { return download(false, []) }
@@ -91,7 +102,7 @@ final class CoreProcess {
     }
 
     /// What a request came to, if the pass goes on.
-    private func proceed<T>(_ result: Result<T, RemoteError>) -> T? {
+    func proceed<T>(_ result: Result<T, RemoteError>) -> T? {
         guard client.isAlive else { return nil }
         switch result {
         case .success(let value): return value
@@ -218,11 +229,16 @@ final class CoreProcess {
             let state = part.state(over: base)
             if news?.join(state) == nil { news = state }
         }
+        return join(store, news)
+    }
+
+    /// Joins what is new of a store; what is not there of one that is still to arrive is nothing.
+    func join(_ store: Int, _ news: StoreState?, isDelta: Bool = false) -> Bool {
         let isArriving = !device.disk.replica(store).isDownloaded
         if news == nil, !isArriving { return false }
-        if let news { leaveSharedOrigins(store, news, isArriving: isArriving) }
+        if let news { leaveSharedOrigins(store, news, isArriving: isArriving, isDelta: isDelta) }
         let replica = device.disk.replica(store)
-        let plan = Join.plan(replica, taking: news ?? StoreState(), isFirstDownload: isArriving)
+        let plan = Join.plan(replica, taking: news ?? StoreState(), isFirstDownload: isArriving, isDelta: isDelta)
         device.disk.update(store) {
             $0.carryOut(plan)
             $0.isDownloaded = true
@@ -230,12 +246,13 @@ final class CoreProcess {
         return isArriving || !plan.changesNothing(in: replica.context)
     }
 
-    private func leaveSharedOrigins(_ store: Int, _ news: StoreState, isArriving: Bool) {
+    private func leaveSharedOrigins(_ store: Int, _ news: StoreState, isArriving: Bool, isDelta: Bool) {
         guard Rule.leaveTwins.isOn, let origin = device.disk.origin else { return }
         // Tombstones are forgotten at any time here.
         let isForgetful = isArriving || world.hasForgotten || world.conditions.hazards.contains(.forget)
         let times: Range<UInt64> = isForgetful ? 0..<0 : 0..<UInt64.max
-        var shared = Join.sharedOrigins(origin, device.disk.replica(store), in: news, writtenIn: times)
+        var shared = Join.sharedOrigins(
+            origin, device.disk.replica(store), in: news, writtenIn: times, isDelta: isDelta)
         let defaults = isArriving ? Join.sharedOrigins(ofDefaults: device.disk.replica(store), in: news) : []
         // A default that a copy or a backup has may be taken for a twin's: it is a default still.
         if !shared.isEmpty, !world.conditions.hazards.contains(.twin) {
@@ -254,13 +271,13 @@ final class CoreProcess {
     }
 
     private func download(_ received: Bool, _ heads: Heads) {
-        guard uploads || isPublicationDue, device.disk.current.isDownloaded, wantsUpload else {
+        guard mayUpload else {
             return passed(received: received, uploaded: false)
         }
         upload(received, heads)
     }
 
-    private func passed(received: Bool, uploaded: Bool) {
+    func passed(received: Bool, uploaded: Bool) {
         let isDownloaded = device.disk.current.isDownloaded
         schedule?.passed(
             timeline.now, received: received || !isDownloaded, uploaded: uploaded,
@@ -270,6 +287,9 @@ final class CoreProcess {
     }
 
     // MARK: Upload
+
+    /// Something is to be uploaded now.
+    var mayUpload: Bool { (uploads || isPublicationDue) && device.disk.current.isDownloaded && wantsUpload }
 
     private var wantsUpload: Bool {
         if device.isPending || isMissing || isPublicationDue { return true }
@@ -283,9 +303,11 @@ final class CoreProcess {
         return max(now, pushed) - min(now, pushed) >= day / millisecond
     }
 
+    func recordPublication() { if Rule.recordFirst.isOn { device.disk.publications += 1 } }
+
     private func upload(_ received: Bool, _ heads: Heads) {
         guard let origin = device.disk.origin else { return }
-        if Rule.recordFirst.isOn { device.disk.publications += 1 }
+        recordPublication()
         let there = head(device.disk.headName, in: heads)
         let last = max(published?.origin == origin ? published?.sequence ?? 0 : 0, there?.sequence ?? 0)
         let sequence = max(last + 1, device.disk.publications)
@@ -336,7 +358,7 @@ final class CoreProcess {
     private func put(
         _ head: CoreHead, _ marks: [UInt64], _ received: Bool, thenSegments segments: ArraySlice<CoreSegment> = []
     ) {
-        checkOnDisk(head)
+        for (store, part) in head.parts.enumerated() { checkOnDisk(part.context, store) }
         guard head.origin == device.disk.origin else { return passed(received: received, uploaded: false) }
         written.insert(head.digest)
         place?.put(device.disk.headName, .head(head), client) { [self] in
@@ -345,20 +367,22 @@ final class CoreProcess {
             isMissing = false
             if head.origin == device.disk.origin {
                 device.disk.current.pushed = world.now(device)
-                for (store, sequence) in marks.enumerated() {
-                    device.disk.update(store) {
-                        $0.published = max($0.published, Rule.exactMarks.isOn ? sequence : $0.sequence)
-                    }
-                }
+                for (store, sequence) in marks.enumerated() { mark(store, sequence) }
             }
             put(segments) { [self] in removeFormerHeads(deadHeads[...], received) }
         }
     }
 
-    private func checkOnDisk(_ head: CoreHead) {
-        for (store, part) in head.parts.enumerated()
-        where !device.synced.replica(store).context.isSuperset(of: part.context) {
+    func checkOnDisk(_ context: Context, _ store: Int) {
+        if !device.synced.replica(store).context.isSuperset(of: context) {
             world.report("I1: device \(device.number) uploads what is not on its disk")
+        }
+    }
+
+    /// A store was uploaded as it was after so many changes.
+    func mark(_ store: Int, _ sequence: UInt64) {
+        device.disk.update(store) {
+            $0.published = max($0.published, Rule.exactMarks.isOn ? sequence : $0.sequence)
         }
     }
 

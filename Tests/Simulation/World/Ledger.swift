@@ -84,6 +84,22 @@ struct Ledger {
 
     // MARK: What has to be there
 
+    /// Judges what a context has seen: it is there, or something that came after it.
+    func verdict(on state: StoreState, place: Int, store: Int, keys: Int) -> String? {
+        for key in 0..<keys {
+            let writes = writes[Cell(place: place, store: store, key: key)] ?? []
+            guard let last = writes.filter({ state.context.contains($0.dot) }).max(by: { $0.stamp < $1.stamp }) else {
+                continue
+            }
+            if last.isRemoval || last.isProvisional || last.isExcused { continue }
+            let isSuperseded = writes.contains { $0.number != last.number && $0.known.contains(last.dot) }
+            if !isSuperseded, state.entries[Names.keys[key]] == nil {
+                return "I8: the write \(last.number) was taken in, and is gone"
+            }
+        }
+        return nil
+    }
+
     /// Judges what all devices show under a key in the end.
     /// - Parameter keepsTombstones: nothing that was removed has been forgotten.
     func verdict(_ cell: Cell, found: Int64?, keepsTombstones: Bool) -> String? {

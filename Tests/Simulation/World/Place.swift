@@ -30,6 +30,8 @@ final class Place<Blob> {
 
     let number: Int
     let kind: Kind
+    /// It is a cluster, and stores no objects.
+    var cluster: Cluster?
     /// What goes wrong now.
     var weather = Weather.fair
     /// What is listed may come twice, or as it was before.
@@ -207,12 +209,14 @@ final class Place<Blob> {
         }
     }
 
-    private func strikes(_ fault: Fault) -> Bool { weather.strikes(fault, &chance) }
+    func strikes(_ fault: Fault) -> Bool { weather.strikes(fault, &chance) }
+
+    func isCut(_ client: Client) -> Bool { cutUntil[client.device, default: 0] > timeline.now }
 
     private func isUnplugged(_ client: Client) -> Bool { unpluggedUntil[client.device, default: 0] > timeline.now }
 
     /// Sends, takes effect, answers.
-    private func request<T>(
+    func request<T>(
         _ client: Client, writes: Bool, then reply: @escaping Reply<T>, _ effect: @escaping () -> Result<T, RemoteError>
     ) {
         requests += 1
@@ -229,7 +233,7 @@ final class Place<Blob> {
                 return
             }
         }
-        switch weather.fate(isCut: cutUntil[client.device, default: 0] > timeline.now, &chance) {
+        switch weather.fate(isCut: isCut(client), &chance) {
         case .lost: timeline.after(10 * second) { reply(.failure(.unanswered)) }
         case .refused(let retryAfter, let wait):
             timeline.after(wait) { reply(.failure(RemoteError(.unavailable, "busy", retryAfter: retryAfter))) }
@@ -245,7 +249,7 @@ final class Place<Blob> {
     }
 
     /// Something takes effect later, or when all is well.
-    private func delay(_ duration: UInt64, _ effect: @escaping () -> Void) {
+    func delay(_ duration: UInt64, _ effect: @escaping () -> Void) {
         delays += 1
         let number = delays
         late[number] = effect
@@ -261,14 +265,19 @@ final class Place<Blob> {
         views[view][name] = Object(blob: blob, former: views[view][name]?.blob, version: versions)
         views[view].revision += 1
         if name.utf8.first == UInt8(ascii: "h"), let blob {
-            headPuts += 1
-            lastHeadPut = timeline.now
-            lastPuts[client.device] = timeline.now
             formerHeads.append((name, blob))
             if formerHeads.count > 64 { formerHeads.removeFirst() }
-            onHeadPut(client.device, name)
+            noteHead(name, by: client)
         }
         if kind == .folder { carry(name, from: view) } else { onArrival(-1) }
+    }
+
+    /// A device has published.
+    func noteHead(_ name: String, by client: Client) {
+        headPuts += 1
+        lastHeadPut = timeline.now
+        lastPuts[client.device] = timeline.now
+        onHeadPut(client.device, name)
     }
 
     /// Something carries an object to all other views, to each after a while.
@@ -311,6 +320,7 @@ final class Place<Blob> {
         (repeatsListings, agesListings) = (false, false)
         cutUntil = [:]
         unpluggedUntil = [:]
+        cluster?.heal()
         for view in views.indices {
             for (name, object) in views[view].entries {
                 for other in views.indices where other != view { replicate(name, object, to: other) }
@@ -347,7 +357,10 @@ final class Place<Blob> {
     }
 
     /// Somebody makes a backup of it, or restores it.
-    func backUp() { if kind == .server { backup = view(of: 0) } }
+    func backUp() {
+        cluster?.backUp()
+        if kind == .server { backup = view(of: 0) }
+    }
     func restoreBackup() {
         if kind == .server, !backup.entries.isEmpty { views[0].entries = backup.entries }
         reviseAll()
@@ -355,6 +368,7 @@ final class Place<Blob> {
 
     /// Some tool leaves an older version of a head beside it.
     func leaveCopy(of index: Int? = nil) {
+        if let cluster, let index { return cluster.askAgain(index) }
         guard !formerHeads.isEmpty else { return }
         reviseAll()
         let former = formerHeads[index ?? chance.below(formerHeads.count)]
@@ -366,7 +380,7 @@ final class Place<Blob> {
     }
 
     /// The names of the heads that it remembers.
-    var rememberedHeads: [String] { formerHeads.map(\.name) }
+    var rememberedHeads: [String] { cluster.map { $0.recorded.map { _ in "" } } ?? formerHeads.map(\.name) }
 
     /// Somebody leaves files there.
     func leaveJunk(_ names: [(String, Blob)]) {
@@ -378,7 +392,8 @@ final class Place<Blob> {
 
     /// The names that a device sees.
     func names(seenBy device: Int) -> [String] {
-        view(of: device).entries.filter { $0.object.blob != nil }.map(\.name)
+        if let cluster { return cluster.model.rows.map { String(decoding: $0.key, as: UTF8.self) } }
+        return view(of: device).entries.filter { $0.object.blob != nil }.map(\.name)
     }
 
     /// The objects that a device sees.

@@ -60,9 +60,10 @@ struct Plan {
     }
 
     /// The plan of a seed.
-    init(seed: UInt64) {
+    init(seed: UInt64, inClusters: Bool = false) {
         var chance = Chance(seed: seed, stream: 1)
-        let conditions = Conditions(&chance)
+        var conditions = Conditions(&chance)
+        if inClusters { conditions.moveToClusters(&chance) }
         self.conditions = conditions
         steps = (0..<conditions.steps).map { _ in
             Step(gap: Self.gap(&chance), action: Self.action(conditions, &chance))

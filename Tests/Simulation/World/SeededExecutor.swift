@@ -40,6 +40,20 @@ final class SeededExecutor: TaskExecutor, @unchecked Sendable {
         }
     }
 
+    /// For actors that run on an executor of their own.
+    var serial: any SerialExecutor { Serial(base: self) }
+
+    private final class Serial: SerialExecutor {
+        private let base: SeededExecutor
+
+        init(base: SeededExecutor) { self.base = base }
+
+        func enqueue(_ job: consuming ExecutorJob) {
+            let job = UnownedJob(job)
+            base.run { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
+        }
+    }
+
     /// Starts a task here.
     func start(_ body: sending @escaping () async -> Void) {
         Task(executorPreference: self) { await body() }

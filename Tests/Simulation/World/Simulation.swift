@@ -8,6 +8,8 @@ public enum Form: String, CaseIterable, Sendable {
     case whole
     /// The rules of the merge, the origins and the heads, with entries in memory: a hundred times as fast.
     case core
+    /// The core with the backend of etcd as it is, and clusters in memory.
+    case etcd
 }
 
 /// What a run came to.
@@ -55,7 +57,7 @@ public struct Simulation: Sendable {
         let violation =
             switch form {
             case .whole: World<WholeDevice>(seed: seed, plan: plan, trace: trace).run()
-            case .core: World<CoreDevice>(seed: seed, plan: plan, trace: trace).run()
+            case .core, .etcd: World<CoreDevice>(seed: seed, plan: plan, trace: trace).run()
             }
         return Outcome(violation: violation, trace: trace.hash)
     }
@@ -67,6 +69,7 @@ public struct Simulation: Sendable {
         switch form {
         case .whole: Plan(wholeSeed: seed)
         case .core: Plan(seed: seed)
+        case .etcd: Plan(seed: seed, inClusters: true)
         }
     }
 

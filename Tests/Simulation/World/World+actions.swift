@@ -156,6 +156,7 @@ extension World {
     }
 
     private func strike(_ place: Place<Device.Blob>, _ fault: Fault) {
+        if let cluster = place.cluster { return cluster.strike(fault) }
         switch fault {
         case .lostObject: place.loseObject(chance.happens(0.7) ? "h/" : "s/")
         case .rolledBackObject: place.rollBackObject()

@@ -111,18 +111,8 @@ extension World {
     /// What a context has seen is there, or something that came after it.
     private func judgeContext(_ state: StoreState, _ place: Place<Device.Blob>, _ store: Int) {
         if conditions.hazards.contains(.twin) || hasForgotten { return }
-        for key in 0..<conditions.keys {
-            let writes = ledger.writes[Cell(place: place.number, store: store, key: key)] ?? []
-            guard let last = writes.filter({ state.context.contains($0.dot) }).max(by: { $0.stamp < $1.stamp }) else {
-                continue
-            }
-            if last.isRemoval || last.isProvisional || last.isExcused { continue }
-            let isSuperseded = writes.contains { $0.number != last.number && $0.known.contains(last.dot) }
-            let name = "k\(key)"
-            if !isSuperseded, !state.entries.contains(where: { $0.key.string == name }) {
-                report("I8: the write \(last.number) was taken in, and is gone")
-            }
-        }
+        let broken = ledger.verdict(on: state, place: place.number, store: store, keys: conditions.keys)
+        if let broken { report(broken) }
     }
 
     // MARK: And then

@@ -55,7 +55,7 @@ final class World<Device: SimulatedDevice> {
         chance = Chance(seed: seed, stream: 2)
         executor = SeededExecutor(seed: seed, isOrderly: isOrderly)
         for number in 0..<conditions.places { addPlace(number) }
-        if Device.hasTasks { timeline.afterEvent = { [executor] in executor.drain() } }
+        if Device.hasTasks || conditions.isCluster { timeline.afterEvent = { [executor] in executor.drain() } }
     }
 
     private func addPlace(_ number: Int) {
@@ -75,6 +75,9 @@ final class World<Device: SimulatedDevice> {
         }
         place.onHeadPut = { [unowned self] device, name in
             trace.note(timeline.now, 1, UInt64(device), line: "device \(device) has written \(name)")
+        }
+        if conditions.isCluster, let place = place as? Place<CoreBlob> {
+            place.cluster = Cluster(place, seed: seed, timeline: timeline)
         }
         places.append(place)
     }

@@ -31,7 +31,7 @@ import Testing
 
     @Test func `an account's row names the last transactions, the newest first`() throws {
         var account = EtcdAccount([Bits128(high: 1, low: 2)], token: 0)
-        for token in 1...300 as ClosedRange<UInt64> { account.add(token) }
+        for token in 1...300 as ClosedRange<UInt64> { account.add(token, keeping: 128) }
         #expect(account.tokens.first == 300 && account.tokens.count == 128)
         #expect(try EtcdAccount(decoding: account.encoded) == account)
         #expect(throws: EtcdFlaw.self) { try EtcdAccount(decoding: account.encoded.dropLast()) }

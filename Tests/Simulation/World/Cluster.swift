@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// A cluster of etcd as a remote: what its members are asked takes effect and is answered as the place has it
+// (Place), members go and come back, what is watched is told of late or never, and somebody restores a snapshot.
+
+internal import HTTPClient
+internal import PropertyList
+internal import SyncBackends
+internal import SyncEngine
+
+/// A cluster.
+final class Cluster {
+    typealias Reply = (Result<Value, EtcdFailure>) -> Void
+
+    private(set) var model = EtcdModel()
+    private var snapshot: EtcdModel?
+    /// Until when each member is away.
+    private var awayUntil: [UInt64] = Array(repeating: 0, count: Cluster.members)
+    private var watches: [Int: Watch] = [:]
+    private var watchCount = 0
+    /// Transactions that were asked for, to be asked for again by nobody in particular.
+    private(set) var recorded: [(client: Client, body: Value)] = []
+
+    private unowned let place: Place<CoreBlob>
+    private let timeline: Timeline
+    private var chance: Chance
+
+    static let members = 3
+
+    /// Somebody who listens.
+    private struct Watch {
+        let client: Client
+        let member: Int
+        let key: [UInt8]
+        let take: (Value) -> Bool
+        let end: () -> Void
+        /// What is told of next.
+        var next: Int64
+        /// Its connection is dead, and nobody has noticed.
+        var isSilent = false
+    }
+
+    init(_ place: Place<CoreBlob>, seed: UInt64, timeline: Timeline) {
+        (self.place, self.timeline) = (place, timeline)
+        chance = Chance(seed: seed, stream: 200 + UInt64(place.number))
+    }
+
+    // MARK: Questions
+
+    /// Asks a member. What is lost is never answered.
+    func ask(_ question: EtcdQuestion, of member: HTTPAddress, _ client: Client, then reply: @escaping Reply) {
+        let (path, body) = (question.path, question.body)
+        let writes = path == "/v3/kv/txn" && EtcdModel.writes(body)
+        place.request(client, writes: writes) { result in
+            switch result {
+            case .success(let answer): reply(answer)
+            case .failure(let error) where error.retryAfter != nil: reply(.failure(.refusal(Self.leaderChanged)))
+            case .failure: if !client.isAlive { reply(.failure(.http(.closed, member))) }
+            }
+        } _: { [self] in
+            .success(answer(path, body, of: Self.number(member), member, client, writes: writes))
+        }
+    }
+
+    private func answer(
+        _ path: String, _ body: Value, of number: Int, _ member: HTTPAddress, _ client: Client, writes: Bool
+    ) -> Result<Value, EtcdFailure> {
+        if isAway(number) { return .failure(.http(.refused(member.host), member)) }
+        guard hasLeader else { return .failure(.refusal(Self.leaderChanged)) }
+        if writes, place.strikes(.full) { return .failure(.refusal(Self.noSpace)) }
+        if writes { note(body, of: client) }
+        if writes, place.strikes(.latePut) {
+            place.delay(chance.time(second, 2 * hour)) { [self] in _ = perform(path, body, client) }
+            return .failure(.http(.timedOut(member.host), member))
+        }
+        if writes, place.strikes(.duplicatePut) {
+            place.delay(chance.time(millisecond, hour)) { [self] in _ = perform(path, body, client) }
+        }
+        return perform(path, body, client)
+    }
+
+    private func note(_ body: Value, of client: Client) {
+        recorded.append((client, body))
+        if recorded.count > 64 { recorded.removeFirst() }
+    }
+
+    private func perform(_ path: String, _ body: Value, _ client: Client) -> Result<Value, EtcdFailure> {
+        let before = model.revision
+        do throws(EtcdModel.Refusal) {
+            let answer = try model.answer(path, body)
+            if model.revision > before { tell(from: before + 1, by: client) }
+            return .success(answer)
+        } catch {
+            return .failure(.refusal(EtcdRefusal(status: 400, code: error.code, reason: error.reason, host: "cluster")))
+        }
+    }
+
+    private static func number(_ member: HTTPAddress) -> Int { Int(member.host.dropFirst(6)) ?? 0 }
+    private func isAway(_ member: Int) -> Bool { awayUntil[member] > timeline.now }
+    private var hasLeader: Bool { awayUntil.count { $0 > timeline.now } <= Self.members / 2 }
+
+    private static let leaderChanged = EtcdRefusal(
+        status: 503, code: 14, reason: "etcdserver: leader changed", host: "cluster")
+    private static let noSpace = EtcdRefusal(
+        status: 400, code: 8, reason: "etcdserver: mvcc: database space exceeded", host: "cluster")
+
+    // MARK: Watching
+
+    /// Listens to a row.
+    /// - Returns: a number to leave with.
+    func watch(
+        _ question: Value, of member: HTTPAddress, _ client: Client, take: @escaping (Value) -> Bool,
+        end: @escaping () -> Void
+    ) -> Int {
+        watchCount += 1
+        let number = watchCount
+        let request = question["create_request"]
+        let (key, start) = (request?["key"]?.bytes ?? [], request?["start_revision"]?.int64 ?? 0)
+        place.request(client, writes: false) { (result: Result<Bool, RemoteError>) in
+            guard case .success(true) = result else { return end() }
+        } _: { [self] in
+            if isAway(Self.number(member)) || !hasLeader { return .success(false) }
+            watches[number] = Watch(
+                client: client, member: Self.number(member), key: key, take: take, end: end,
+                next: start > 0 ? start : model.revision + 1)
+            begin(number, start)
+            return .success(true)
+        }
+        return number
+    }
+
+    private func begin(_ number: Int, _ start: Int64) {
+        let created: Value = .dictionary(["header": model.header, "created": .boolean(true)])
+        deliver(created, to: number)
+        guard start > 0, start <= model.compacted else { return tell(number) }
+        let end: Value = .dictionary([
+            "header": model.header, "canceled": .boolean(true),
+            "compact_revision": .string(Text("\(model.compacted)")),
+        ])
+        watches[number]?.next = .max
+        deliver(end, to: number)
+    }
+
+    func leave(_ number: Int) { watches[number] = nil }
+
+    /// Something was written.
+    private func tell(from revision: Int64, by client: Client) {
+        let isPublication = model.events(since: revision).contains { $0.row != nil && $0.isOfDevice }
+        if isPublication { place.noteHead("h/", by: client) }
+        for number in watches.keys.sorted() { tell(number) }
+    }
+
+    private func tell(_ number: Int) {
+        guard let watch = watches[number] else { return }
+        let events = model.events(since: watch.next).filter { $0.key == watch.key }
+        if events.isEmpty { return }
+        watches[number]?.next = model.revision + 1
+        let told: [Value] = events.map { event in
+            event.row.map { .dictionary(["kv": $0.json()]) } ?? .dictionary(["type": .string("DELETE")])
+        }
+        deliver(.dictionary(["header": model.header, "events": .array(told)]), to: number)
+    }
+
+    /// A connection may break with it, or have died long before. What is told comes in its order.
+    private func deliver(_ message: Value, to number: Int) {
+        timeline.after(20 * millisecond) { [self] in
+            guard let watch = watches[number], !watch.isSilent else { return }
+            if place.strikes(.lostReply) { return end(number) }
+            if place.isCut(watch.client) || place.strikes(.lostRequest) {
+                watches[number]?.isSilent = true
+                return
+            }
+            if !watch.take(message) { end(number) }
+        }
+    }
+
+    private func end(_ number: Int) { watches.removeValue(forKey: number)?.end() }
+
+    private func endWatches(where isOver: (Watch) -> Bool) {
+        for (number, watch) in watches.sorted(by: { $0.key < $1.key }) where isOver(watch) { end(number) }
+    }
+
+    // MARK: What befalls it
+
+    func strike(_ fault: Fault) {
+        switch fault {
+        case .lostObject: takeAway([0, 1])
+        case .rolledBackObject, .undoneDelete: takeAway([chance.below(Self.members)])
+        case .rolledBackPlace: restore()
+        case .conflictCopy: if !recorded.isEmpty { askAgain(chance.below(recorded.count)) }
+        case .junk: model.compact()
+        default: break
+        }
+    }
+
+    private func takeAway(_ members: [Int]) {
+        for member in members { awayUntil[member] = timeline.now + chance.time(second, 10 * minute) }
+        endWatches { members.contains($0.member) && chance.happens(0.8) }
+    }
+
+    func backUp() { snapshot = model }
+
+    private func restore() {
+        guard let snapshot else { return }
+        model = snapshot.restored
+        endWatches { _ in true }
+    }
+
+    /// A transaction arrives once more.
+    func askAgain(_ index: Int) { _ = perform("/v3/kv/txn", recorded[index].body, recorded[index].client) }
+
+    func heal() {
+        awayUntil = Array(repeating: 0, count: Self.members)
+        endWatches { $0.isSilent }
+    }
+}
+
+extension EtcdModel.Event {
+    private static let folder = Array("/device/".utf8)
+
+    /// It says that a device has published: its key ends with an origin.
+    fileprivate var isOfDevice: Bool { key.dropLast(16).suffix(Self.folder.count).elementsEqual(Self.folder) }
+}

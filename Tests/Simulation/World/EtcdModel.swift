@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What an etcd cluster does with what it is asked: rows with revisions, transactions, and a history that can be
+// forgotten. Questions and answers are those of its JSON gateway, before they are text.
+
+internal import PropertyList
+internal import SyncBackends
+
+/// The rows of a cluster. It is a value: a copy is a snapshot.
+struct EtcdModel {
+    private(set) var revision: Int64 = 1
+    private(set) var compacted: Int64 = 0
+    /// By their keys.
+    private(set) var rows: [Row] = []
+    /// What was written since it was compacted.
+    private(set) var events: [Event] = []
+    /// The rows at each revision since.
+    private var history: [Int64: [Row]] = [:]
+
+    struct Row {
+        let key: [UInt8]
+        let value: [UInt8]
+        let created: Int64
+        let modified: Int64
+
+        func json(keysOnly: Bool = false) -> Value {
+            var fields: [Text: Value] = [
+                "key": .base64(key), "create_revision": .string(Text("\(created)")),
+                "mod_revision": .string(Text("\(modified)")),
+            ]
+            if !keysOnly, !value.isEmpty { fields["value"] = .base64(value) }
+            return .dictionary(fields)
+        }
+    }
+
+    struct Event {
+        let key: [UInt8]
+        let revision: Int64
+        /// `nil`: it was deleted.
+        let row: Row?
+    }
+
+    /// Why it does not do what it is asked.
+    struct Refusal: Error {
+        let code: Int
+        let reason: String
+    }
+
+    private static let mostOperations = 128
+
+    // MARK: Questions
+
+    var header: Value { .dictionary(["revision": .string(Text("\(revision)"))]) }
+
+    mutating func answer(_ path: String, _ question: Value) throws(Refusal) -> Value {
+        var fields: [Text: Value]
+        switch path {
+        case "/v3/kv/range": fields = try range(question)
+        case "/v3/kv/txn": fields = try transaction(question)
+        default: throw Refusal(code: 12, reason: "unknown service")
+        }
+        fields["header"] = header
+        return .dictionary(fields)
+    }
+
+    /// What a transaction writes at most, whether its conditions hold or not.
+    static func writes(_ question: Value) -> Bool {
+        (question["success"]?.elements ?? []).contains { $0["request_range"] == nil }
+    }
+
+    private func range(_ question: Value) throws(Refusal) -> [Text: Value] {
+        let (at, since) = (question["revision"]?.int64 ?? 0, question["min_mod_revision"]?.int64 ?? 0)
+        if at > revision { throw Refusal(code: 11, reason: "mvcc: required revision is a future revision") }
+        guard at == 0 || at >= compacted, let rows = at == 0 ? rows : history[at] else {
+            throw Refusal(code: 11, reason: "mvcc: required revision has been compacted")
+        }
+        let key = question["key"]?.bytes ?? []
+        let end = question["range_end"]?.bytes
+        var found: [Row] = []
+        for row in rows[place(of: key, in: rows)...] {
+            guard end.map({ row.key.lexicographicallyPrecedes($0) }) ?? (row.key == key) else { break }
+            if row.modified >= since { found.append(row) }
+        }
+        let limit = question["limit"]?.int64.map(Int.init) ?? 0
+        let isMore = limit > 0 && found.count > limit
+        if isMore { found = Array(found.prefix(limit)) }
+        let keysOnly = question["keys_only"]?.isTrue ?? false
+        return ["kvs": .array(found.map { $0.json(keysOnly: keysOnly) }), "more": .boolean(isMore)]
+    }
+
+    private mutating func transaction(_ question: Value) throws(Refusal) -> [Text: Value] {
+        let conditions = question["compare"]?.elements ?? []
+        let (success, failure) = (question["success"]?.elements ?? [], question["failure"]?.elements ?? [])
+        if max(conditions.count, success.count, failure.count) > Self.mostOperations {
+            throw Refusal(code: 3, reason: "etcdserver: too many operations in txn request")
+        }
+        let isDone = conditions.allSatisfy(holds)
+        let responses = try perform(isDone ? success : failure)
+        return ["succeeded": .boolean(isDone), "responses": .array(responses)]
+    }
+
+    private func holds(_ condition: Value) -> Bool {
+        let row = row(condition["key"]?.bytes ?? [])
+        switch condition["target"]?.text {
+        case "VALUE": return row?.value == condition["value"]?.bytes
+        case "CREATE":
+            let (created, other) = (row?.created ?? 0, condition["create_revision"]?.int64 ?? 0)
+            return condition["result"]?.text == "GREATER" ? created > other : created == other
+        default: return false
+        }
+    }
+
+    /// All that a transaction writes has one revision, and none is taken if it writes nothing.
+    private mutating func perform(_ operations: [Value]) throws(Refusal) -> [Value] {
+        let written = operations.compactMap { $0["request_put"]?["key"] }
+        if Set(written).count < written.count {
+            throw Refusal(code: 3, reason: "etcdserver: duplicate key given in txn request")
+        }
+        var responses: [Value] = []
+        let next = revision + 1
+        for operation in operations {
+            if let question = operation["request_range"] {
+                responses.append(.dictionary(["response_range": .dictionary(try range(question))]))
+            } else if let put = operation["request_put"] {
+                write(put["key"]?.bytes ?? [], put["value"]?.bytes ?? [], next)
+                responses.append(.dictionary(["response_put": .dictionary([:])]))
+            } else if let deletion = operation["request_delete_range"] {
+                write(deletion["key"]?.bytes ?? [], nil, next)
+                responses.append(.dictionary(["response_delete_range": .dictionary([:])]))
+            }
+        }
+        if events.last?.revision == next {
+            revision = next
+            history[next] = rows
+        }
+        return responses
+    }
+
+    private mutating func write(_ key: [UInt8], _ value: [UInt8]?, _ next: Int64) {
+        let place = place(of: key, in: rows)
+        let former = place < rows.count && rows[place].key == key ? rows[place] : nil
+        guard let value else {
+            guard former != nil else { return }
+            rows.remove(at: place)
+            return events.append(Event(key: key, revision: next, row: nil))
+        }
+        let row = Row(key: key, value: value, created: former?.created ?? next, modified: next)
+        if former == nil { rows.insert(row, at: place) } else { rows[place] = row }
+        events.append(Event(key: key, revision: next, row: row))
+    }
+
+    private func row(_ key: [UInt8]) -> Row? {
+        let place = place(of: key, in: rows)
+        return place < rows.count && rows[place].key == key ? rows[place] : nil
+    }
+
+    /// Where a key is, or would be.
+    private func place(of key: [UInt8], in rows: [Row]) -> Int {
+        var (low, high) = (0, rows.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if rows[middle].key.lexicographicallyPrecedes(key) { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+
+    // MARK: History
+
+    /// What was written since, that revision included.
+    func events(since revision: Int64) -> ArraySlice<Event> {
+        events[((events.lastIndex { $0.revision < revision } ?? -1) + 1)...]
+    }
+
+    /// Forgets what there was before.
+    mutating func compact() {
+        compacted = revision
+        (events, history) = ([], [revision: rows])
+    }
+
+    /// The same rows in a cluster that was made anew from this snapshot: it has no history.
+    var restored: EtcdModel {
+        var model = self
+        model.compact()
+        return model
+    }
+}
