@@ -95,7 +95,7 @@ public final class WebDAVStorage: BlobStorage {
     }
 
     /// Writes a file, and makes its folder if it turns out to be missing.
-    private func write(
+    func write(
         _ name: String, _ bytes: [UInt8], _ headers: [(name: String, value: String)] = []
     ) async throws(RemoteError) -> HTTPResponse {
         let request = HTTPRequest(

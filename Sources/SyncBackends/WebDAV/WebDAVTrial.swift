@@ -52,6 +52,27 @@ struct WebDAVTrial {
         }
         var trial = BlobTrial(of: storage, environment: environment, name: WebDAVStorage.trialName)
         await trial.run()
-        return [BackendCheck(step: "folder", isPassed: true)] + trial.checks.filter { $0.step != "open" }
+        let checks = [BackendCheck(step: "folder", isPassed: true)] + trial.checks.filter { $0.step != "open" }
+        return checks.allSatisfy(\.isPassed) ? checks + [await checkConditions()] : checks
+    }
+
+    /// Whether the server honours conditions, which nothing rests on.
+    private func checkConditions() async -> BackendCheck {
+        let name = WebDAVStorage.trialName + environment.random().hexDigits
+        var ignored: [String] = []
+        do throws(RemoteError) {
+            try await storage.put(name, [1])
+            for condition in [("If-None-Match", "*"), ("If-Match", "\"0\"")] {
+                if try await storage.write(name, [2], [condition]).status != 412 { ignored.append(condition.0) }
+            }
+            try await storage.delete(name)
+        } catch {
+            do { try await storage.delete(name) } catch {}
+            return BackendCheck(step: "conditions", isPassed: false, detail: error.message)
+        }
+        let words = ignored.joined(separator: " and ")
+        return BackendCheck(
+            step: "conditions", isPassed: true,
+            detail: ignored.isEmpty ? "" : "The server does not honour \(words), which is fine: it is not asked to.")
     }
 }
