@@ -17,6 +17,8 @@ public final class FaultProxy: Sendable {
         case twice
         /// It arrives late, in milliseconds.
         case late(Int)
+        /// It waits until another one was answered, on another connection; so many milliseconds at most.
+        case overtaken(Int)
         /// Of what is sent only so many bytes arrive, and the connection ends.
         case requestCut(Int)
         /// It is not passed on, and answered so.
@@ -27,6 +29,7 @@ public final class FaultProxy: Sendable {
         let upstream: UInt16
         let fault = Mutex<(@Sendable (ServerRequest) -> Fault?)?>(nil)
         let passed = Mutex<[Exchange]>([])
+        let answered = Atomic(0)
         init(_ upstream: UInt16) { self.upstream = upstream }
     }
 
@@ -86,6 +89,10 @@ public final class FaultProxy: Sendable {
         case .late(let milliseconds):
             usleep(UInt32(milliseconds) * 1000)
             return ServerAnswer(bytes: ask(request, shared))
+        case .overtaken(let milliseconds):
+            let before = shared.answered.load(ordering: .relaxed)
+            for _ in 0..<milliseconds where shared.answered.load(ordering: .relaxed) == before { usleep(1000) }
+            return ServerAnswer(bytes: ask(request, shared))
         case .requestCut(let count):
             if let connection = try? Socket.connected(to: shared.upstream) {
                 connection.write(Array(request.bytes.prefix(max(0, request.bytes.count - count))))
@@ -105,6 +112,7 @@ public final class FaultProxy: Sendable {
         guard let answer = reader.readAnswer(to: request.method) else { return [] }
         let exchange = Exchange(request: request, answerBytes: answer.bytes.count, status: answer.status)
         shared.passed.withLock { $0.append(exchange) }
+        shared.answered.add(1, ordering: .relaxed)
         return answer.bytes
     }
 }

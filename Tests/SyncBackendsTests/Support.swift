@@ -117,6 +117,18 @@ struct Pass {
     var account: RemoteAccount
 }
 
+/// A clock that goes on by a millisecond with each look at it.
+final class Clock: Sendable {
+    private let time = Mutex<UInt64>(1_700_000_000_000_000)
+
+    func next(after microseconds: UInt64 = 1000) -> UInt64 {
+        time.withLock { time in
+            time += microseconds
+            return time
+        }
+    }
+}
+
 /// A device: a real database, and a backend on a folder. What the sync engine does in a pass, without its patience.
 final class Device {
     let disk: Place
@@ -130,18 +142,6 @@ final class Device {
     private var time: UInt64
     private let clock = Clock()
     private var environment: Environment
-
-    /// A clock that goes on by a millisecond with each look at it.
-    private final class Clock: Sendable {
-        private let time = Mutex<UInt64>(1_700_000_000_000_000)
-
-        func next(after microseconds: UInt64 = 1000) -> UInt64 {
-            time.withLock { time in
-                time += microseconds
-                return time
-            }
-        }
-    }
 
     /// Time passes by its clock.
     func wait(minutes: UInt64) { _ = clock.next(after: minutes * 60_000_000) }

@@ -26,36 +26,24 @@ struct EtcdFaultTests {
             try EtcdBackend.make(
                 url: "etcd://127.0.0.1:\(proxy.port)/settings/ada", credentials: ServerCredentials())
         }
-        let devices = try await BackendConformance.devices(3, place)
+        let judged = try await JudgedDevices(3, place)
         let dice = Dice(seed: seed)
         let reject = ServerAnswer(503, [:], "{\"error\":\"etcdserver: leader changed\",\"code\":14}")
         let page = ServerAnswer(200, [:], "<html>Log in</html>")
         let faults: [FaultProxy.Fault] = [
-            .cut, .answerLost, .answerCut(40), .twice, .late(20), .requestCut(10), .answer(reject), .answer(page),
+            .cut, .answerLost, .answerCut(40), .twice, .late(20), .overtaken(100), .requestCut(10), .answer(reject),
+            .answer(page),
         ]
-        proxy.onRequest { _ in dice.roll() % 4 == 0 ? faults[Int(dice.roll() % 8)] : nil }
-        var values: [String: Int64?] = [:]
-        for step in 0..<60 as Range<Int64> {
-            let device = devices[Int(dice.roll() % 3)]
-            let key = "\(device.name) \(dice.roll() % 12)"
-            let value = dice.roll() % 4 == 0 ? nil : step
-            device.set(Self.store, key, value.map { .integer($0) })
-            values[key] = .some(value)
-            do throws(RemoteError) { try await device.sync() } catch {
-                #expect([.unavailable, .unsupported].contains(error.code), "\(error)")
-            }
+        proxy.onRequest { _ in dice.roll() % 4 == 0 ? faults[Int(dice.roll() % UInt64(faults.count))] : nil }
+        for _ in 0..<20 {
+            for device in judged.devices.indices { judged.write(device, dice.roll()) }
+            await judged.syncAll()
         }
         proxy.onRequest(nil)
-        try await BackendConformance.settle(devices)
-        let expected = values.compactMapValues { $0.map { Value.integer($0) } }
-        #expect(devices[0].values(Self.store) == expected)
-        let late = BackendDevice("late", seed: 99, backend: try place.makeBackend())
-        try await late.signIn(creating: false)
-        try await late.sync()
-        #expect(late.stores == devices[0].stores)
+        #expect(try await judged.judge() == [])
         // And then all is quiet.
         let before = try cluster.control(["get", "settings/ada/account", "-w", "fields"])
-        for device in devices { try await device.sync() }
+        for device in judged.devices { try await device.sync() }
         let after = try cluster.control(["get", "settings/ada/account", "-w", "fields"])
         #expect(Self.modified(before) == Self.modified(after))
     }
@@ -113,47 +101,25 @@ struct EtcdFaultTests {
     func `eight devices that write while members go lose nothing`(_ trouble: Trouble) async throws {
         let cluster = try EtcdCluster(.init(members: 3))
         let place = BackendPlace { try EtcdBackend.make(url: cluster.url(), credentials: cluster.credentials) }
-        let devices = try await BackendConformance.devices(8, place)
+        let judged = try await JudgedDevices(8, place)
         let isOver = Over()
-        let writers = devices.map { Writer(device: $0, isOver: isOver) }
-        let written = try await withThrowingTaskGroup(of: Set<String>.self) { group in
-            for writer in writers { group.addTask { try await writer.write() } }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for device in judged.devices.indices {
+                group.addTask {
+                    try await judged.work(device, Dice(seed: UInt64(device)), atLeast: 3) {
+                        !isOver.flag.load(ordering: .relaxed)
+                    }
+                }
+            }
             try cause(trouble, in: cluster)
             isOver.flag.store(true, ordering: .relaxed)
-            return try await group.reduce(into: Set<String>()) { $0.formUnion($1) }
+            try await group.waitForAll()
         }
-        let late = BackendDevice("late", seed: 99, backend: try place.makeBackend())
-        try await late.signIn(creating: false)
-        try await late.sync()
-        #expect(written.count >= 24 && written.isSubset(of: late.values(Self.store).keys))
-        try await BackendConformance.settle(devices + [late])
+        #expect(try await judged.judge() == [])
     }
 
     private final class Over: Sendable {
         let flag = Atomic(false)
-    }
-
-    private struct Writer: @unchecked Sendable {
-        // A device is one task's alone, until all tasks have ended.
-        let device: BackendDevice
-        let isOver: Over
-
-        /// Writes a key after the other.
-        /// - Returns: those that were acknowledged.
-        func write() async throws -> Set<String> {
-            var acknowledged: Set<String> = []
-            var round = 0
-            while !isOver.flag.load(ordering: .relaxed) || acknowledged.count < 3 {
-                round += 1
-                device.set(EtcdFaultTests.store, "\(device.name) \(round)", .integer(Int64(round)))
-                do throws(RemoteError) { try await device.sync() } catch {
-                    guard error.code == .unavailable else { throw error }
-                    continue
-                }
-                acknowledged.insert("\(device.name) \(round)")
-            }
-            return acknowledged
-        }
     }
 
     private func cause(_ trouble: Trouble, in cluster: EtcdCluster) throws {

@@ -46,6 +46,38 @@ struct WebDAVServerTests {
     }
 }
 
+/// What happens on the way.
+extension WebDAVServerTests {
+    @Test(arguments: [1, 2, 3] as [UInt64])
+    func `whatever the way does to requests, the simulation's rules hold`(_ seed: UInt64) async throws {
+        guard let kind = WebDAVCostTests.kind else { return }
+        let server = try WebDAVServer(kind)
+        let proxy = try FaultProxy(before: server.port)
+        defer { proxy.end() }
+        let (time, dice) = (Clock(), Dice(seed: seed))
+        let environment = Environment(time: { time.next() }, random: { dice.roll() })
+        let place = BackendPlace {
+            try WebDAVBackend.make(
+                url: "webdav://127.0.0.1:\(proxy.port)/dav/sync", credentials: .init(), environment: environment)
+        }
+        let judged = try await JudgedDevices(3, place)
+        let page = ServerAnswer(200, ["Content-Type": "text/html"], "<!DOCTYPE html><form>Log in</form>")
+        let faults: [FaultProxy.Fault] = [
+            .cut, .answerLost, .answerCut(60), .answerCut(300), .twice, .late(20), .overtaken(100), .requestCut(10),
+            .answer(ServerAnswer(500)), .answer(ServerAnswer(429)), .answer(ServerAnswer(423)),
+            .answer(ServerAnswer(401)), .answer(page),
+        ]
+        let chances = Dice(seed: seed + 100)
+        proxy.onRequest { _ in chances.roll() % 4 == 0 ? faults[Int(chances.roll() % UInt64(faults.count))] : nil }
+        for _ in 0..<20 {
+            for device in judged.devices.indices { judged.write(device, chances.roll()) }
+            await judged.syncAll()
+        }
+        proxy.onRequest(nil)
+        #expect(try await judged.judge() == [])
+    }
+}
+
 /// A password and TLS, as real servers ask for them.
 extension WebDAVServerTests {
     static let asking: [(WebDAVServer.Kind, WebDAVServer.Access)] = [
@@ -64,7 +96,7 @@ extension WebDAVServerTests {
             }
         }
         let checks = await WebDAVBackend.check(url: server.url, credentials: WebDAVServer.right)
-        #expect(checks.allSatisfy { $0.isPassed } && checks.count == 11, "\(checks)")
+        #expect(checks.allSatisfy { $0.isPassed } && checks.count == 12, "\(checks)")
         #expect(try FileManager.default.subpathsOfDirectory(atPath: server.root).allSatisfy { !$0.contains("check-") })
     }
 
