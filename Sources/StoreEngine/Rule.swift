@@ -49,6 +49,10 @@ package enum Rule: String, CaseIterable, Sendable {
     case knownHistory = "known-history"
     /// In a cluster, an entry is written before anybody is told that it was seen.
     case entriesFirst = "entries-first"
+    /// In a cluster, what has changed is asked for since the account's last transaction, not since the cluster's.
+    case accountRevision = "account-revision"
+    /// In a cluster, what was read is used if it is of the history that was looked at.
+    case sameHistory = "same-history"
     /// In a cluster, whoever has left an origin reads everything anew.
     case readAnew = "read-anew"
 

@@ -76,7 +76,7 @@ extension EtcdBackend {
     /// Decides what to do about each store that is not decided about.
     private func plan(_ publishing: inout EtcdPublishing) async throws(RemoteError) {
         for store in publishing.undecided {
-            publishing.take(try await read(store, since: 0).state, of: store)
+            publishing.take(try await read(store, after: publishing.position).state, of: store)
         }
         publishing.order()
         for part in publishing.parts {
@@ -138,7 +138,7 @@ extension EtcdBackend {
         let stores = Set(parts.compactMap { layout.storeOfPart($0) })
         var needed: [[UInt8]] = []
         for store in stores {
-            let state = try await read(store, since: 0).state
+            let state = try await read(store, after: position).state
             needed += state.entries.values.map { layout.parts(store, $0.dot) }
         }
         for part in parts where !needed.contains(where: { part.key.starts(with: $0) }) {

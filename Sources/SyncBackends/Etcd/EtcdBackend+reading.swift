@@ -91,23 +91,45 @@ extension EtcdBackend {
         var problem: String?
     }
 
-    /// Reads a store at one moment.
-    func read(_ store: String, since: Int64) async throws(RemoteError) -> StoreReading {
+    /// Reads a store at one moment, or what of it has changed.
+    /// - Parameters:
+    ///   - since: the revision of a position after which it has.
+    ///   - known: a position that has been before. Where the cluster is restored from a copy meanwhile, the rows that
+    ///     have changed since are not those, and what is said of what was seen must not be believed.
+    func read(
+        _ store: String, since: Int64 = 0, after known: EtcdPosition
+    ) async throws(RemoteError) -> StoreReading {
         var range = EtcdRange(under: layout.entries(store), since: since)
-        let others = [EtcdRange(under: layout.contexts(store)), EtcdRange(layout.gone(store))]
+        var others = [EtcdRange(under: layout.contexts(store)), EtcdRange(layout.gone(store))]
+        if since > 0 { others.append(EtcdRange(layout.account)) }
         let outcome = try await ask("/v3/kv/txn") { limit in
             range.limit = limit
             return EtcdTransaction(operations: ([range] + others).map { .range($0) }).json
         }.outcome
         guard outcome.found.count == 1 + others.count else { throw Self.senseless }
-        // Nothing tells of an entry that went, but that one did.
-        if since > 0, outcome.found[2].rows.contains(where: { $0.modified > since }) {
-            return try await read(store, since: 0)
+        if since > 0 {
+            try checkHistory(outcome.found[3], outcome.revision, after: known)
+            // Nothing tells of an entry that went, but that one did.
+            if outcome.found[2].rows.contains(where: { $0.modified > since }) {
+                return try await read(store, after: known)
+            }
         }
         range.revision = outcome.revision
         let entries = try await rest(of: outcome.found[0], range)
+        if outcome.found[0].hasMore {
+            let (rows, revision) = try await client.range(EtcdRange(layout.account))
+            try checkHistory(rows, revision, after: known)
+        }
         return try await reading(
             store, entries, outcome.found[1].rows, isDelta: since > 0, at: outcome.revision)
+    }
+
+    private func checkHistory(
+        _ rows: EtcdRows, _ revision: Int64, after known: EtcdPosition
+    ) throws(RemoteError) {
+        let present = try presentPosition(rows, revision)
+        guard Rule.sameHistory.isOn, !present.account.tokens.contains(known.token) else { return }
+        throw RemoteError(.unavailable, "The cluster was restored from a copy, or much was written to the account.")
     }
 
     /// The pages after the first one, as they were at the same moment.
@@ -214,7 +236,8 @@ actor EtcdPull: RemotePull {
 
     func change(of store: String) async throws(RemoteError) -> RemoteChange {
         let isWhole = base.map { $0.missing.contains(store) } ?? true || look.gone.contains(store)
-        let reading = try await backend.read(store, since: isWhole ? 0 : base?.revision ?? 0)
+        let reading = try await backend.read(
+            store, since: isWhole ? 0 : base?.revision ?? 0, after: look.position)
         if let problem = reading.problem {
             flaws.withLock { $0.append(problem) }
         } else {

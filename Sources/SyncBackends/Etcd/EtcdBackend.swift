@@ -161,6 +161,9 @@ public actor EtcdBackend: RemoteBackend {
     func position(_ rows: EtcdRows?, _ revision: Int64) throws(RemoteError) -> EtcdPosition? {
         guard let row = rows?.rows.first else { return nil }
         do throws(EtcdFlaw) {
+            // Others' transactions count, too, and a cluster that was restored from a copy may have lost some of theirs,
+            // and none of this account's: what is written then has revisions that there were before.
+            let revision = Rule.accountRevision.isOn ? row.modified : revision
             return EtcdPosition(try EtcdAccount(decoding: row.value), revision)
         } catch {
             if error.isTooNew { throw .tooNew }
@@ -253,7 +256,7 @@ struct EtcdOutline: Equatable {
 /// A state of the account's row. Equal rows are the same moment of one history.
 struct EtcdPosition: Equatable {
     let account: EtcdAccount
-    /// A revision of the cluster at which it was so.
+    /// The revision of the cluster that made it so.
     let revision: Int64
 
     init(_ account: EtcdAccount, _ revision: Int64) { (self.account, self.revision) = (account, revision) }

@@ -16,7 +16,8 @@ struct RuleTable: ParsableCommand {
         ("segments-first", .core, 5000), ("dead-heads", .core, 20), ("no-echo", .core, 50),
         ("daily-head", .core, 6000), ("keep-origins", .core, 6000),
         ("keep-pending", .core, 500), ("leave-twins", .core, 500), ("pass-on", .whole, 100),
-        ("one-order", .etcd, 100), ("entries-first", .etcd, 500), ("read-anew", .etcd, 2000),
+        ("one-order", .etcd, 50), ("entries-first", .etcd, 500), ("read-anew", .etcd, 1500),
+        ("known-history", .etcd, 500),
     ]
 
     func run() throws {

@@ -85,6 +85,7 @@ final class Cluster {
     }
 
     private func perform(_ path: String, _ body: Value, _ client: Client) -> Result<Value, EtcdFailure> {
+        if chance.happens(0.2) { model.advance(by: Int64(chance.of(1...20))) }
         let before = model.revision
         do throws(EtcdModel.Refusal) {
             let answer = try model.answer(path, body)

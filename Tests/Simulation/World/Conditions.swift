@@ -66,7 +66,7 @@ public struct Conditions: Sendable {
     /// The same with accounts in clusters.
     mutating func moveToClusters(_ chance: inout Chance) {
         (isCluster, isFolder, tellsOfChanges) = (true, false, true)
-        hazards.remove(.unplugged)
+        hazards.insert(.unplugged)
         mostOperations = chance.one(of: [4, 6, 12, 120])
         mostTokens = chance.one(of: [3, 10, 30, 128])
     }

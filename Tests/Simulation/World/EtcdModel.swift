@@ -166,6 +166,12 @@ struct EtcdModel {
 
     // MARK: History
 
+    /// Other accounts are written to.
+    mutating func advance(by count: Int64) {
+        revision += count
+        history[revision] = rows
+    }
+
     /// What was written since, that revision included.
     func events(since revision: Int64) -> ArraySlice<Event> {
         events[((events.lastIndex { $0.revision < revision } ?? -1) + 1)...]

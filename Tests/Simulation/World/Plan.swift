@@ -81,7 +81,8 @@ struct Plan {
         if choice < 40 { return .write(device: device, store: store, key: key) }
         if choice < 58 { return .remove(device: device, store: store, key: key) }
         if choice < 68 { return .syncNow(device: device) }
-        let hazard = chance.one(of: Conditions.Hazard.allCases)
+        let hazard =
+            conditions.isCluster && chance.happens(0.2) ? .unplugged : chance.one(of: Conditions.Hazard.allCases)
         guard conditions.hazards.contains(hazard) else { return .wait }
         return happening(hazard, device, conditions, &chance)
     }
@@ -111,6 +112,7 @@ struct Plan {
         case .clear: return .signOut(device: device, keepsValues: false)
         case .localKeys, .hiddenRecords: return .writeLocal(device: device)
         case .offline: return .cut(device: device, place: place, duration: chance.time(minute, 3 * hour))
+        case .unplugged where conditions.isCluster: return trouble(place, conditions, &chance)
         case .unplugged: return .unplug(device: device, place: place, duration: chance.time(minute, hour))
         case .weather:
             let fault = chance.one(of: Fault.allCases)
@@ -119,5 +121,15 @@ struct Plan {
         case .forget: return .forget(device: device)
         case .quota: return .wait
         }
+    }
+
+    /// What befalls a cluster, by the names of what befalls other remotes (Cluster).
+    private static func trouble(_ place: Int, _ conditions: Conditions, _ chance: inout Chance) -> Action {
+        let faults: [Fault] = [
+            .rolledBackPlace, .rolledBackPlace, .rolledBackObject, .lostObject, .conflictCopy, .junk,
+        ]
+        let fault = chance.one(of: faults)
+        if fault == .rolledBackPlace, chance.happens(0.5) { return .backUpPlace(place: place) }
+        return fault == .rolledBackPlace && !conditions.allows(fault) ? .wait : .strike(place: place, fault)
     }
 }

@@ -30,7 +30,10 @@ extension World {
 
     private var hasWeather: Bool { conditions.hazards.contains(.weather) }
     /// That a head or a segment is gone may be noticed at any time: what a forgotten device named may go, too.
-    private var mayNoticeLoss: Bool { hasWeather || hasForgottenDevice }
+    /// And whoever no longer knows the last of the transactions that a cluster names takes it for one that was restored.
+    private var mayNoticeLoss: Bool {
+        hasWeather || hasForgottenDevice || conditions.isCluster && conditions.mostTokens < 128
+    }
     private var present: [Device] { devices.filter { !$0.isGone } }
 
     /// Waits until nobody writes to the remote any more.
