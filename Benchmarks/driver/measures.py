@@ -5,6 +5,7 @@ Where something is compared, its subjects take turns (A B C A B C …), so that 
 meanwhile does so for all of them.
 """
 
+import os
 import shutil
 import subprocess
 import sys
@@ -333,7 +334,7 @@ def etcd(run: Run) -> list[Row]:
         progress(f"  round {number + 1}: set on A → signal on B {delays[-1]:.1f} ms, etcdctl {others[-1]:.1f} ms")
     return [table.compare(
         f"set on A → signal on B through etcd, less {ETCD_COALESCING} ms of coalescing", delays, others, table.msec,
-        "etcdctl put → etcdctl watch", Goal(most=3, text="≤ 3"))] + etcd_rates(run)
+        "etcdctl put → etcdctl watch", Goal(most=3, text="≤ 3"))] + etcd_rates(run) + etcd_idle(run)
 
 
 def etcd_rates(run: Run) -> list[Row]:
@@ -352,6 +353,37 @@ def etcd_rates(run: Run) -> list[Row]:
     return [table.compare(
         f"{IN_FLIGHT} devices, changes with a look before each", rates["devices"], rates["bare"], table.rate,
         "bare clients", Goal(least=0.7, text="≥ 0.7"))]
+
+
+def cpu(pid: int) -> float:
+    """Seconds that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(int(ticks) for ticks in fields[11:13]) / os.sysconf("SC_CLK_TCK")
+
+
+def etcd_idle(run: Run) -> list[Row]:
+    """What devices that only wait to be told of changes cost a cluster of one member."""
+    devices, seconds = run.scaled(1000, 100), run.scaled(60, 10)
+    program = run.programs.daemon.with_name("etcd-load")
+    if not program.is_file():
+        return [Row("idle devices in etcd", "not measured", f"there is no {program.name} beside the service")]
+    with Etcd(run.directory / "etcd-idle") as cluster:
+        before = smaps(cluster.pid)["Rss"]
+        command = [program, f"{cluster.url}/idle", "idle", str(devices), str(10 * seconds)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as load:
+            try:
+                if load.stdout.readline().strip() != "ready=1":
+                    raise MeasurementFailed("the devices do not come to rest")
+                time.sleep(15)  # Until the connections are closed on which they have asked.
+                started, used = time.monotonic(), cpu(cluster.pid)
+                time.sleep(seconds)
+                share = (cpu(cluster.pid) - used) / (time.monotonic() - started)
+                after = smaps(cluster.pid)["Rss"]
+            finally:
+                load.terminate()
+    return [table.single(
+        f"{devices:,} devices of as many accounts that wait for changes: memory of etcd", after - before, table.kib,
+        note=f"{100 * share:.1f} % of a CPU; {table.kib(before)} before")]
 
 
 def call(subject: Subject, path: str, interface: str, member: str, *arguments):

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// etcd-load URL devices|bare COUNT SECONDS
+// etcd-load URL devices|bare|idle COUNT SECONDS
 //
 // Devices in accounts of their own under URL, each of which changes a value and syncs, over and over: a look and a
 // transaction each time. Or as many bare clients, which send requests of the same kind and size over the same HTTP
 // client, and do nothing with the answers. Prints how many changes were made in a second.
+//
+// Idle devices have looked once and wait to be told of changes, of which there are none. Prints "ready=1" when all do.
 
 import BackendTesting
+import Glibc
 import HTTPClient
 import PropertyList
 import PropertyListFiles
@@ -18,10 +21,11 @@ struct EtcdLoad {
     static func main() async throws {
         let arguments = CommandLine.arguments
         guard arguments.count == 5, let count = Int(arguments[3]), let seconds = Int(arguments[4]) else {
-            print("usage: etcd-load URL devices|bare COUNT SECONDS")
+            print("usage: etcd-load URL devices|bare|idle COUNT SECONDS")
             return
         }
         let (url, isBare) = (arguments[1], arguments[2] == "bare")
+        if arguments[2] == "idle" { return try await wait(count, url, seconds) }
         let clock = ContinuousClock()
         var changes = 0
         let start = clock.now
@@ -34,6 +38,28 @@ struct EtcdLoad {
             for try await made in group { changes += made }
         }
         print("rate=\(Double(changes) / (clock.now - start).seconds)")
+    }
+
+    private static func wait(_ count: Int, _ url: String, _ seconds: Int) async throws {
+        // Each has a connection.
+        var limit = rlimit()
+        getrlimit(__rlimit_resource_t(7), &limit)
+        limit.rlim_cur = limit.rlim_max
+        setrlimit(__rlimit_resource_t(7), &limit)
+        var backends: [EtcdBackend] = []
+        for number in 0..<count {
+            let backend = try EtcdBackend.make(url: "\(url)/idle-\(number)", credentials: ServerCredentials())
+            let device = BackendDevice("\(number)", seed: UInt64(number + 1), backend: backend)
+            try await device.signIn(creating: true)
+            device.set("org.example.idle", "setting", .integer(1))
+            try await device.sync()
+            backends.append(backend)
+            Task { for await _ in backend.hints() {} }
+        }
+        while !backends.allSatisfy(\.traits.tellsOfChanges) { try await Task.sleep(for: .milliseconds(100)) }
+        print("ready=1")
+        fflush(nil)
+        try await Task.sleep(for: .seconds(seconds))
     }
 
     private static func device(_ url: String, _ end: ContinuousClock.Instant) async throws -> Int {
