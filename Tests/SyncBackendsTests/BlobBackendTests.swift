@@ -28,6 +28,22 @@ import Testing
         return nil
     }
 
+    /// What Syncthing puts behind the name of a file of which it found two versions.
+    private let conflict = ".sync-conflict-20240101-120000-ABCDEFG"
+
+    /// The head of a device, as an earlier one.
+    private func formerHead(of device: Device, in place: Place) throws -> WrittenHead {
+        var head = try WrittenHead(decoding: try place.read(device.headName))
+        head.head.sequence -= 1
+        return head
+    }
+
+    private func forgetStore(on device: Device) throws {
+        let forgotten = try device.database.store(store)
+        _ = try device.database.forget(store: store)
+        try device.database.remember(store: forgotten)
+    }
+
     // MARK: States
 
     @Test func `what one device publishes the other has, and a deletion too`() async throws {
@@ -209,7 +225,7 @@ import Testing
         try await a.sync()
         // The later one is kept as the copy, as sync tools do.
         let later = try place.read(a.headName)
-        try place.write(a.headName + ".sync-conflict-20240101-120000-ABCDEFG", later)
+        try place.write(a.headName + conflict, later)
         try place.write(a.headName, bytes)
         try await b.pull()
         #expect(try b.values(store) == ["a": .integer(2)])
@@ -226,9 +242,7 @@ import Testing
         try a.set(store, "a", .integer(1))
         try await a.sync()
         let (name, bytes) = (a.headName, try place.read(a.headName))
-        let forgotten = try a.database.store(store)
-        _ = try a.database.forget(store: store)
-        try a.database.remember(store: forgotten)
+        try forgetStore(on: a)
         try place.remove(name)
         try await a.pull()
         try place.write(name, bytes)
@@ -244,9 +258,7 @@ import Testing
         try a.set(store, "a", .integer(1))
         try await a.sync()
         let (name, bytes) = (a.headName, try place.read(a.headName))
-        let forgotten = try a.database.store(store)
-        _ = try a.database.forget(store: store)
-        try a.database.remember(store: forgotten)
+        try forgetStore(on: a)
         try place.write(name, Array(bytes.dropLast()))
         try await a.pull()
         try a.database.leaveOrigin()
@@ -262,10 +274,9 @@ import Testing
         let (place, a, _) = try await two()
         try a.set(store, "a", .integer(1))
         try await a.sync()
-        var copy = try WrittenHead(decoding: try place.read(a.headName))
-        copy.head.sequence -= 1
+        var copy = try formerHead(of: a, in: place)
         copy.head.index = Bits128(digestOf: Index.encode([:]))
-        try place.write(a.headName + ".sync-conflict-20240101-120000-ABCDEFG", copy.encoded())
+        try place.write(a.headName + conflict, copy.encoded())
         let c = try Device(place.path, name: "C")
         c.place = place
         try await c.signIn(creating: false)
@@ -283,13 +294,12 @@ import Testing
         let (place, a, _) = try await two()
         try a.set(store, "a", .integer(1))
         try await a.sync()
-        var copy = try WrittenHead(decoding: try place.read(a.headName))
-        copy.head.sequence -= 1
+        var copy = try formerHead(of: a, in: place)
         let base = [BaseSegment(bucket: .whole, name: Bits128(high: 1, low: 1))]
         copy.parts[store] = WrittenPart(
             digest: Bits128(high: 2, low: 2), context: Context([Origin(bits: 7): 1]), form: .whole(base), tail: [:],
             removed: [])
-        try place.write(a.headName + ".sync-conflict-20240101-120000-ABCDEFG", copy.encoded())
+        try place.write(a.headName + conflict, copy.encoded())
         let c = try Device(place.path, name: "C")
         c.place = place
         try await c.signIn(creating: false)

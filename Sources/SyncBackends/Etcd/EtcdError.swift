@@ -87,7 +87,7 @@ extension RemoteError {
         case nil where refusal.status == 404 || refusal.status == 405 || refusal.status < 300:
             return (.unsupported, "\(host) is no etcd, or one that is older than version 3.4.")
         case nil where refusal.status == 407:
-            return (.unavailable, "The proxy wants a password; it is a part of the address in https_proxy.")
+            return (.unavailable, proxyWish)
         case _ where refusal.isPassing:
             return (.unavailable, "The cluster of \(host) can't take anything just now: \(reason).")
         default: return (.unavailable, "\(host) answers \(refusal.status): \(reason).")

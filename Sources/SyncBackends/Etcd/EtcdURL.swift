@@ -10,22 +10,13 @@ struct EtcdURL: Equatable {
     /// What all keys begin with, without the slash that follows it.
     let prefix: [UInt8]
 
-    private static let schemes = ["etcds": true, "etcd": false]
     private static let usualPort = 2379
     private static let mostMembers = 16
 
     init(_ url: String) throws(RemoteError) {
-        guard let colon = url.firstIndex(of: ":"), let isSecure = Self.schemes[url[..<colon].lowercased()] else {
-            throw Self.flaw("it begins with etcds:// or etcd://")
-        }
-        let rest = url[colon...].dropFirst()
-        guard rest.hasPrefix("//") else { throw Self.flaw("two slashes follow the colon, as in etcds://HOST/PREFIX") }
-        let authority = rest.dropFirst(2).prefix { !"/?#".contains($0) }
-        guard !authority.contains("@") else {
-            throw Self.flaw("who signs in is said with the options user and password, not in the address")
-        }
-        members = try Self.members(authority, isSecure)
-        prefix = try Self.prefix(rest.dropFirst(2 + authority.count))
+        let url = try ServerURL(url, scheme: "etcd", example: "HOST/PREFIX", flaw: Self.flaw)
+        members = try Self.members(url.authority, url.isSecure)
+        prefix = try Self.prefix(url.rest)
     }
 
     private static func members(_ authority: Substring, _ isSecure: Bool) throws(RemoteError) -> [HTTPAddress] {

@@ -18,6 +18,8 @@ extension RemoteError {
         self.init(code, sentence, retryAfter: response.retryAfter)
     }
 
+    static let proxyWish = "The proxy wants a password; it is a part of the address in https_proxy."
+
     private static func meaning(
         of status: Int, _ host: String, _ path: String, _ hasCredentials: Bool
     ) -> (Code, String) {
@@ -28,7 +30,7 @@ extension RemoteError {
         case 403: return (.denied, "\(host) forbids to use \(path).")
         case 404, 409, 410: return (.unavailable, "There is no folder for \(path) on \(host).")
         case 405, 501: return (.unsupported, "\(host) is no WebDAV server at \(path), or one that only reads.")
-        case 407: return (.unavailable, "The proxy wants a password; it is a part of the address in https_proxy.")
+        case 407: return (.unavailable, proxyWish)
         case 413: return (.full, "\(host) takes no file that is as large as \(path).")
         case 423: return (.unavailable, "\(path) is locked on \(host) just now.")
         case 429: return (.unavailable, "\(host) wants to be left alone for a while: there were too many requests.")

@@ -9,21 +9,13 @@ struct WebDAVURL: Equatable {
     let address: HTTPAddress
 
     init(_ url: String) throws(RemoteError) {
-        guard let colon = url.firstIndex(of: ":"), let isSecure = Self.schemes[url[..<colon].lowercased()] else {
-            throw Self.flaw("it begins with webdavs:// or webdav://")
+        let url = try ServerURL(url, scheme: "webdav", example: "HOST/PATH", flaw: Self.flaw)
+        guard let (host, port) = HTTPAddress.split(url.authority) else {
+            throw Self.flaw("it has no HOST or HOST:PORT")
         }
-        let rest = url[colon...].dropFirst()
-        guard rest.hasPrefix("//") else { throw Self.flaw("two slashes follow the colon, as in webdavs://HOST/PATH") }
-        let authority = rest.dropFirst(2).prefix { !"/?#".contains($0) }
-        guard !authority.contains("@") else {
-            throw Self.flaw("who signs in is said with the options user and password, not in the address")
-        }
-        guard let (host, port) = HTTPAddress.split(authority) else { throw Self.flaw("it has no HOST or HOST:PORT") }
-        let path = try Self.path(rest.dropFirst(2 + authority.count))
-        address = HTTPAddress(isSecure: isSecure, host: host, port: port, path: path)
+        let path = try Self.path(url.rest)
+        address = HTTPAddress(isSecure: url.isSecure, host: host, port: port, path: path)
     }
-
-    private static let schemes = ["webdavs": true, "webdav": false]
 
     /// A path with everything encoded that has to be. What a person has encoded is taken as it is.
     private static func path(_ text: Substring) throws(RemoteError) -> String {

@@ -13,13 +13,6 @@ import Testing
 /// What sync over a cluster costs, in requests and bytes on the wire, and in its database.
 @Suite(.timeLimit(.minutes(10)), .enabled(if: EtcdCluster.isInstalled))
 struct EtcdCostTests {
-    private func summary(_ exchanges: [FaultProxy.Exchange]) -> String {
-        "\(exchanges.count) requests, \(sent(exchanges)) bytes out, \(received(exchanges)) in"
-    }
-
-    private func sent(_ exchanges: [FaultProxy.Exchange]) -> Int { exchanges.reduce(0) { $0 + $1.request.bytes.count } }
-    private func received(_ exchanges: [FaultProxy.Exchange]) -> Int { exchanges.reduce(0) { $0 + $1.answerBytes } }
-
     @Test func `a look costs a request, and a change costs what has changed`() async throws {
         let cluster = try EtcdCluster()
         let proxy = try FaultProxy(before: cluster.ports[0])
@@ -29,14 +22,10 @@ struct EtcdCostTests {
         }
         let devices = try await BackendConformance.devices(2, place)
         proxy.exchanges = []
-        for store in 0..<20 {
-            for key in 0..<10 {
-                devices[0].set("org.example.app-\(store)", "setting.\(key)", .string(Text("value \(key)")))
-            }
-        }
+        devices[0].fillSmallStores()
         devices[0].set("org.example.large", "a", .data([UInt8](repeating: 1, count: 500_000)))
         try await devices[0].sync()
-        print("a first upload of 20 small stores and a large one: \(summary(proxy.exchanges))")
+        print("a first upload of 20 small stores and a large one: \(proxy.exchanges.summary)")
         try await BackendConformance.settle(devices)
         // As many transactions as the account's row names.
         for round in 0..<130 as Range<Int64> {
@@ -47,28 +36,28 @@ struct EtcdCostTests {
 
         proxy.exchanges = []
         for _ in 0..<5 { try await devices[1].pull() }
-        print("five looks: \(summary(proxy.exchanges))")
+        print("five looks: \(proxy.exchanges.summary)")
         #expect(proxy.exchanges.count == 5)
 
         for store in ["org.example.app-3", "org.example.large"] {
             devices[0].set(store, "setting.3", .string("another value"))
             proxy.exchanges = []
             try await devices[0].sync()
-            print("a small change in \(store), the writer: \(summary(proxy.exchanges))")
+            print("a small change in \(store), the writer: \(proxy.exchanges.summary)")
             #expect(proxy.exchanges.count == 2)
-            #expect(sent(proxy.exchanges) + received(proxy.exchanges) <= 16 << 10)
+            #expect(proxy.exchanges.bytesOut + proxy.exchanges.bytesIn <= 16 << 10)
             proxy.exchanges = []
             try await devices[1].pull()
-            print("a small change in \(store), a reader: \(summary(proxy.exchanges))")
+            print("a small change in \(store), a reader: \(proxy.exchanges.summary)")
             #expect(proxy.exchanges.count == 2)
-            #expect(sent(proxy.exchanges) + received(proxy.exchanges) <= 16 << 10)
+            #expect(proxy.exchanges.bytesOut + proxy.exchanges.bytesIn <= 16 << 10)
         }
 
         let late = BackendDevice("late", seed: 99, backend: try place.makeBackend())
         proxy.exchanges = []
         try await late.signIn(creating: false)
         try await late.sync()
-        print("a first download of 20 small stores and a large one: \(summary(proxy.exchanges))")
+        print("a first download of 20 small stores and a large one: \(proxy.exchanges.summary)")
         #expect(proxy.exchanges.count <= 25)
     }
 }

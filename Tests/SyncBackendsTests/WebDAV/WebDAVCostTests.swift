@@ -16,22 +16,6 @@ import Testing
 struct WebDAVCostTests {
     static let kind = [WebDAVServer.Kind.apache, .lighttpd, .nginx].first { $0.program != nil }
 
-    private func fill(_ device: BackendDevice) {
-        for store in 0..<20 {
-            for key in 0..<10 {
-                device.set("org.example.app-\(store)", "setting.\(key)", .string(Text("value \(key)")))
-            }
-        }
-    }
-
-    private func summary(_ exchanges: [FaultProxy.Exchange]) -> String {
-        let lines = exchanges.map { "\($0.request.method) \($0.request.path)" }
-        return "\(exchanges.count) requests, \(sent(exchanges)) bytes out, \(received(exchanges)) in: \(lines)"
-    }
-
-    private func sent(_ exchanges: [FaultProxy.Exchange]) -> Int { exchanges.reduce(0) { $0 + $1.request.bytes.count } }
-    private func received(_ exchanges: [FaultProxy.Exchange]) -> Int { exchanges.reduce(0) { $0 + $1.answerBytes } }
-
     @Test(.enabled(if: kind != nil, "no WebDAV server is installed; script/bootstrap --all installs them"))
     func `a look costs a request, a small change few, and a first download less than one for each store`()
         async throws
@@ -45,7 +29,7 @@ struct WebDAVCostTests {
         let environment = Environment(time: { time.load(ordering: .relaxed) }, random: { dice.roll() })
         let place = BackendPlace { try WebDAVBackend.make(url: url, credentials: .init(), environment: environment) }
         let devices = try await BackendConformance.devices(2, place)
-        fill(devices[0])
+        devices[0].fillSmallStores()
         devices[1].set("org.example.app-1", "own", .boolean(true))
         try await BackendConformance.settle(devices)
         // Nobody has written for a while.
@@ -54,26 +38,26 @@ struct WebDAVCostTests {
 
         proxy.exchanges = []
         for _ in 0..<5 { try await devices[1].pull() }
-        print("five looks: \(summary(proxy.exchanges))")
+        print("five looks: \(proxy.exchanges.summary)")
         #expect(proxy.exchanges.count == 5)
 
         devices[0].set("org.example.app-3", "setting.3", .string("another value"))
         proxy.exchanges = []
         try await devices[0].sync()
-        print("a small change, the writer: \(summary(proxy.exchanges))")
+        print("a small change, the writer: \(proxy.exchanges.summary)")
         #expect(proxy.exchanges.map(\.request.method) == ["PROPFIND", "PUT"])
-        #expect(sent(proxy.exchanges) <= 4 << 10 && received(proxy.exchanges) <= 4 << 10)
+        #expect(proxy.exchanges.bytesOut <= 4 << 10 && proxy.exchanges.bytesIn <= 4 << 10)
         proxy.exchanges = []
         try await devices[1].pull()
-        print("a small change, a reader: \(summary(proxy.exchanges))")
+        print("a small change, a reader: \(proxy.exchanges.summary)")
         #expect(proxy.exchanges.map(\.request.method) == ["PROPFIND", "GET"])
-        #expect(sent(proxy.exchanges) <= 4 << 10 && received(proxy.exchanges) <= 4 << 10)
+        #expect(proxy.exchanges.bytesOut <= 4 << 10 && proxy.exchanges.bytesIn <= 4 << 10)
 
         let late = BackendDevice("late", seed: 99, backend: try place.makeBackend())
         proxy.exchanges = []
         try await late.signIn(creating: false)
         try await late.sync()
-        print("a first download of 20 small stores: \(summary(proxy.exchanges))")
+        print("a first download of 20 small stores: \(proxy.exchanges.summary)")
         #expect(proxy.exchanges.count <= 25)
     }
 }
