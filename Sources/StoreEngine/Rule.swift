@@ -18,7 +18,7 @@ package enum Rule: String, CaseIterable, Sendable {
     case provisional
     /// A disk that `/run` does not know has a new origin.
     case freshOrigins = "fresh-origins"
-    /// A publication is recorded before it leaves.
+    /// A publication is counted before it leaves, so that the head is known as this device's under another origin.
     case recordFirst = "record-first"
     /// What leaves the device is on its disk before.
     case syncFirst = "sync-first"

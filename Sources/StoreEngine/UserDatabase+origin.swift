@@ -44,6 +44,35 @@ extension UserDatabase {
         originState.isStored = true
     }
 
+    /// Takes a new origin at the start: what is on this disk may be somebody else's as well. It is stored with the
+    /// first change that is made under it; until then every start draws another one.
+    ///
+    /// What was written before an account's values arrived takes dots under it: of each copy of a disk it gives way to
+    /// these, or goes up, by itself.
+    func beginWithNewOrigin() throws(EngineError) {
+        let next = drawOrigin()
+        originState = OriginState(new: next)
+        let isStored = try write { db in
+            guard try Row.fetchOne(db, sql: "\(Self.defaults) LIMIT 1") != nil else { return false }
+            try db.saveOrigin(next)
+            try db.execute(
+                sql: """
+                    DELETE FROM context WHERE replica IN (SELECT id FROM replica WHERE account > 0 AND NOT downloaded)
+                    """)
+            try db.execute(
+                sql: "UPDATE change SET origin = ? WHERE id IN (\(Self.defaults))",
+                arguments: [Int64(bitPattern: next.bits)])
+            return true
+        }
+        if isStored { adopt(next) }
+    }
+
+    /// The rows of what was written before an account's values arrived.
+    private static let defaults = """
+        SELECT change.id FROM replica JOIN change ON \(ChangeID.isOf("replica.id"))
+        WHERE account > 0 AND NOT downloaded AND cause IN (\(Cause.written.rawValue), \(Cause.carried.rawValue))
+        """
+
     /// The origins under which this device wrote before, oldest first.
     public func formerOrigins() throws(EngineError) -> [Origin] {
         try read { db in
@@ -65,8 +94,8 @@ extension UserDatabase {
         }
     }
 
-    /// Records that what is committed is about to leave the device. To be called before each upload, and
-    /// to be followed by ``synchronize()``.
+    /// Counts an upload that is about to begin, so that what it leaves in the remote is known as this device's, and no
+    /// copy's, when the origin is another one. To be followed by ``synchronize()``.
     public func willPublish() throws(EngineError) {
         guard Rule.recordFirst.isOn else { return }
         let (origin, publications) = (originState.origin, originState.publications + 1)

@@ -88,7 +88,11 @@ public final class UserDatabase {
             throw EngineError(error)
         }
         let left = originRecord.take()
-        if Rule.freshOrigins.isOn, left == nil || left != endWord { originState = OriginState(new: drawOrigin()) }
+        if Rule.freshOrigins.isOn, left == nil || left != endWord {
+            do { try beginWithNewOrigin() } catch .diskFull {
+                // Nothing can be uploaded either: that is counted first. There is room once somebody starts anew.
+            }
+        }
     }
 
     /// The database's file in its directory; SQLite keeps two more beside it.

@@ -35,12 +35,12 @@ extension Join {
     }
 
     /// The origins of what was written here before the account's values had arrived, where a state that arrives claims
-    /// to have seen it and does not hold it: it was never uploaded, unless by a copy of this disk.
+    /// to have seen it: it was never uploaded.
     public static func sharedOrigins(ofDefaults here: some Joinable, in there: StoreState) -> Set<Origin> {
-        let seen = here.keys.filter(here.isProvisionalHere).compactMap { key in
-            here.version(of: key).flatMap { $0 != there.entries[key]?.version ? $0.dot : nil }
+        let seen = here.keys.filter { key in
+            here.isProvisionalHere(key) && here.version(of: key).map { there.context.contains($0.dot) } == true
         }
-        return Set(seen.filter(there.context.contains).map(\.origin))
+        return Set(seen.compactMap { here.version(of: $0)?.stamp.origin })
     }
 
     /// How many writes one context knows of and another does not.

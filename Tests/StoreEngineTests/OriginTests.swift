@@ -150,8 +150,33 @@ import Testing
         #expect(device.database.origin == origin)
     }
 
+    @Test func `what was written before the account's values go under a copy's own origin`() throws {
+        _ = try device.database.enter(account: "A", bringingValues: false)
+        try device.write([("k", .integer(1)), ("removed", .integer(1))])
+        try device.write([("k", .integer(2))], removing: ["removed"])
+        let context = try device.store().context
+        device.close()
+        try copy(device.directory, to: device.root + "/copy")
+        let twin = try open(device.root + "/copy")
+        let store = try twin.store("app")
+        #expect(store.context.seen == [twin.origin: 4])
+        #expect(store.entry(for: key("k"))?.stamp.origin == twin.origin)
+        #expect(store.entry(for: key("removed"))?.stamp.origin == twin.origin)
+        #expect(store.value(for: key("k")) == .integer(2))
+        // It is the same one after a restart.
+        let origin = twin.origin
+        twin.close()
+        let again = try open(device.root + "/copy")
+        #expect(again.origin == origin)
+        #expect(try again.pendingChanges() == 2)
+        again.close()
+        try device.reopen()
+        #expect(try device.store().context == context)
+    }
+
     @Test func `what was written under a former origin keeps its dots, by which others know it`() throws {
         _ = try device.database.enter(account: "A", bringingValues: false)
+        try device.database.completeDownload(cursor: [1])
         try device.write([("k", .integer(1))])
         let dot = try device.store().entry(for: key("k"))?.dot
         try device.reopen(runtime: false)

@@ -12,8 +12,7 @@ CREATE TABLE property (
 CREATE TABLE origin (
     position     INTEGER PRIMARY KEY,
     bits         INTEGER NOT NULL UNIQUE,
-    -- How often this origin has been uploaded. /run has the same number while it is safe to go on
-    -- under this name: see OriginRecord.
+    -- How often an upload has begun under this origin: so far its head in a remote is known as ours.
     publications INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 

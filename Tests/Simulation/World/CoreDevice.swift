@@ -40,7 +40,10 @@ final class CoreDevice: SimulatedDevice {
     func start() {
         let isAsLeft = endWord != nil && endWord == disk.endWord
         endWord = nil
-        if disk.origin == nil || Rule.freshOrigins.isOn && !isAsLeft { disk.leave(for: drawOrigin()) }
+        if disk.origin == nil || Rule.freshOrigins.isOn && !isAsLeft {
+            disk.leave(for: drawOrigin())
+            disk.renewDefaults()
+        }
         beginProcess()
     }
 

@@ -81,6 +81,17 @@ struct CoreDisk {
         }
     }
 
+    /// Gives what was written before accounts' values arrived dots under the present origin.
+    mutating func renewDefaults() {
+        guard place != nil, let origin else { return }
+        for store in current.replicas.indices { current.replicas[store].renewDefaults(under: origin) }
+        for place in others.keys {
+            for store in others[place, default: Account()].replicas.indices {
+                others[place]?.replicas[store].renewDefaults(under: origin)
+            }
+        }
+    }
+
     /// Gives what was written under origins that somebody else has as well fresh dots.
     mutating func redot(from left: Set<Origin>) {
         guard let origin else { return }
@@ -88,12 +99,7 @@ struct CoreDisk {
             update(store) { replica in
                 replica.state.context = Context(replica.state.context.seen.filter { !left.contains($0.key) })
                 for (key, entry) in replica.state.entries.sorted(by: { $0.key < $1.key })
-                where left.contains(entry.stamp.origin) {
-                    let (old, value) = (entry.stamp, entry.value)
-                    let stamp = Stamp(
-                        isProvisional: old.isProvisional, wall: old.wall, counter: old.counter, origin: origin)
-                    replica.write(key, value, stamp)
-                }
+                where left.contains(entry.stamp.origin) { replica.redot(key, entry, under: origin) }
             }
         }
     }
@@ -106,6 +112,19 @@ extension CoreReplica {
         state.context.insert(Dot(origin: stamp.origin, n: sequence))
         own[key] = sequence
         lastOwn = sequence
+    }
+
+    /// Gives an entry the next dot under an origin.
+    mutating func redot(_ key: Key, _ entry: Entry, under origin: Origin) {
+        let old = entry.stamp
+        let stamp = Stamp(isProvisional: old.isProvisional, wall: old.wall, counter: old.counter, origin: origin)
+        write(key, entry.value, stamp)
+    }
+
+    mutating func renewDefaults(under origin: Origin) {
+        if isDownloaded { return }
+        state.context = Context()
+        for (key, entry) in state.entries.sorted(by: { $0.value.n < $1.value.n }) { redot(key, entry, under: origin) }
     }
 
     mutating func carryOut(_ plan: JoinPlan) {

@@ -253,13 +253,11 @@ class CoreProcess: @unchecked Sendable {
         let times: Range<UInt64> = isForgetful ? 0..<0 : 0..<UInt64.max
         var shared = Join.sharedOrigins(
             origin, device.disk.replica(store), in: news, writtenIn: times, isDelta: isDelta)
-        let defaults = isArriving ? Join.sharedOrigins(ofDefaults: device.disk.replica(store), in: news) : []
-        // A default that a copy or a backup has may be taken for a twin's: it is a default still.
+        if isArriving { shared.formUnion(Join.sharedOrigins(ofDefaults: device.disk.replica(store), in: news)) }
+        let left = shared.intersection(device.disk.formerOrigins + [origin])
         if !shared.isEmpty, !world.conditions.hazards.contains(.twin) {
             world.report("a twin was seen where there is none")
         }
-        shared.formUnion(defaults)
-        let left = shared.intersection(device.disk.formerOrigins + [origin])
         if left.isEmpty { return }
         isMissing = true
         device.leave(left)

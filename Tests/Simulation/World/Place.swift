@@ -66,7 +66,7 @@ final class Place<Blob> {
     private var views: [View] = []
     private var versions = 0
     private var backup = View()
-    private var formerHeads: [(name: String, blob: Blob)] = []
+    private var formerHeads: [(name: String, blob: Blob, time: UInt64)] = []
 
     init(_ number: Int, _ kind: Kind, seed: UInt64, timeline: Timeline, tear: @escaping (Blob) -> Blob?) {
         self.number = number
@@ -265,7 +265,7 @@ final class Place<Blob> {
         views[view][name] = Object(blob: blob, former: views[view][name]?.blob, version: versions)
         views[view].revision += 1
         if name.utf8.first == UInt8(ascii: "h"), let blob {
-            formerHeads.append((name, blob))
+            formerHeads.append((name, blob, timeline.now))
             if formerHeads.count > 64 { formerHeads.removeFirst() }
             noteHead(name, by: client)
         }
@@ -379,8 +379,10 @@ final class Place<Blob> {
         }
     }
 
-    /// The names of the heads that it remembers.
-    var rememberedHeads: [String] { cluster.map { $0.recorded.map { _ in "" } } ?? formerHeads.map(\.name) }
+    /// The heads that it remembers, and when they were written.
+    var rememberedHeads: [(name: String, time: UInt64)] {
+        cluster.map { $0.recorded.map { _ in ("", 0) } } ?? formerHeads.map { ($0.name, $0.time) }
+    }
 
     /// Somebody leaves files there.
     func leaveJunk(_ names: [(String, Blob)]) {

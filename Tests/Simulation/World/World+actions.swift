@@ -98,7 +98,9 @@ extension World {
         let device = addDevice()
         device.clock = original.clock
         device.copyDisk(of: original, isTwin: isTwin)
-        if isTwin, let origin = original.origin { sharedOrigins.insert(origin) }
+        if isTwin, let head = original.origin.map({ "h/\($0)" }), sharedHeads[head] == nil {
+            sharedHeads[head] = timeline.now
+        }
         noteCopy(of: original)
         for place in places { place.copyView(of: original.number, to: device.number) }
         if !device.isRunning { device.start() }
@@ -143,7 +145,11 @@ extension World {
         guard let device = running(index), device.isSignedIn else { return }
         let (before, place) = (contexts(device), device.place)
         device.signOut(keepingValues: keepsValues)
-        if !keepsValues { excuse(device, before: before, place: place, after: before.map { _ in Context() }) }
+        if keepsValues { return }
+        // In a folder a copy may have removed the head that only this device would have written again.
+        excuse(
+            device, before: before, place: place, after: before.map { _ in Context() },
+            losesPlace: conditions.isFolder && conditions.hazards.contains(.clone))
     }
 
     func signIn(_ device: Device, to place: Int) {

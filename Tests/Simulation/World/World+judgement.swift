@@ -28,13 +28,13 @@ extension World {
         }
     }
 
-    private var hasWeather: Bool { conditions.hazards.contains(.weather) }
+    var hasWeather: Bool { conditions.hazards.contains(.weather) }
     /// That a head or a segment is gone may be noticed at any time: what a forgotten device named may go, too.
     /// And whoever no longer knows the last of the transactions that a cluster names takes it for one that was restored.
-    private var mayNoticeLoss: Bool {
-        hasWeather || hasForgottenDevice || conditions.isCluster && conditions.mostTokens < 128
+    var mayNoticeLoss: Bool {
+        hasWeather || hasForgottenDevice || isEmptied || conditions.isCluster && conditions.mostTokens < 128
     }
-    private var present: [Device] { devices.filter { !$0.isGone } }
+    var present: [Device] { devices.filter { !$0.isGone } }
 
     /// Waits until nobody writes to the remote any more.
     private func becomesQuiet(_ place: Place<Device.Blob>) -> Bool {
@@ -44,7 +44,7 @@ extension World {
         // Tombstones that not all have forgotten, and what a remote has lost, are made up for by the daily heads; and
         // with these a twin that saw no stranger's head hears what others believe to have seen of its writes.
         let isDoubtful = hasForgotten || conditions.hazards.contains(.twin)
-        if isDoubtful || hasWeather { passDays(isDoubtful ? 2 : 1) }
+        if isDoubtful || hasWeather || isEmptied { passDays(isDoubtful ? 2 : 1) }
         for _ in 0..<60 {
             timeline.run(for: 12 * minute)
             if violation != nil { return false }
@@ -116,96 +116,5 @@ extension World {
         if conditions.hazards.contains(.twin) || hasForgotten { return }
         let broken = ledger.verdict(on: state, place: place.number, store: store, keys: conditions.keys)
         if let broken { report(broken) }
-    }
-
-    // MARK: And then
-
-    /// What must not do anything does nothing, and what must do something does it.
-    private func afterwards(_ place: Place<Device.Blob>) {
-        replay(place)
-        if violation == nil { welcomeNewDevice(place) }
-        if violation == nil { writeOnce(place) }
-    }
-
-    /// Old heads turn up again.
-    private func replay(_ place: Place<Device.Blob>) {
-        let states = (0..<conditions.stores).map { store in present.map { $0.state(of: store) } }
-        let (requests, puts, left, due) = (place.requests, place.headPuts, leftOrigins, dailyHeads(place))
-        // Not those of the time when two wrote under one origin, one dot of which may name two writes.
-        let heads = place.rememberedHeads.indices.filter { index in
-            !sharedOrigins.contains { place.rememberedHeads[index] == "h/\($0)" }
-        }
-        for index in Set([heads.first, heads.dropFirst(heads.count / 2).first].compactMap(\.self)).sorted() {
-            place.leaveCopy(of: index)
-        }
-        timeline.run(for: hour)
-        for (store, before) in states.enumerated() {
-            for (device, state) in zip(present, before) { judgeReplay(device, store, since: state) }
-        }
-        // Who learns only from an old head that a twin used the same dots publishes under another origin.
-        if place.headPuts - puts > due + leftOrigins - left, !mayNoticeLoss {
-            report("I10: somebody published though nobody wrote")
-        }
-        let most = present.count * 16 * (12 + 4 * place.names(seenBy: present[0].number).count)
-        if place.requests - requests > most { report("I16: \(place.requests - requests) requests in an idle hour") }
-    }
-
-    private func judgeReplay(_ device: Device, _ store: Int, since before: StoreState) {
-        let state = device.state(of: store)
-        if state == before { return }
-        // Who has left an origin has forgotten that it knew it, and has given what it wrote other dots.
-        let (old, new) = (before.entries.mapValues(\.value), state.entries.mapValues(\.value))
-        if hasLeftOrigin, old == new { return }
-        let keys = Set(new.keys).union(old.keys).filter { new[$0] != old[$0] }
-        report("I17: an old head that turned up again changed \(keys.sorted()) of store \(store) on \(device.number)")
-    }
-
-    /// How many devices may write their head in the next hours whatever happens, as they do each day. A head that was
-    /// on its way when its device's clock was set is of another day.
-    private func dailyHeads(_ place: Place<Device.Blob>) -> Int {
-        present.count { device in
-            let put = place.lastPuts[device.number, default: 0]
-            let isOfOtherDay = clockSet[device.number].map { put < $0 + minute } ?? false
-            return put + 22 * hour < timeline.now || isOfOtherDay
-        }
-    }
-
-    /// A new device finds everything that is there.
-    private func welcomeNewDevice(_ place: Place<Device.Blob>) {
-        guard let first = present.first else { return }
-        let (puts, due) = (place.headPuts, dailyHeads(place))
-        let device = addDevice()
-        place.heal()
-        device.start()
-        signIn(device, to: place.number)
-        timeline.run(for: 20 * minute)
-        if !device.isSettled { return report("I11: a new device can't read what is there") }
-        for store in 0..<conditions.stores where device.values(of: store) != first.values(of: store) {
-            report("I11: a new device finds something else in store \(store)")
-        }
-        // Once, to say that it is there.
-        if place.headPuts > puts + due + 1, !mayNoticeLoss { report("I10: a new device that wrote nothing published") }
-    }
-
-    /// One write is published once, and reaches everybody in time.
-    private func writeOnce(_ place: Place<Device.Blob>) {
-        let (puts, due) = (place.headPuts, dailyHeads(place))
-        let number = nextNumber()
-        // A removal is never refused; and where nothing is to be removed there is always room.
-        let writer = present[chance.below(present.count)]
-        writer.write(store: 0, key: 0, number: number, removes: writer.values(of: 0)[0] != nil)
-        executor.drain()
-        if ledger.writes[Cell(place: place.number, store: 0, key: 0)]?.last?.number != number { return }
-        // What is to be forgotten is, but not a removal that the remote does not have.
-        timeline.run(for: 100 * millisecond)
-        if conditions.hazards.contains(.forget) { _ = writer.forgetTombstones(&chance) }
-        // Coalescing, the longest time between two looks, and where something carries files, its time.
-        timeline.run(for: (conditions.tellsOfChanges ? 16 : 6) * minute + (conditions.isFolder ? minute : 0))
-        let wanted = writer.values(of: 0)[0]
-        if present.contains(where: { $0.values(of: 0)[0] != wanted }) { report("I15: a write did not arrive in time") }
-        // That a segment or a head is gone may be noticed only now.
-        let most = 1 + (mayNoticeLoss || !conditions.hazards.isDisjoint(with: [.clone, .twin]) ? present.count : due)
-        let count = place.headPuts - puts
-        if count < 1 || count > most { report("I10: one write was published \(count) times") }
     }
 }

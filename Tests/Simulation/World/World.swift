@@ -25,8 +25,10 @@ final class World<Device: SimulatedDevice> {
     /// How often somebody took their own older head for a twin's, or a twin's for what it is.
     var leftOrigins = 0
     var hasLeftOrigin: Bool { leftOrigins > 0 }
-    /// Origins under which two have written.
-    var sharedOrigins: Set<Origin> = []
+    /// Under which two have written, and since when.
+    var sharedHeads: [String: UInt64] = [:]
+    /// Somebody has emptied a remote.
+    var isEmptied = false
     /// Somebody took a device off the list.
     var hasForgottenDevice = false
     /// Nobody is at home before.
