@@ -100,7 +100,14 @@ extension BackendConformance {
             let made = try await backend.open(creatingAccount: true)
             try expect(made.isNew, "an account that was made is new")
             let found = try await place.makeBackend().open(creatingAccount: true)
-            try expect(!found.isNew && found.isNamed(made.identifier), "it is found, and no second one made")
+            try expect(found.isNamed(made.identifier), "it is found, and no second one made")
+            try expect(found.isNew, "and is new until somebody publishes")
+            let device = BackendDevice("A", seed: 1, backend: try place.makeBackend())
+            try await device.signIn(creating: false)
+            device.set(store, "a", .integer(1))
+            try await device.sync()
+            let used = try await place.makeBackend().open(creatingAccount: true)
+            try expect(!used.isNew && used.isNamed(made.identifier), "and no more after that")
         },
         BackendConformance("devices that make the account at once come to have one") { place in
             let devices = try (0..<3).map {

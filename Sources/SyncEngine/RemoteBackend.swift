@@ -202,7 +202,7 @@ public struct RemoteAccount: Equatable, Sendable {
     public let identifier: String
     /// The others, where several devices made the account at once.
     public let aliases: Set<String>
-    /// It was made by this call.
+    /// Nobody has published anything to it yet, as far as can be seen.
     public let isNew: Bool
 
     /// An account of its parts.

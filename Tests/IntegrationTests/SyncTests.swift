@@ -277,11 +277,16 @@ struct SyncTests {
             let laptop = try devices.store(devices.laptop)
             try await laptop.set("key", "A")
             _ = try await devices.converge()
-            let other = "folder://" + (try devices.makeFolder("other"))
+            let (folder, cut) = (try devices.makeFolder("other"), try devices.makeFolder("cut"))
+            let other = "folder://" + folder
             try await laptop.client.account.join(other, ["bring-values": .boolean(true)])
             #expect(try await laptop.everything() == ["key": "A"])
             try await laptop.client.account.syncNow()
             let phone = try devices.account(devices.phone)
+            // What a sign-in leaves that was cut off: the account is there, and nothing in it.
+            try FileManager.default.copyItem(atPath: folder + "/a", toPath: cut + "/a")
+            try await phone.join("folder://" + cut, ["bring-values": .boolean(true)])
+            #expect(try await devices.store(devices.phone).everything() == ["key": "A"])
             #expect(await errorName { try await phone.signIn(other, ["bring-values": .boolean(true)]) } == "Conflict")
             try await phone.join(other)
             #expect(try await devices.converge() == ["key": "A"])

@@ -22,10 +22,8 @@ actor Table {
     private var revision: UInt64 = 0
 
     /// Two that make an account at once: the second finds the first one's.
-    func makeAccount(_ identifier: String) -> Bool {
-        if account != nil { return false }
-        account = identifier
-        return true
+    func makeAccount(_ identifier: String) {
+        if account == nil { account = identifier }
     }
 
     /// The join is what makes everything simple: it may be done twice, late and in any order.
@@ -64,19 +62,19 @@ actor TableBackend: RemoteBackend {
     func open(creatingAccount createsAccount: Bool) async throws(RemoteError) -> RemoteAccount {
         try checkOpen()
         let identifier = String(UInt64.random(in: .min ... .max), radix: 16)
-        let isNew = createsAccount ? await table.makeAccount(identifier) : false
+        if createsAccount { await table.makeAccount(identifier) }
         guard let account = await table.account else {
             throw RemoteError(.noAccount, "There is no account here yet.")
         }
-        return RemoteAccount(identifier: account, isNew: isNew)
+        return RemoteAccount(identifier: account, isNew: await table.publishers.isEmpty)
     }
 
     /// Here is room for one account only: one that was made meanwhile is gone on with.
     func restore(_ account: String) async throws(RemoteError) -> RemoteAccount {
         try checkOpen()
-        let isNew = await table.makeAccount(account)
+        await table.makeAccount(account)
         let present = await table.account ?? account
-        return RemoteAccount(identifier: present, aliases: present == account ? [] : [account], isNew: isNew)
+        return RemoteAccount(identifier: present, aliases: present == account ? [] : [account])
     }
 
     func pull(after cursor: [UInt8]?, as origin: Origin) async throws(RemoteError) -> any RemotePull {

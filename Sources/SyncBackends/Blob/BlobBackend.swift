@@ -55,11 +55,10 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
             )
             try await storage.create(BlobName.marker(marker.identifier), marker.encoded())
             markers = try await readMarkers().union([marker.identifier])
-            accountIdentifiers = markers
-            return Self.account(markers, isNew: markers.count == 1)
         }
         accountIdentifiers = markers
-        return Self.account(markers)
+        let hasHeads = try await storage.list(BlobName.heads).contains { Origin($0.name) != nil }
+        return Self.account(markers, isNew: markers.count == 1 && !hasHeads)
     }
 
     /// Puts an account's marker into the place where it isn't there.

@@ -10,7 +10,7 @@ extension EtcdBackend {
         try checkOpen()
         var start = memory.joined
         if start == nil { start = try await present(publication) }
-        guard start?.account.remote().isNamed(publication.account) == true else { throw Self.otherAccount }
+        guard start?.account.remote.isNamed(publication.account) == true else { throw Self.otherAccount }
         let stores = publication.stores.filter { $0.sequence != $0.published || memory.isOwing }
         return EtcdPush(self, publication, stores: stores.map(\.identifier))
     }
@@ -32,7 +32,7 @@ extension EtcdBackend {
     private func present(_ publication: Publication, _ outcome: EtcdOutcome) throws(RemoteError) -> EtcdPosition {
         guard outcome.found.count == 2 else { throw Self.senseless }
         let position = try presentPosition(outcome.found[0], outcome.revision)
-        guard position.account.remote().isNamed(publication.account) else { throw Self.otherAccount }
+        guard position.account.remote.isNamed(publication.account) else { throw Self.otherAccount }
         if memory.lookedUp.contains(publication.origin), let row = outcome.found[1].rows.first,
             let device = try? EtcdDevice(decoding: row.value), !memory.isOwn(device)
         {
@@ -121,7 +121,7 @@ extension EtcdBackend {
         try checkOpen()
         let (rows, revision) = try await client.range(EtcdRange(layout.account))
         let position = try presentPosition(rows, revision)
-        guard position.account.remote().isNamed(request.account) else { throw Self.otherAccount }
+        guard position.account.remote.isNamed(request.account) else { throw Self.otherAccount }
         let forgotten = request.forgottenOrigins.subtracting([request.origin]).filter { memory.devices?[$0] != nil }
         for origin in forgotten.sorted() {
             _ = try await client.commit(EtcdTransaction(operations: [.delete(layout.device(origin))]))

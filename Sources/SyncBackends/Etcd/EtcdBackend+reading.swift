@@ -230,7 +230,7 @@ actor EtcdPull: RemotePull {
     ) {
         (self.backend, self.origin, self.base, self.look) = (backend, origin, base, look)
         (self.ownPublication, self.devices) = (ownPublication, devices)
-        account = look.position.account.remote()
+        account = look.position.account.remote
         stores = look.changed.union(base?.missing ?? []).sorted()
     }
 

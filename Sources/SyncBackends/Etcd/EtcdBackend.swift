@@ -100,7 +100,7 @@ public actor EtcdBackend: RemoteBackend {
         guard createsAccount else { throw RemoteError(.noAccount, "There is no account here yet.") }
         let identifier = Bits128(high: environment.random(), low: environment.random())
         let position = try await make(identifier)
-        return enter(position, isNew: position.account.identifiers == [identifier])
+        return enter(position)
     }
 
     /// Puts an account's row into the place where it isn't there.
@@ -119,9 +119,9 @@ public actor EtcdBackend: RemoteBackend {
         return enter(position)
     }
 
-    private func enter(_ position: EtcdPosition, isNew: Bool = false) -> RemoteAccount {
+    private func enter(_ position: EtcdPosition) -> RemoteAccount {
         memory.identifiers = position.account.identifiers
-        return position.account.remote(isNew: isNew)
+        return position.account.remote
     }
 
     /// Makes the account, or finds that somebody else has.
@@ -266,10 +266,11 @@ struct EtcdPosition: Equatable {
 }
 
 extension EtcdAccount {
-    func remote(isNew: Bool = false) -> RemoteAccount {
-        let identifiers = identifiers.sorted()
+    /// The account as it is known elsewhere: a new one has seen no transaction but the one that made it.
+    var remote: RemoteAccount {
+        let sorted = identifiers.sorted()
         return RemoteAccount(
-            identifier: identifiers.first?.description ?? "",
-            aliases: Set(identifiers.dropFirst().map(\.description)), isNew: isNew)
+            identifier: sorted.first?.description ?? "", aliases: Set(sorted.dropFirst().map(\.description)),
+            isNew: tokens.count == 1)
     }
 }
