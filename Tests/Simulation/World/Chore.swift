@@ -10,6 +10,8 @@ enum Chore: String, CaseIterable, Sendable {
     case forgetStore
     /// Every key of a store is removed, for all devices.
     case removeStore
+    /// Somebody empties the remote; each device that finds it so says after a while that it is right.
+    case emptyRemote
     /// Another device is taken off the list; what it left in the remote may go.
     case forgetDevice
     /// A write finds no room on the disk.
@@ -27,6 +29,7 @@ enum Chore: String, CaseIterable, Sendable {
         case .pause, .forgetDevice, .fullDisk, .failingSync: 0.2
         case .keepStoreHere, .forgetStore, .removeStore: 0.1
         case .fill: 0.03
+        case .emptyRemote: 0.05
         case .repeatedListings, .olderListings: 0.15
         }
     }
@@ -39,6 +42,9 @@ enum Chore: String, CaseIterable, Sendable {
         // What is written meanwhile goes to the account that is there when it is over.
         case .keepStoreHere: hazards.isDisjoint(with: [.accounts, .signOut, .clear])
         case .fill: !hazards.contains(.quota)
+        // The devices have what was there; and who is signed out has nothing to resolve, and finds no account.
+        case .emptyRemote:
+            !hazards.contains { $0.losesDevices || [.twin, .accounts, .signOut].contains($0) }
         default: true
         }
     }

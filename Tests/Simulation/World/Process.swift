@@ -103,8 +103,17 @@ final class Process: @unchecked Sendable {
 
     func store(_ index: Int) -> Store { stores[index] }
 
-    func enter(_ remote: RemoteAccount, _ backend: BlobBackend<SimulatedStorage>, _ place: Int) {
-        do { try sync.signIn(to: backend, as: remote, bringingValues: false) } catch {
+    /// - Parameter isRestored: the account was put back into the place where it had been.
+    func enter(
+        _ remote: RemoteAccount, _ backend: BlobBackend<SimulatedStorage>, _ place: Int, isRestored: Bool = false
+    ) {
+        do {
+            if isRestored {
+                try sync.signIn(to: backend, asRestored: remote)
+            } else {
+                try sync.signIn(to: backend, as: remote, bringingValues: false)
+            }
+        } catch {
             return world.report("signing in: \(error)")
         }
         noteAccount()
@@ -125,9 +134,11 @@ final class Process: @unchecked Sendable {
     }
 
     private func stateChanged() {
+        // Without the directory, whose name is another one in each process.
         world.trace.note(
             world.timeline.now, 6, UInt64(device.number),
-            line: "device \(device.number) is \(sync.state.rawValue)\(sync.lastError.map { ": \($0)" } ?? "")")
+            line: "device \(device.number) is \(sync.state.rawValue)\(sync.lastError.map { ": \($0)" } ?? "")"
+                .replacing(world.root, with: ""))
         noteOrigin()
         verify()
         if sync.state == .idle, sync.lastPush != lastPush, !sync.hasPendingChanges {
@@ -136,7 +147,9 @@ final class Process: @unchecked Sendable {
         }
         // Somebody looks at what is the matter, after a while.
         if sync.isReset {
-            world.timeline.after(10 * minute) { [weak device] in device?.signInAgain() }
+            world.timeline.after(10 * minute) { [weak device, world] in
+                world.isEmptied ? device?.resolve() : device?.signInAgain()
+            }
         }
     }
 

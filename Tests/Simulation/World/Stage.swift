@@ -101,6 +101,7 @@ final class Stage {
         case "starts": device.start()
         case "crashes": stop(device, .crash)
         case "reboots": stop(device, .reboot)
+        case "resolves": device.resolve()
         case "saves": device.backUp()
         case "restores": restore(device)
         case "clones", "forks": copy(device, words[1], isTwin: words[0] == "forks")

@@ -17,6 +17,10 @@ extension WholeDevice {
                 for key in values(of: store).keys.sorted() {
                     write(store: store, key: key, number: world.nextNumber(), removes: true)
                 }
+            case .emptyRemote:
+                guard let place else { return }
+                world.isEmptied = true
+                world.places[place].empty()
             case .forgetDevice:
                 let other = "device\((number + 1) % world.devices.count)"
                 if try process.sync.forget(device: other) { world.hasForgottenDevice = true }

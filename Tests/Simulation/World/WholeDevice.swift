@@ -157,6 +157,22 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
         trySigningIn()
     }
 
+    /// What was emptied is to have what this device has: tries until it works.
+    func resolve() {
+        guard let process, let account, process.sync.isReset, !isSigningIn else { return }
+        isSigningIn = true
+        world.trace.note(world.timeline.now, 9, UInt64(number), line: "device \(number) resolves")
+        let backend = process.backend(of: world.places[account.place])
+        world.executor.start { [self] in
+            let remote = try? await backend.restore(account.identifier)
+            guard self.process === process else { return }
+            isSigningIn = false
+            guard process.sync.isReset else { return }
+            if let remote { return process.enter(remote, backend, account.place, isRestored: true) }
+            world.timeline.after(minute) { [weak self] in self?.resolve() }
+        }
+    }
+
     func noteEntry(_ file: AccountFile) {
         if account == nil { world.noteEntry(self, to: file.place) }
         account = file
