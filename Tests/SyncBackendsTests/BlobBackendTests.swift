@@ -38,6 +38,22 @@ import Testing
         return head
     }
 
+    /// A device that has published a value, and its head as an earlier one.
+    private func publishedHead() async throws -> (Place, Device, WrittenHead) {
+        let (place, device, _) = try await two()
+        try device.set(store, "a", .integer(1))
+        try await device.sync()
+        return (place, device, try formerHead(of: device, in: place))
+    }
+
+    /// A device that signs in to the account that is there.
+    private func newcomer(_ name: String, at place: Place) async throws -> Device {
+        let device = try Device(place.path, name: name)
+        device.place = place
+        try await device.signIn(creating: false)
+        return device
+    }
+
     private func forgetStore(on device: Device) throws {
         let forgotten = try device.database.store(store)
         _ = try device.database.forget(store: store)
@@ -271,38 +287,28 @@ import Testing
     }
 
     @Test func `a copy of a head whose index is gone keeps nobody from arriving`() async throws {
-        let (place, a, _) = try await two()
-        try a.set(store, "a", .integer(1))
-        try await a.sync()
-        var copy = try formerHead(of: a, in: place)
+        let (place, a, head) = try await publishedHead()
+        var copy = head
         copy.head.index = Bits128(digestOf: Index.encode([:]))
         try place.write(a.headName + conflict, copy.encoded())
-        let c = try Device(place.path, name: "C")
-        c.place = place
-        try await c.signIn(creating: false)
+        let c = try await newcomer("C", at: place)
         #expect(try await c.pull().isComplete)
         #expect(try c.values(store) == ["a": .integer(1)])
         // Under its own name it is waited for: it may hold what nobody else has.
         try place.write(a.headName, copy.encoded())
-        let d = try Device(place.path, name: "D")
-        d.place = place
-        try await d.signIn(creating: false)
+        let d = try await newcomer("D", at: place)
         #expect(try await !d.pull().isComplete)
     }
 
     @Test func `a copy of a head whose segments are gone keeps nobody from arriving`() async throws {
-        let (place, a, _) = try await two()
-        try a.set(store, "a", .integer(1))
-        try await a.sync()
-        var copy = try formerHead(of: a, in: place)
+        let (place, a, head) = try await publishedHead()
+        var copy = head
         let base = [BaseSegment(bucket: .whole, name: Bits128(high: 1, low: 1))]
         copy.parts[store] = WrittenPart(
             digest: Bits128(high: 2, low: 2), context: Context([Origin(bits: 7): 1]), form: .whole(base), tail: [:],
             removed: [])
         try place.write(a.headName + conflict, copy.encoded())
-        let c = try Device(place.path, name: "C")
-        c.place = place
-        try await c.signIn(creating: false)
+        let c = try await newcomer("C", at: place)
         #expect(try await c.pull().isComplete)
         #expect(try c.values(store) == ["a": .integer(1)])
     }

@@ -2,6 +2,7 @@
 
 import BackendTesting
 import PropertyList
+import ServerTesting
 import StoreEngine
 import SyncEngine
 import Synchronization
@@ -49,6 +50,16 @@ final class JudgedDevices: @unchecked Sendable {
             }
             done += 1
         }
+    }
+
+    /// All write and sync at once, twenty times, while a proxy does one of these faults to every fourth request.
+    func work(through proxy: FaultProxy, _ faults: [FaultProxy.Fault], _ dice: Dice) async {
+        proxy.onRequest { _ in dice.roll() % 4 == 0 ? faults[Int(dice.roll() % UInt64(faults.count))] : nil }
+        for _ in 0..<20 {
+            for device in devices.indices { write(device, dice.roll()) }
+            await syncAll()
+        }
+        proxy.onRequest(nil)
     }
 
     /// All sync at once, and whatever comes of it is no matter.

@@ -156,6 +156,15 @@ struct AccountSyncTests {
         #expect(await backend.uploads["app"]?.entries[Key(unchecked: "k")]?.value == Value.integer(2).encoded())
     }
 
+    /// What somebody else who has an origin as well wrote under its first dot.
+    private func change(byTwinOf origin: Origin) -> RemoteChange {
+        var twin = StoreState()
+        let stamp = Stamp(isProvisional: false, wall: 5, counter: 0, origin: origin)
+        twin.entries[Key(unchecked: "theirs")] = Entry(stamp: stamp, n: 1, value: Value.integer(2).encoded())
+        twin.context.insert(Dot(origin: origin, n: 1))
+        return RemoteChange(state: twin, isComplete: true)
+    }
+
     @Test func `what was written under an origin that somebody else has as well takes fresh dots`() async throws {
         let backend = ScriptedBackend()
         try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
@@ -164,11 +173,7 @@ struct AccountSyncTests {
         try await device.syncNow()
         let shared = device.database.origin
         // The other one has used the same dot for another key.
-        var twin = StoreState()
-        let stamp = Stamp(isProvisional: false, wall: 5, counter: 0, origin: shared)
-        twin.entries[Key(unchecked: "theirs")] = Entry(stamp: stamp, n: 1, value: Value.integer(2).encoded())
-        twin.context.insert(Dot(origin: shared, n: 1))
-        let change = RemoteChange(state: twin, isComplete: true)
+        let change = change(byTwinOf: shared)
         await backend.change {
             $0.ownPublication = .foreign
             $0.changes = ["app": change]
@@ -186,11 +191,7 @@ struct AccountSyncTests {
         try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
         try device.write("mine", 1)
         let shared = device.database.origin
-        var twin = StoreState()
-        let stamp = Stamp(isProvisional: false, wall: 5, counter: 0, origin: shared)
-        twin.entries[Key(unchecked: "theirs")] = Entry(stamp: stamp, n: 1, value: Value.integer(2).encoded())
-        twin.context.insert(Dot(origin: shared, n: 1))
-        let change = RemoteChange(state: twin, isComplete: true)
+        let change = change(byTwinOf: shared)
         await backend.change { $0.changes = ["app": change] }
         try await device.syncNow()
         #expect(device.database.origin != shared)

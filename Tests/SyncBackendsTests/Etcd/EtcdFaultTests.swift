@@ -27,19 +27,13 @@ struct EtcdFaultTests {
                 url: "etcd://127.0.0.1:\(proxy.port)/settings/ada", credentials: ServerCredentials())
         }
         let judged = try await JudgedDevices(3, place)
-        let dice = Dice(seed: seed)
         let reject = ServerAnswer(503, [:], "{\"error\":\"etcdserver: leader changed\",\"code\":14}")
         let page = ServerAnswer(200, [:], "<html>Log in</html>")
         let faults: [FaultProxy.Fault] = [
             .cut, .answerLost, .answerCut(40), .twice, .late(20), .overtaken(100), .requestCut(10), .answer(reject),
             .answer(page),
         ]
-        proxy.onRequest { _ in dice.roll() % 4 == 0 ? faults[Int(dice.roll() % UInt64(faults.count))] : nil }
-        for _ in 0..<20 {
-            for device in judged.devices.indices { judged.write(device, dice.roll()) }
-            await judged.syncAll()
-        }
-        proxy.onRequest(nil)
+        await judged.work(through: proxy, faults, Dice(seed: seed))
         #expect(try await judged.judge() == [])
         // And then all is quiet.
         let before = try cluster.control(["get", "settings/ada/account", "-w", "fields"])

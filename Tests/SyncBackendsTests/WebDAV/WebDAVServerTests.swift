@@ -67,13 +67,7 @@ extension WebDAVServerTests {
             .answer(ServerAnswer(500)), .answer(ServerAnswer(429)), .answer(ServerAnswer(423)),
             .answer(ServerAnswer(401)), .answer(page),
         ]
-        let chances = Dice(seed: seed + 100)
-        proxy.onRequest { _ in chances.roll() % 4 == 0 ? faults[Int(chances.roll() % UInt64(faults.count))] : nil }
-        for _ in 0..<20 {
-            for device in judged.devices.indices { judged.write(device, chances.roll()) }
-            await judged.syncAll()
-        }
-        proxy.onRequest(nil)
+        await judged.work(through: proxy, faults, Dice(seed: seed + 100))
         #expect(try await judged.judge() == [])
     }
 }
