@@ -98,10 +98,13 @@ extension AccountSync {
     func announceDevice() throws(EngineError) {
         try removeForgotten()
         let known = try knownDevice(device.identifier)
-        if let known, known.name == device.name, !isDayAway(from: known.lastSeen) { return }
-        try write(
-            AccountDevice(identifier: device.identifier, name: device.name, lastSeen: database.environment.time()))
+        if known?.name != device.name || isDayAway(from: known?.lastSeen ?? 0) {
+            try write(
+                AccountDevice(identifier: device.identifier, name: device.name, lastSeen: database.environment.time()))
+        }
+        guard announcesName else { return }
         announcesName = false
+        onDeviceChange?()
     }
 
     /// Removes the entries of devices that were forgotten and of which nothing is left at the remote: who comes back

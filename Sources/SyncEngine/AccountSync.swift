@@ -23,12 +23,14 @@ public final class AccountSync {
     public var lastPush: UInt64 { isSignedIn ? database.account.lastPush : 0 }
     /// This device, as the others are told of it.
     public var device: RemoteDevice
+    /// The person has chosen the device's name here, and it counts whatever the account says, until that has it.
+    public var announcesName = false
     /// The person has it rest.
     public internal(set) var isPaused = false
 
     /// Called when ``state``, ``lastError``, the account or whether its values have arrived becomes another one.
     public var onStateChange: (() -> Void)?
-    /// Called when this device got another name.
+    /// Called when this device got another name, and when the account has the one that was chosen here.
     public var onDeviceChange: (() -> Void)?
     /// Called after a pass that found the database damaged, with the reason.
     public var onDamage: ((String) -> Void)?
@@ -52,8 +54,6 @@ public final class AccountSync {
     /// Something that was passed over, while the rest went well.
     var problem: RemoteError?
     var ownPublication: OwnPublication = .missing
-    /// The device's name is this one, whatever the account says.
-    var announcesName = false
     /// A device was forgotten: what it left at the remote may go.
     var tidies = false
     var damage: String?

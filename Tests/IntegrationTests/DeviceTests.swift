@@ -78,6 +78,45 @@ struct DeviceTests {
         }
     }
 
+    @Test func `a name that is given in signing in counts, though the service ends before it could be uploaded`()
+        async throws
+    {
+        try await withTwoDevices { devices in
+            try await devices.join()
+            let (laptop, phone) = (try devices.account(devices.laptop), try devices.account(devices.phone))
+            try await lists(phone, ["laptop", "phone (this)"])
+            try await laptop.signOut(keepingValues: false)
+            // Nothing is uploaded before all has arrived, and without its segments nothing does.
+            rename(devices.folder + "/s", devices.folder + "/away")
+            try await laptop.signIn(devices.url, ["device-name": "My laptop"])
+            try await devices.laptop.restart()
+            #expect(try await laptop.text("DeviceName") == "My laptop")
+            rename(devices.folder + "/away", devices.folder + "/s")
+            try await lists(laptop, ["My laptop (this)", "phone"])
+            try await lists(phone, ["My laptop", "phone (this)"])
+
+            // From then on others may give it another one, over a restart too.
+            try await devices.laptop.restart()
+            try await phone.rename(device: try await laptop.text("DeviceIdentifier"), to: "Ours")
+            try await phone.syncNow()
+            try await lists(laptop, ["Ours (this)", "phone"])
+        }
+    }
+
+    @Test func `a name that is given again in signing in may be changed by others afterwards`() async throws {
+        try await withTwoDevices { devices in
+            try await devices.join()
+            let (laptop, phone) = (try devices.account(devices.laptop), try devices.account(devices.phone))
+            try await lists(phone, ["laptop", "phone (this)"])
+            try await laptop.join(devices.url, ["device-name": "laptop"])
+            try await devices.store(devices.laptop).set("key", .integer(1))
+            try await laptop.syncNow()
+            try await phone.rename(device: try await laptop.text("DeviceIdentifier"), to: "Ours")
+            try await phone.syncNow()
+            try await lists(laptop, ["Ours (this)", "phone"])
+        }
+    }
+
     @Test func `a device that was forgotten is off the list until it uploads again, and its values stay`()
         async throws
     {

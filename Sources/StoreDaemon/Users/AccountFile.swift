@@ -15,6 +15,8 @@ struct AccountFile: Codable, Equatable {
     var credentials: BackendCredentials
     /// What this device is called there.
     var deviceName: String
+    /// The name was chosen on this device, and the account does not have it yet.
+    var announcesName: Bool?
     /// The person has the account rest.
     var isPaused: Bool?
 

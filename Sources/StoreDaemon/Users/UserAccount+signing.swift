@@ -21,7 +21,8 @@ extension UserAccount {
             throw BusError.store(.conflict, "There is an account in the place already, and it is not empty")
         }
         let file = AccountFile(
-            url: url, account: remote.identifier, credentials: credentials, deviceName: deviceName ?? sync.device.name)
+            url: url, account: remote.identifier, credentials: credentials, deviceName: deviceName ?? sync.device.name,
+            announcesName: deviceName != nil || sync.announcesName)
         try commit(file) {
             try sync.signIn(to: backend, as: remote, bringingValues: bringingValues, deviceName: deviceName)
         }
@@ -101,11 +102,12 @@ extension UserAccount {
         }
     }
 
-    /// The account goes on under another identifier, or the device under another name.
+    /// The account goes on under another identifier, or the device under another name, or the account has that.
     func renewFile() {
         do {
             guard var file = try AccountFile.read(in: directory) else { return }
             (file.account, file.deviceName) = (database.account.identifier, sync.device.name)
+            file.announcesName = sync.announcesName
             try file.write(in: directory)
         } catch {
             daemon.logger.error("The account of the user \(uid) can't be written: \(error)")

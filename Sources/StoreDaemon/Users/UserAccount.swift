@@ -52,6 +52,7 @@ final class UserAccount {
         do {
             guard let file = try AccountFile.read(in: directory) else { return }
             sync.device = RemoteDevice(identifier: sync.device.identifier, name: file.deviceName)
+            sync.announcesName = file.announcesName ?? false
             url = file.url
             // The file is written first, and a database that was set aside has forgotten whose values it had.
             if database.account.identifier != file.account {
