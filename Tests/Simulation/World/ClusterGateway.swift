@@ -34,8 +34,9 @@ final class ClusterGateway: EtcdGateway, @unchecked Sendable {
         count += 1
         let number = count
         nonisolated(unsafe) let result = await withUnsafeContinuation { (continuation: UnsafeContinuation<T, Never>) in
-            let answer: (T) -> Void = { [self] result in
-                guard endings.removeValue(forKey: number) != nil else { return }
+            // Whoever waits keeps it. A cluster keeps the end of a watch that began after it was left.
+            let answer: (T) -> Void = { [weak self] result in
+                guard self?.endings.removeValue(forKey: number) != nil else { return }
                 nonisolated(unsafe) let result = result
                 // Safe because both ends are on the same thread.
                 continuation.resume(returning: result)
