@@ -9,41 +9,59 @@ import Synchronization
 
 @testable import Simulation
 
-/// Devices on real servers whose writes are in the simulation's ledger, and judged in the end as the simulation does.
+/// Devices with the whole engine on real servers, whose writes are in the simulation's ledger and whose apps are its
+/// subscribers: what they are told is judged at once, and what they hold in the end.
 final class JudgedDevices: @unchecked Sendable {
     // Because each device is one task's alone, until all tasks have ended.
-    let devices: [BackendDevice]
+    private(set) var devices: [EngineDevice] = []
     private let place: BackendPlace
-    private let ledger = Mutex(Ledger())
+    private let record = Record()
     private let count = Atomic<Int64>(0)
-    private let broken = Mutex<[String]>([])
 
-    private static let store = "org.example.Notes"
     private static let keys = 12
 
+    /// Who wrote what, and the rules that were broken.
+    private final class Record: Sendable {
+        let ledger = Mutex(Ledger())
+        let broken = Mutex<[String]>([])
+
+        func note(_ violation: String?) {
+            if let violation { broken.withLock { $0.append(violation) } }
+        }
+    }
+
+    /// Devices that have signed in, the first of which has made the account.
     init(_ count: Int, _ place: BackendPlace) async throws {
         self.place = place
-        devices = try await BackendConformance.devices(count, place)
+        for number in 0..<count { devices.append(try await device(number, creating: number == 0)) }
+    }
+
+    private func device(_ number: Int, creating: Bool) async throws -> EngineDevice {
+        let device = try EngineDevice("\(number)", seed: UInt64(number + 1)) { [record] in
+            record.ledger.withLock(\.self)
+        } report: { [record] in
+            record.note($0)
+        }
+        try await device.signIn(to: try place.makeBackend(), creating: creating)
+        try await device.sync()
+        return device
     }
 
     /// A device writes one of a few keys, or removes it.
-    func write(_ index: Int, _ random: UInt64) {
-        let (device, key) = (devices[index], Int(random / 8 % UInt64(Self.keys)))
-        let known = device.stores[Self.store]?.context ?? Context()
+    func write(_ index: Int, _ random: UInt64) throws {
+        let key = Int(random / 8 % UInt64(Self.keys))
         let number = count.add(1, ordering: .relaxed).newValue
-        let removes = random % 4 == 0 && device.values(Self.store)["k\(key)"] != nil
-        device.set(Self.store, "k\(key)", removes ? nil : .integer(number))
-        guard let entry = device.stores[Self.store]?.entries[Names.keys[key]] else { return }
-        let write = Write(
-            number: number, device: index, isRemoval: removes, stamp: entry.stamp, dot: entry.dot, known: known)
-        note(ledger.withLock { $0.add(write, to: Cell(place: 0, store: 0, key: key), isTwin: false) })
+        guard let write = try devices[index].write(number, to: key, of: index, removes: random % 4 == 0) else { return }
+        record.note(record.ledger.withLock { $0.add(write, to: Self.cell(key), isTwin: false) })
     }
+
+    private static func cell(_ key: Int) -> Cell { Cell(place: 0, store: 0, key: key) }
 
     /// A device writes and syncs as long as it is told to, and then until it has come through.
     func work(_ index: Int, _ dice: Dice, atLeast rounds: Int, while isWanted: () -> Bool) async throws {
         var done = 0
         while isWanted() || done < rounds || devices[index].hasPendingChanges {
-            write(index, dice.roll())
+            try write(index, dice.roll())
             do throws(RemoteError) { try await devices[index].sync() } catch {
                 if error.code != .unavailable { throw error }
                 continue
@@ -53,10 +71,10 @@ final class JudgedDevices: @unchecked Sendable {
     }
 
     /// All write and sync at once, twenty times, while a proxy does one of these faults to every fourth request.
-    func work(through proxy: FaultProxy, _ faults: [FaultProxy.Fault], _ dice: Dice) async {
+    func work(through proxy: FaultProxy, _ faults: [FaultProxy.Fault], _ dice: Dice) async throws {
         proxy.onRequest { _ in dice.roll() % 4 == 0 ? faults[Int(dice.roll() % UInt64(faults.count))] : nil }
         for _ in 0..<20 {
-            for device in devices.indices { write(device, dice.roll()) }
+            for device in devices.indices { try write(device, dice.roll()) }
             await syncAll()
         }
         proxy.onRequest(nil)
@@ -74,24 +92,21 @@ final class JudgedDevices: @unchecked Sendable {
     /// Judges, once nothing goes wrong any more.
     /// - Returns: the rules that were broken.
     func judge() async throws -> [String] {
-        try await BackendConformance.settle(devices)
-        let late = BackendDevice("late", seed: 99, backend: try place.makeBackend())
-        try await late.signIn(creating: false)
-        try await late.sync()
-        let state = devices[0].stores[Self.store] ?? StoreState()
-        if late.stores[Self.store]?.entries != state.entries { note("I11: a new device finds something else") }
-        note(ledger.withLock { $0.verdict(on: state, place: 0, store: 0, keys: Self.keys) })
-        let values = devices[0].values(Self.store)
-        for key in 0..<Self.keys {
-            var found: Int64?
-            if case .integer(let number) = values["k\(key)"] { found = number }
-            let cell = Cell(place: 0, store: 0, key: key)
-            note(ledger.withLock { $0.verdict(cell, found: found, keepsTombstones: true) })
+        for _ in 0..<4 {
+            for device in devices { try await device.sync() }
         }
-        return broken.withLock(\.self)
-    }
-
-    private func note(_ violation: String?) {
-        if let violation { broken.withLock { $0.append(violation) } }
+        let state = devices[0].state
+        for (number, device) in devices.enumerated() {
+            if device.hasPendingChanges { record.note("I10: device \(number) is not settled") }
+            if device.state.entries != state.entries { record.note("I5: devices 0 and \(number) hold something else") }
+        }
+        let late = try await device(devices.count, creating: false)
+        if late.state.entries != state.entries { record.note("I11: a new device finds something else") }
+        let ledger = record.ledger.withLock(\.self)
+        record.note(ledger.verdict(on: state, place: 0, store: 0, keys: Self.keys))
+        for key in 0..<Self.keys {
+            record.note(ledger.verdict(Self.cell(key), found: devices[0].number(key), keepsTombstones: true))
+        }
+        return record.broken.withLock(\.self)
     }
 }

@@ -32,7 +32,13 @@ final class Process: @unchecked Sendable {
         stores = try (0..<world.conditions.stores).map { try database.store(Names.stores[$0], localKeys: localKeys) }
         // Their app opens them, whatever was cut off after a store was forgotten.
         for store in stores where store.isForgotten { try database.remember(store: store) }
-        subscribers = stores.map { Subscriber($0, device.world, device.number) }
+        subscribers = stores.map { [world, number = device.number] store in
+            Subscriber(store) {
+                world.ledger
+            } report: {
+                world.report("device \(number), \($0)")
+            }
+        }
         let remoteDevice = RemoteDevice(identifier: "device\(device.number)", name: "Device \(device.number)")
         let timeline = world.timeline
         sync = AccountSync(database, device: remoteDevice) { timeline.now }

@@ -7,16 +7,18 @@ internal import SyncEngine
 /// An app that believes what it is told: what it takes a store to hold has to be what the store holds.
 final class Subscriber {
     private let store: Store
-    private let world: World<WholeDevice>
-    private let device: Int
+    private let ledger: () -> Ledger
+    private let report: (String) -> Void
     private var shown: [Key: Value]
     private var generation: UInt64
     private var hasArrived: Bool
 
-    init(_ store: Store, _ world: World<WholeDevice>, _ device: Int) {
-        self.store = store
-        self.world = world
-        self.device = device
+    /// - Parameters:
+    ///   - ledger: who wrote what until now.
+    ///   - report: takes a sentence for each rule that is seen broken.
+    init(_ store: Store, ledger: @escaping () -> Ledger, report: @escaping (String) -> Void) {
+        (self.store, self.ledger) = (store, ledger)
+        self.report = { report("\(store.identifier): \($0)") }
         shown = store.values
         generation = store.generation
         hasArrived = store.isDownloaded
@@ -57,9 +59,10 @@ final class Subscriber {
 
     /// Never back to what the writer of the present value had seen.
     private func checkMonotonic(_ key: Key, _ old: Value, _ new: Value) {
-        guard case .integer(let old) = old, case .integer(let new) = new, let cell = world.ledger.cell(of: old),
-            cell == world.ledger.cell(of: new), let former = world.ledger.write(old, in: cell),
-            let later = world.ledger.write(new, in: cell)
+        let ledger = ledger()
+        guard case .integer(let old) = old, case .integer(let new) = new, let cell = ledger.cell(of: old),
+            cell == ledger.cell(of: new), let former = ledger.write(old, in: cell),
+            let later = ledger.write(new, in: cell)
         else { return }
         if !former.isProvisional, !later.isProvisional, former.known.contains(later.dot), former.dot != later.dot {
             report("I6: \(key) went back from \(old) to \(new)")
@@ -71,9 +74,5 @@ final class Subscriber {
         let keys = Set(shown.keys).union(store.values.keys).filter { shown[$0] != store.values[$0] }.sorted()
         report("I14: \(keys) changed and nobody was told")
         shown = store.values
-    }
-
-    private func report(_ violation: String) {
-        world.report("device \(device), \(store.identifier): \(violation)")
     }
 }

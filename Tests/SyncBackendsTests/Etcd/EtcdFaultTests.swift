@@ -33,7 +33,7 @@ struct EtcdFaultTests {
             .cut, .answerLost, .answerCut(40), .twice, .late(20), .overtaken(100), .requestCut(10), .answer(reject),
             .answer(page),
         ]
-        await judged.work(through: proxy, faults, Dice(seed: seed))
+        try await judged.work(through: proxy, faults, Dice(seed: seed))
         #expect(try await judged.judge() == [])
         // And then all is quiet.
         let before = try cluster.control(["get", "settings/ada/account", "-w", "fields"])

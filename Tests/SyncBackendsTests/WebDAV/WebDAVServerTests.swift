@@ -67,7 +67,7 @@ extension WebDAVServerTests {
             .answer(ServerAnswer(500)), .answer(ServerAnswer(429)), .answer(ServerAnswer(423)),
             .answer(ServerAnswer(401)), .answer(page),
         ]
-        await judged.work(through: proxy, faults, Dice(seed: seed + 100))
+        try await judged.work(through: proxy, faults, Dice(seed: seed + 100))
         #expect(try await judged.judge() == [])
     }
 }
