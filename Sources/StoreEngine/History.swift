@@ -22,10 +22,11 @@ public struct FormerValue: Equatable, Sendable {
     }
 }
 
-/// How much of the past is kept.
+/// How much of the past is kept of a store, in all of its accounts together.
 package enum Retention {
     static let valuesPerKey = 16
-    static let bytesPerStore = 1 << 20
+    /// 1 MiB, and what is before the bytes in an encoding: the largest value that a store may have is kept as well.
+    static let bytesPerStore = 1 << 20 + 4
     package static let microseconds: UInt64 = 90 * 86_400_000_000
     package static let tombstones = 4096
     /// So many rows beyond these are removed at once: about a millisecond's work.
@@ -35,7 +36,8 @@ package enum Retention {
 extension UserDatabase {
     /// The values that a key had, newest first.
     ///
-    /// A key that was local once has those of that time as well.
+    /// A key that was local once has those of that time as well, and one that accounts have which this device has
+    /// left has their values. All of them are no more than are kept.
     public func history(of key: Key, in store: Store) throws(EngineError) -> [FormerValue] {
         let isLocal = store.localKeys.contains(key)
         return try read { db in
@@ -44,13 +46,22 @@ extension UserDatabase {
                 values += try formerValues(of: key, in: store.shared, db)
                 values += try valuesLeft(of: key, in: store, db)
             }
-            return Array(values.sorted { $0.time > $1.time }.prefix(Retention.valuesPerKey))
+            var bytes = 0
+            return values.sorted { $0.value.time > $1.value.time }.prefix(Retention.valuesPerKey)
+                .prefix { former in
+                    bytes += former.length
+                    return bytes <= Retention.bytesPerStore
+                }
+                .map(\.value)
         }
     }
 
-    private func formerValues(of key: Key, in replica: Replica, _ db: Database) throws -> [FormerValue] {
+    /// A value that a key had, and how long its encoding is.
+    private typealias Encoded = (value: FormerValue, length: Int)
+
+    private func formerValues(of key: Key, in replica: Replica, _ db: Database) throws -> [Encoded] {
         var successors: [Key: ChangeReader.Version] = [:]
-        var values: [FormerValue] = []
+        var values: [Encoded] = []
         var bytes = 0
         try ChangeReader.forEach(of: replica.id, db) { version, encoded in
             defer { successors[version.key] = version }
@@ -60,15 +71,15 @@ extension UserDatabase {
                 values.count < Retention.valuesPerKey, let encoded = encoded(),
                 let (value, _) = try? Value.decode(encoded, limits: limits)
             else { return }
-            values.append(
-                FormerValue(
-                    value: value, time: successor.time, origin: version.stamp.origin, why: .init(successor)))
+            let former = FormerValue(
+                value: value, time: successor.time, origin: version.stamp.origin, why: .init(successor))
+            values.append((former, encoded.count))
         }
         return values
     }
 
     /// The values that the key has in accounts that this device has left: they are still theirs.
-    private func valuesLeft(of key: Key, in store: Store, _ db: Database) throws -> [FormerValue] {
+    private func valuesLeft(of key: Key, in store: Store, _ db: Database) throws -> [Encoded] {
         let rows = try Row.fetchAll(
             db,
             sql: """
@@ -82,7 +93,8 @@ extension UserDatabase {
             let encoded = try row.decode(Data?.self, forColumn: "value").map(Array.init)
             guard let encoded, let (value, _) = try? Value.decode(encoded, limits: limits) else { return nil }
             let origin = Origin(bits: UInt64(bitPattern: try row.decode(forColumn: "origin")))
-            return FormerValue(value: value, time: try row.counter("left"), origin: origin, why: .account)
+            let former = FormerValue(value: value, time: try row.counter("left"), origin: origin, why: .account)
+            return (former, encoded.count)
         }
     }
 }

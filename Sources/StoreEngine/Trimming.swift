@@ -44,7 +44,8 @@ extension UserDatabase {
     /// Goes through all changes.
     private func sift(_ replica: Replica, of store: Store) throws(EngineError) {
         let writer = try openWriter
-        var trimming = Trimming(of: replica, horizon: horizon, now: environment.time())
+        var trimming = Trimming(
+            isShared: replica.account > 0, published: replica.published, horizon: horizon, now: environment.time())
         try write { db in
             try db.saveProgress(of: replica)
             try ChangeReader.forEachOutline(of: replica.id, db) { trimming.add($0) }
@@ -116,7 +117,7 @@ struct Trimming {
     /// The least time at which something that is kept was replaced or became a tombstone.
     private(set) var oldestLoss = UInt64.max
     private var emptyKeys = 0
-    private var bytes = 0
+    private var bytes: Int
     /// The change before was not kept.
     private var isRun = false
 
@@ -129,11 +130,15 @@ struct Trimming {
         fileprivate var isGone = false
     }
 
-    init(of replica: Replica, horizon: UInt64, now: UInt64) {
-        isShared = replica.account > 0
-        published = replica.published
-        self.horizon = horizon
-        self.now = now
+    /// - Parameters:
+    ///   - isShared: the replica is an account's.
+    ///   - published: the remote has acknowledged every change up to this one.
+    ///   - horizon: what was replaced before this moment is not kept.
+    ///   - bytes: so many of those that a store may have are taken already.
+    init(isShared: Bool, published: UInt64, horizon: UInt64, now: UInt64, bytes: Int = 0) {
+        (self.isShared, self.published) = (isShared, published)
+        (self.horizon, self.now) = (horizon, now)
+        self.bytes = bytes
     }
 
     mutating func add(_ change: ChangeReader.Outline) {

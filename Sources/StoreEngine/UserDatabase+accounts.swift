@@ -66,6 +66,7 @@ extension UserDatabase {
                     sql: "UPDATE account SET left = ? WHERE id = ?",
                     arguments: [Int64(bitPattern: environment.time()), former.id])
             }
+            try trimAccounts(besides: entered, db)
             let keepsFormer = former.id != Account.none && !entered.isDownloaded
             return (entered, backdrop: keepsFormer ? former : nil)
         }

@@ -123,6 +123,102 @@ import Testing
         #expect(try history().map(\.value) == [18, 17, 16, 15, 14].map(value))
     }
 
+    @Test func `the largest value that a store may have is kept, and nothing beside it`() throws {
+        let largest = Value.data([UInt8](repeating: 1, count: 1 << 20))
+        try device.write([("other", .boolean(true))])
+        try device.write([("other", .boolean(false))])
+        try device.write(removing: ["other"])
+        try device.write([("k", largest)])
+        try device.write(removing: ["k"])
+        #expect(try history().map(\.value) == [largest])
+        #expect(try history("other").isEmpty)
+    }
+
+    // MARK: Accounts that were left
+
+    /// Enters an account of which this device has seen everything.
+    private func enter(_ account: String) throws {
+        device.clock.time += 1
+        _ = try device.database.enter(account: account, bringingValues: false)
+        try device.database.completeDownload(cursor: [1])
+    }
+
+    /// Writes values of 150,000 bytes to a key, of which all but the last become its history.
+    private func writePieces(_ indexes: ClosedRange<Int>) throws {
+        for index in indexes {
+            device.clock.time += 1
+            try device.write([("k", piece(index))])
+        }
+    }
+
+    private func piece(_ index: Int) -> Value { .data([UInt8](repeating: UInt8(index), count: 150_000)) }
+
+    /// Which of them are told as the key's history.
+    private var told: [UInt8?] {
+        get throws {
+            try history().map { former in
+                guard case .data(let bytes) = former.value else { return nil }
+                return bytes.first
+            }
+        }
+    }
+
+    /// How many of them there are in an account.
+    private func pieces(in account: String) throws -> Int {
+        let rows = try device.sql(
+            """
+            SELECT count(*) FROM change JOIN replica ON replica.id = replica JOIN account ON account.id = account
+            WHERE account.identifier = '\(account)' AND length(value) > 150000
+            """)
+        return Int(rows[0][0]) ?? -1
+    }
+
+    @Test func `a store keeps a mebibyte in all accounts together, of those that were left last`() throws {
+        for account in ["A", "B", "C"] {
+            try enter(account)
+            try writePieces(1...4)
+        }
+        try enter("D")
+        // Six are less than a mebibyte, and each account has its value besides.
+        #expect(try ["A", "B", "C"].map(pieces) == [1, 4, 4])
+        #expect(try told == [4, 4, 4])
+        // What is written does not touch them, and what has become of it counts first when the account is changed.
+        try writePieces(1...3)
+        #expect(try ["A", "B", "C", "D"].map(pieces) == [1, 4, 4, 3])
+        try enter("A")
+        #expect(try ["A", "B", "C", "D"].map(pieces) == [1, 2, 4, 3])
+        try enter("B")
+        #expect(try ["A", "B", "C", "D"].map(pieces) == [1, 2, 4, 3])
+        #expect(try told == [4, 3, 4, 3])
+        try writePieces(5...9)
+        try enter("A")
+        #expect(try ["A", "B", "C", "D"].map(pieces) == [1, 7, 1, 1])
+    }
+
+    @Test func `what an account keeps of the past goes while it is not in use, and nothing else`() throws {
+        try enter("A")
+        let store = try device.store()
+        // A row that alone says of a dot of this device, and one that alone has the last number.
+        try device.write([("k", .integer(1)), ("gone", .integer(1))])
+        let own = device.database.origin
+        var stranger = Stranger()
+        try device.join(stranger.plan(["k": stranger.entry(.integer(2))], in: store))
+        try device.write([("pending", .integer(1))])
+        try device.join(stranger.plan(dropping: ["pending"], in: store))
+        let (before, context) = (Picture(store), store.context)
+        let rows = try rows
+        try enter("B")
+        #expect(try self.rows == rows)
+        device.clock.time += 91 * Clock.day
+        try enter("C")
+        #expect(try self.rows == rows - 3)
+        try enter("A")
+        let after = Picture(try device.store())
+        #expect(after.values == before.values && after.state == before.state && after.sequence == before.sequence)
+        #expect(after.pending == before.pending && after.usage == before.usage)
+        #expect(try device.store().context == context && context.contains(Dot(origin: own, n: 3)))
+    }
+
     @Test func `trimming changes nothing but the history`() throws {
         _ = try device.database.enter(account: "A", bringingValues: false)
         try device.database.completeDownload(cursor: [1])

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import GRDB
+
+extension UserDatabase {
+    /// Removes what is not kept of the past from accounts that are not in use: a store keeps as much of it in all of its
+    /// accounts as in one, first that of the account in use, then that of those that were left last.
+    ///
+    /// It does not grow there, so that this is done when another account is entered, and never for a write.
+    func trimAccounts(besides current: Account, _ db: Database) throws {
+        let writer = try openWriter
+        var bytes: [Int64: Int] = [:]
+        for row in try replicasOfSeveralAccounts(with: current, db) {
+            let (id, store): (Int64, Int64) = (try row.decode(forColumn: "id"), try row.decode(forColumn: "store"))
+            var trimming = Trimming(
+                isShared: true, published: try row.counter("published"), horizon: horizon, now: environment.time(),
+                bytes: bytes[store, default: 0])
+            try ChangeReader.forEachOutline(of: id, db) { trimming.add($0) }
+            bytes[store, default: 0] += trimming.history.bytes
+            let isInUse = try row.decode(forColumn: "account") == current.id
+            if isInUse || trimming.expendable.isEmpty { continue }
+            try db.saveProgress(ofReplica: id)
+            for sequences in trimming.expendable { try writer.remove(sequences, of: id) }
+        }
+    }
+
+    /// What accounts have of the stores that others have as well, in the order in which it is worth keeping.
+    private func replicasOfSeveralAccounts(with current: Account, _ db: Database) throws -> [Row] {
+        try Row.fetchAll(
+            db,
+            sql: """
+                SELECT replica.* FROM replica JOIN account ON account.id = account
+                WHERE account > 0 AND store IN (SELECT store FROM replica WHERE account > 0 AND account <> :current)
+                ORDER BY account = :current DESC, left DESC, replica.id
+                """,
+            arguments: ["current": current.id])
+    }
+}
+
+extension Database {
+    /// Writes what a replica's changes may be the only evidence of, before some of them go.
+    fileprivate func saveProgress(ofReplica id: Int64) throws {
+        try run(
+            sql: """
+                INSERT INTO context (replica, origin, n)
+                    SELECT replica, origin, max(coalesce(n, sequence)) FROM change
+                    WHERE \(ChangeID.isOf(":replica")) AND cause IN (0, 3) GROUP BY origin
+                ON CONFLICT (replica, origin) DO UPDATE SET n = max(n, excluded.n)
+                """,
+            arguments: ["replica": id])
+        try run(
+            sql: """
+                UPDATE replica SET sequence = max(sequence, \(ChangeID.lastSequence(of: ":replica")))
+                WHERE id = :replica
+                """,
+            arguments: ["replica": id])
+    }
+}
