@@ -4,21 +4,11 @@ internal import HTTPClient
 internal import SyncEngine
 
 extension RemoteError {
-    /// What it means to a person that there is no answer.
-    init(_ failure: HTTPFailure) {
-        switch failure {
-        case .libraryMissing, .authority, .unsendable: self.init(.unsupported, failure.description)
-        default: self.init(.unavailable, failure.description)
-        }
-    }
-
     /// What an answer means that is not the one that was asked for.
     init(_ response: HTTPResponse, from host: String, at path: String, hasCredentials: Bool) {
         let (code, sentence) = Self.meaning(of: response.status, host, path, hasCredentials)
         self.init(code, sentence, retryAfter: response.retryAfter)
     }
-
-    static let proxyWish = "The proxy wants a password; it is a part of the address in https_proxy."
 
     private static func meaning(
         of status: Int, _ host: String, _ path: String, _ hasCredentials: Bool
