@@ -334,7 +334,8 @@ def etcd(run: Run) -> list[Row]:
         progress(f"  round {number + 1}: set on A → signal on B {delays[-1]:.1f} ms, etcdctl {others[-1]:.1f} ms")
     return [table.compare(
         f"set on A → signal on B through etcd, less {ETCD_COALESCING} ms of coalescing", delays, others, table.msec,
-        "etcdctl put → etcdctl watch", Goal(most=3, text="≤ 3"))] + etcd_rates(run) + etcd_idle(run)
+        "etcdctl put → etcdctl watch", Goal(most=3, text="≤ 3")
+    )] + etcd_rates(run) + etcd_idle(run) + etcd_waiting(run)
 
 
 def etcd_rates(run: Run) -> list[Row]:
@@ -384,6 +385,38 @@ def etcd_idle(run: Run) -> list[Row]:
     return [table.single(
         f"{devices:,} devices of as many accounts that wait for changes: memory of etcd", after - before, table.kib,
         note=f"{100 * share:.1f} % of a CPU; {table.kib(before)} before")]
+
+
+def etcd_waiting(run: Run) -> list[Row]:
+    """What a service costs its own machine that only waits to be told of changes by a cluster."""
+    seconds, looks, account = run.scaled(120, 10), 50, store_path("")[:-1]
+    with Etcd(run.directory / "etcd-waiting") as cluster, Daemon(run.programs, run.directory / "daemon") as daemon:
+        daemon.fill(STORE, 10)
+        # A database that was there is opened in another way than one that is made.
+        daemon.restart()
+        daemon.load("GetValue", store_path(STORE), calls=10, keys=10, warm_up=0)
+        pid = daemon.service.pid
+        time.sleep(5)
+        before = smaps(pid)
+        call(daemon, account, "Account", "SignIn", "sa{sv}", cluster.url, 0)
+        call(daemon, account, "Account", "SyncNow", "t", 0)
+        time.sleep(15)  # Until the connections are closed on which it has asked.
+        slept, used = sleeps(pid), cpu(pid)
+        time.sleep(seconds)
+        woken, busy = sleeps(pid), cpu(pid) - used
+        after, used = smaps(pid), cpu(pid)
+        for _ in range(looks):
+            call(daemon, account, "Account", "SyncNow", "t", 0)
+        look = (cpu(pid) - used) / looks
+    wakeups = sum(woken[thread] - slept.get(thread, 0) for thread in woken) + len(slept.keys() ^ woken.keys())
+    return [
+        table.single(
+            "private memory with an account in etcd that waits", after["Private_Dirty"], table.kib,
+            note=f"before signing in: {table.kib(before['Private_Dirty'])}; {sizes(after)}"),
+        table.single(
+            f"… wakeups in {seconds} s", wakeups, table.count, Goal(most=0, text="0"),
+            f"in {len(woken)} threads; {1000 * busy:.0f} ms of CPU; a look takes {table.msec(1000 * look)}"),
+    ]
 
 
 def call(subject: Subject, path: str, interface: str, member: str, *arguments):
