@@ -37,8 +37,8 @@ extension UserDatabase {
     ///
     /// What somebody who never signed in has written becomes provisional writes to the account. The values of
     /// another account stay with it; they are shown until those of the new one have arrived. A store that takes no
-    /// part in the sync keeps its values all the same. The device goes on under a new origin: if the two accounts
-    /// ever turn out to be one, no dot names two writes.
+    /// part in the sync keeps its values all the same, unless this device has it of the new account already. The device
+    /// goes on under a new origin: if the two accounts ever turn out to be one, no dot names two writes.
     /// - Parameters:
     ///   - identifier: the account's.
     ///   - bringsValues: the visible values are written to the account, which is new and empty.
@@ -60,7 +60,8 @@ extension UserDatabase {
                 let stores = bringsValues ? "identifier NOT GLOB '@*'" : "NOT synchronized"
                 for account in shown {
                     try db.carry(
-                        from: account, to: entered, under: origin, time: environment.time(), stores: stores)
+                        from: account, to: entered, under: origin, time: environment.time(), stores: stores,
+                        replaces: account.id == former.id)
                 }
                 try db.execute(
                     sql: "UPDATE account SET left = ? WHERE id = ?",

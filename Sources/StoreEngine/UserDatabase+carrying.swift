@@ -8,10 +8,15 @@ extension Database {
     /// - Parameters:
     ///   - stores: which of the rows of `store` are meant.
     ///   - changes: which of the last changes of their keys.
+    ///   - replaces: where nothing of the other account has arrived it has only what was written on this device before,
+    ///     and takes what differs, or was removed, as well.
     func carry(
         from source: Account, to target: Account, under origin: Origin, time: UInt64, stores: String = "true",
-        changes: String = "true"
+        changes: String = "true", replaces: Bool = false
     ) throws {
+        let known = """
+            FROM change AS known WHERE \(ChangeID.isOf("carried.target", "known")) AND known.key = carried.key
+            """
         let accounts: StatementArguments = ["source": source.id, "target": target.id]
         try execute(
             sql: """
@@ -26,22 +31,22 @@ extension Database {
                 INSERT INTO change
                     (id, generation, key, value, provisional, wall, counter, origin, cause, time)
                 SELECT \(ChangeID.of("target", "last + row_number() OVER (PARTITION BY target ORDER BY sequence)")),
-                    generation, key, value, 1, wall, counter, :origin, :cause, :time
+                    generation, key, value, 1, wall, counter, :origin, iif(value IS NULL, :dropped, :cause), :time
                 FROM (
-                    SELECT target.id AS target, source.published, change.*, max(change.sequence),
+                    SELECT target.id AS target, target.downloaded AS arrived, source.published,
+                        change.*, max(change.sequence),
                         max(target.sequence, \(ChangeID.lastSequence(of: "target.id"))) AS last
                     FROM replica AS source JOIN replica AS target USING (store)
                         JOIN change ON \(ChangeID.isOf("source.id"))
                     WHERE source.account = :source AND target.account = :target
                         AND store IN (SELECT id FROM store WHERE \(stores))
                     GROUP BY target.id, key) AS carried
-                WHERE value IS NOT NULL AND \(changes) AND NOT EXISTS
-                    (SELECT 1 FROM change AS known
-                     WHERE \(ChangeID.isOf("carried.target", "known")) AND known.key = carried.key)
+                WHERE \(changes) AND value IS NOT (SELECT known.value \(known) ORDER BY known.id DESC LIMIT 1)
+                    AND (:replaces AND NOT arrived OR NOT EXISTS (SELECT 1 \(known)))
                 """,
             arguments: accounts + [
                 "origin": Int64(bitPattern: origin.bits), "cause": Cause.carried.rawValue,
-                "time": Int64(bitPattern: time),
+                "dropped": Cause.dropped.rawValue, "time": Int64(bitPattern: time), "replaces": replaces,
             ])
     }
 

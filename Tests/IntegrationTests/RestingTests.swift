@@ -104,6 +104,80 @@ struct RestingTests {
         }
     }
 
+    @Test func `a store that stays here shows what was written last, from one account to another and back`()
+        async throws
+    {
+        try await withTwoDevices { devices in
+            let (laptop, phone) = (try devices.store(devices.laptop), try devices.store(devices.phone))
+            let account = laptop.client.account
+            try await phone.apply(["both": "phone", "gone": "phone"])
+            try await phone.client.account.join(devices.url)
+            try await phone.client.account.syncNow()
+            try await account.setSynchronized(notes, false)
+            try await laptop.apply(["both": "laptop", "gone": "laptop", "laptop": .integer(1)])
+            let other = try devices.makeFolder("other")
+            try await account.join(devices.url)
+            try await account.join("folder://\(other)")
+            try await laptop.apply(["both": "later", "new": .integer(1)], removing: ["gone"])
+            try await account.join(devices.url)
+            let kept: [Text: Value] = ["both": "later", "laptop": .integer(1), "new": .integer(1)]
+            #expect(try await laptop.everything() == kept)
+            try await devices.laptop.restart()
+            #expect(try await laptop.everything() == kept)
+
+            // What the account has wins, deleted here or not; the rest goes up.
+            try await account.setSynchronized(notes, true)
+            #expect(
+                try await devices.converge()
+                    == ["both": "phone", "gone": "phone", "laptop": .integer(1), "new": .integer(1)])
+        }
+    }
+
+    @Test
+    func `a store that stays here is let in to an account that this device had it of, and overwrites nothing there`()
+        async throws
+    {
+        try await withTwoDevices { devices in
+            let (laptop, phone) = (try devices.store(devices.laptop), try devices.store(devices.phone))
+            let account = laptop.client.account
+            try await devices.join()
+            try await laptop.apply(["both": "first", "deleted": "first", "first": .integer(1)])
+            _ = try await devices.converge()
+            let other = try devices.makeFolder("other")
+            try await account.join("folder://\(other)")
+            try await laptop.apply(["both": "second", "second": .integer(1), "taken": "second"])
+            try await account.syncNow()
+            try await account.setSynchronized(notes, false)
+            try await laptop.apply(["both": "here", "here": .integer(1), "second": .integer(2)])
+            try await phone.apply(["both": "phone", "taken": "phone"], removing: ["deleted"])
+            try await phone.client.account.syncNow()
+
+            // It has the account's values of before, and besides what that has not.
+            try await account.join(devices.url)
+            try await account.syncNow()
+            #expect(
+                try await laptop.everything() == [
+                    "both": "first", "deleted": "first", "first": .integer(1), "here": .integer(1),
+                    "second": .integer(2), "taken": "second",
+                ])
+            #expect(try await phone.everything() == ["both": "phone", "taken": "phone", "first": .integer(1)])
+            try await account.setSynchronized(notes, true)
+            #expect(
+                try await devices.converge() == [
+                    "both": "phone", "taken": "phone", "first": .integer(1), "here": .integer(1),
+                    "second": .integer(2),
+                ])
+
+            // What was written under the other account is still that one's, and goes out.
+            try await account.join("folder://\(other)")
+            try await phone.client.account.join("folder://\(other)")
+            #expect(
+                try await devices.converge() == [
+                    "both": "here", "second": .integer(2), "taken": "second", "here": .integer(1),
+                ])
+        }
+    }
+
     @Test func `a store that is removed everywhere goes on every device, and what it did not know of stays`()
         async throws
     {
