@@ -63,6 +63,7 @@ extension BusError {
             case .tooNew: .store(.remoteFormatTooNew, error.message)
             case .damaged: .store(.corrupt, error.message)
             case .unsupported: .store(.backendUnsupported, error.message)
+            case .device: .inputOutput(error.message)
             }
     }
 }

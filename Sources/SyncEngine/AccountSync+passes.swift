@@ -68,7 +68,7 @@ extension AccountSync {
             return isDownloaded ? .success(()) : .failure(problem ?? RemoteError(.unavailable, "not all has arrived"))
         } catch {
             if case EngineError.corrupt(let reason) = error, isWith(backend) { damage = reason }
-            let error = error as? RemoteError ?? RemoteError(.damaged, "this device's database: \(error)")
+            let error = RemoteError(error)
             guard isCurrent(backend), damage == nil else { return .failure(error) }
             schedule?.failed(
                 monotonicTime(), retryAfter: error.retryAfter, jitter: database.environment.random())

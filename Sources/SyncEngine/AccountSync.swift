@@ -209,7 +209,7 @@ extension AccountSync.State {
         case .unavailable: self = .offline
         case .unauthorized: self = .authFailed
         case .reset: self = .paused
-        case .denied, .full, .noAccount, .tooNew, .damaged, .unsupported: self = .error
+        case .denied, .full, .noAccount, .tooNew, .damaged, .unsupported, .device: self = .error
         }
     }
 }

@@ -488,6 +488,55 @@ struct SyncTests {
         }
     }
 
+    /// Fills a disk up, but for so many pages.
+    private func fill(_ disk: String, leaving pages: UInt) throws {
+        var room = statvfs()
+        #expect(statvfs(disk, &room) == 0)
+        let bytes = Int((room.f_bavail - min(pages, room.f_bavail)) * room.f_bsize)
+        try Data(count: bytes).write(to: URL(filePath: disk + "/filler"))
+    }
+
+    @Test(.enabled(if: Users.areSeveral, Users.needsRoot), arguments: [0, 2, 5, 8, 12, 30] as [UInt])
+    func `a device whose disk is full in the middle of a pass loses nothing, says why, and goes on with space`(
+        pages: UInt
+    ) async throws {
+        try await withTwoDevices(diskBytes: 8 << 20) { devices in
+            let disk = try #require(devices.disk)
+            try await devices.join()
+            let (laptop, phone) = (try devices.store(devices.laptop), try devices.store(devices.phone))
+            try await phone.apply(["a": .integer(0), "b": .integer(0)])
+            var before = try await devices.converge()
+            try await phone.apply(["a": .data([UInt8](repeating: 1, count: 20_000)), "b": .integer(1)])
+            try await phone.client.account.syncNow()
+            try await laptop.set("laptop", .integer(1))
+            try fill(disk, leaving: pages)
+            let name = await errorName { try await laptop.client.account.syncNow() }
+            let values = try await laptop.everything()
+            // Where there is room for the news, it may be lacking for what is said of the upload.
+            before["laptop"] = .integer(1)
+            let after = try await phone.everything().merging(["laptop": .integer(1)]) { $1 }
+            #expect(values == before || values == after)
+            #expect(name == (pages == 30 ? "" : "IOError") || (1...12).contains(pages) && name.isEmpty)
+            if !name.isEmpty {
+                #expect(try await laptop.client.account.state() == "error")
+                #expect(try await laptop.client.account.lastError() == "IOError")
+                #expect(try await laptop.client.account.text("LastErrorMessage").contains("no space left"))
+            }
+            unlink(disk + "/filler")
+            // By itself: nobody asks the laptop.
+            try await eventually("it goes on") {
+                try await phone.client.account.syncNow()
+                let (here, there) = (try await laptop.everything(), try await phone.everything())
+                let state = try await laptop.client.account.state()
+                return here == after && there == after && state == "idle"
+            }
+            #expect(try await laptop.client.account.lastError() == "")
+            try await devices.laptop.restart()
+            #expect(try await laptop.everything() == after)
+            #expect(try await devices.converge() == after)
+        }
+    }
+
     @Test func `CheckBackend says step by step whether a folder will do, and leaves nothing`() async throws {
         try await withTwoDevices { devices in
             let account = try devices.account(devices.laptop)

@@ -15,14 +15,19 @@ final class TwoDevices {
     let phone: Device
     let directory: TemporaryDirectory
 
-    fileprivate init(_ manifests: [ManifestText]) async throws {
+    /// The laptop's disk, where it is a small one of its own.
+    let disk: String?
+
+    fileprivate init(_ manifests: [ManifestText], diskBytes: Int?) async throws {
         directory = try TemporaryDirectory()
         _ = try directory.makeDirectory("folder", mode: 0o700)
+        disk = try diskBytes.map { [directory] in try directory.mountSmallDisk("disk", bytes: $0) }
         var devices: [Device] = []
         for name in ["laptop", "phone"] {
             var options = Device.Options()
             options.name = name
             options.manifests = manifests
+            if name == "laptop" { options.stateDirectory = disk }
             // A bus of one user: a folder is that user's own, so the service has to be that user.
             devices.append(try await Device.start(on: .start(), options))
         }
@@ -69,12 +74,12 @@ final class TwoDevices {
 /// Runs a test with two devices, and sees that the services don't crash and tell no secrets.
 @BusActor
 func withTwoDevices(
-    _ manifests: [ManifestText] = [ManifestText(notes)],
+    _ manifests: [ManifestText] = [ManifestText(notes)], diskBytes: Int? = nil,
     _ body: @BusActor (TwoDevices) async throws -> Void
 ) async throws {
     await Turnstile.shared.enter()
     defer { Turnstile.shared.leave() }
-    let devices = try await TwoDevices(manifests)
+    let devices = try await TwoDevices(manifests, diskBytes: diskBytes)
     do { try await body(devices) } catch {
         Issue.record(
             """
