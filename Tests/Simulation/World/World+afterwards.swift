@@ -41,7 +41,7 @@ extension World {
             for (device, state) in zip(present, before) { judgeReplay(device, place, store, since: state) }
         }
         // Who learns only from an old head that a twin used the same dots publishes under another origin.
-        if place.headPuts - puts > due + leftOrigins - left, !mayNoticeLoss {
+        if place.headPuts - puts > due + leftOrigins - left + mostMistaken, !mayNoticeLoss {
             report("I10: somebody published though nobody wrote")
         }
         let most = present.count * 16 * (12 + 4 * place.names(seenBy: present[0].number).count)
@@ -89,7 +89,9 @@ extension World {
             report("I11: a new device finds something else in store \(store)")
         }
         // Once, to say that it is there.
-        if place.headPuts > puts + due + 1, !mayNoticeLoss { report("I10: a new device that wrote nothing published") }
+        if place.headPuts > puts + due + 1 + mostMistaken, !mayNoticeLoss {
+            report("I10: a new device that wrote nothing published")
+        }
     }
 
     /// One write is published once, and reaches everybody in time.
@@ -109,7 +111,8 @@ extension World {
         let wanted = writer.values(of: 0)[0]
         if present.contains(where: { $0.values(of: 0)[0] != wanted }) { report("I15: a write did not arrive in time") }
         // That a segment or a head is gone may be noticed only now.
-        let most = 1 + (mayNoticeLoss || !conditions.hazards.isDisjoint(with: [.clone, .twin]) ? present.count : due)
+        let mayBeAll = mayNoticeLoss || !conditions.hazards.isDisjoint(with: [.clone, .twin])
+        let most = 1 + (mayBeAll ? present.count : max(due, mostMistaken))
         let count = place.headPuts - puts
         if count < 1 || count > most { report("I10: one write was published \(count) times") }
     }

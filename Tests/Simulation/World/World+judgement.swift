@@ -30,10 +30,10 @@ extension World {
 
     var hasWeather: Bool { conditions.hazards.contains(.weather) }
     /// That a head or a segment is gone may be noticed at any time: what a forgotten device named may go, too.
-    /// And whoever no longer knows the last of the transactions that a cluster names takes it for one that was restored.
-    var mayNoticeLoss: Bool {
-        hasWeather || hasForgottenDevice || isEmptied || conditions.isCluster && conditions.mostTokens < 128
-    }
+    var mayNoticeLoss: Bool { hasWeather || hasForgottenDevice || isEmptied }
+    /// So many publish once more, at most, since they know none of the few transactions that a cluster names, and take
+    /// it for one that was restored.
+    var mostMistaken: Int { conditions.isCluster && conditions.mostTokens < 128 ? present.count : 0 }
     var present: [Device] { devices.filter { !$0.isGone } }
 
     /// Waits until nobody writes to the remote any more.
