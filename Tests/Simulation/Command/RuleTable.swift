@@ -8,28 +8,30 @@ struct RuleTable: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rules", abstract: "Switches each rule off; fails if the simulation does not notice in time.")
 
-    /// Within how many seeds each has to be noticed. The figures are those of docs/simulation.md.
-    private static let seeds: [(rule: String, form: Form, most: UInt64)] = [
-        ("contexts", .core, 4000), ("causality-first", .core, 2000), ("successors", .core, 20),
-        ("provisional", .core, 200), ("fresh-origins", .core, 200), ("record-first", .core, 2000),
-        ("sync-first", .core, 20), ("exact-marks", .core, 1000), ("whole-states", .core, 100),
-        ("segments-first", .core, 5000), ("dead-heads", .core, 20), ("no-echo", .core, 50),
-        ("daily-head", .core, 6000), ("keep-origins", .core, 6000),
-        ("keep-pending", .core, 500), ("leave-twins", .core, 500), ("pass-on", .whole, 100),
-        ("one-order", .etcd, 50), ("entries-first", .etcd, 500), ("read-anew", .etcd, 1500),
-        ("known-history", .etcd, 500),
+    /// Which seeds have to notice each. The figures are those of docs/simulation.md; where the first one that does is far
+    /// off, those before it are left out. Other plans have other first seeds: `simulate FORM --without RULE` finds them.
+    private static let seeds: [(rule: String, form: Form, seeds: ClosedRange<UInt64>)] = [
+        ("contexts", .core, 1...4000), ("causality-first", .core, 1...2000), ("successors", .core, 1...20),
+        ("provisional", .core, 1...200), ("fresh-origins", .core, 1...200), ("record-first", .core, 1...2000),
+        ("sync-first", .core, 1...20), ("exact-marks", .core, 1...1000), ("whole-states", .core, 1...100),
+        ("segments-first", .core, 1...5000), ("dead-heads", .core, 1...20), ("no-echo", .core, 1...50),
+        ("daily-head", .core, 1...6000), ("keep-origins", .core, 1...6000),
+        ("keep-pending", .core, 1...500), ("leave-twins", .core, 1...500), ("pass-on", .whole, 1...100),
+        ("one-order", .etcd, 1...50), ("entries-first", .etcd, 1...500), ("read-anew", .etcd, 1...1500),
+        ("known-history", .etcd, 1...500), ("same-history", .etcd, 4701...4800),
+        ("account-revision", .etcd, 5101...5200),
     ]
 
     func run() throws {
         var isBlind = false
-        for (rule, form, most) in Self.seeds {
+        for (rule, form, seeds) in Self.seeds {
             try SeedOptions.switchOff(rule)
             let simulation = Simulation(form)
-            let found = (1...most).lazy.compactMap { seed in
+            let found = seeds.lazy.compactMap { seed in
                 simulation.run(seed: seed).violation.map { (seed, $0) }
             }.first
             isBlind = isBlind || found == nil
-            print("\(rule): \(found.map { "seed \($0.0): \($0.1)" } ?? "NOT NOTICED within \(most) seeds")")
+            print("\(rule): \(found.map { "seed \($0.0): \($0.1)" } ?? "NOT NOTICED by the seeds \(seeds)")")
         }
         if isBlind { throw ExitCode.failure }
     }
