@@ -17,6 +17,7 @@ final class JudgedDevices: @unchecked Sendable {
     private let place: BackendPlace
     private let record = Record()
     private let count = Atomic<Int64>(0)
+    private var deviceCount = 0
 
     private static let keys = 12
 
@@ -33,11 +34,13 @@ final class JudgedDevices: @unchecked Sendable {
     /// Devices that have signed in, the first of which has made the account.
     init(_ count: Int, _ place: BackendPlace) async throws {
         self.place = place
-        for number in 0..<count { devices.append(try await device(number, creating: number == 0)) }
+        for number in 0..<count { devices.append(try await newDevice(creating: number == 0)) }
     }
 
-    private func device(_ number: Int, creating: Bool) async throws -> EngineDevice {
-        let device = try EngineDevice("\(number)", seed: UInt64(number + 1)) { [record] in
+    /// A device that has signed in and has what there is.
+    private func newDevice(creating: Bool = false) async throws -> EngineDevice {
+        deviceCount += 1
+        let device = try EngineDevice("\(deviceCount)", seed: UInt64(deviceCount)) { [record] in
             record.ledger.withLock(\.self)
         } report: { [record] in
             record.note($0)
@@ -70,14 +73,20 @@ final class JudgedDevices: @unchecked Sendable {
         }
     }
 
-    /// All write and sync at once, twenty times, while a proxy does one of these faults to every fourth request.
+    /// All write and sync at once, twenty times, while a proxy does one of these faults to every fourth request. Each time
+    /// one of them is lost for good, once it believes that the server has all that it wrote, and another one comes.
     func work(through proxy: FaultProxy, _ faults: [FaultProxy.Fault], _ dice: Dice) async throws {
-        proxy.onRequest { _ in dice.roll() % 4 == 0 ? faults[Int(dice.roll() % UInt64(faults.count))] : nil }
-        for _ in 0..<20 {
+        for round in 0..<20 {
+            proxy.onRequest { _ in dice.roll() % 4 == 0 ? faults[Int(dice.roll() % UInt64(faults.count))] : nil }
             for device in devices.indices { try write(device, dice.roll()) }
             await syncAll()
+            let lost = round % devices.count
+            while devices[lost].hasPendingChanges {
+                do throws(RemoteError) { try await devices[lost].sync() } catch {}
+            }
+            proxy.onRequest(nil)
+            devices[lost] = try await newDevice()
         }
-        proxy.onRequest(nil)
     }
 
     /// All sync at once, and whatever comes of it is no matter.
@@ -100,7 +109,7 @@ final class JudgedDevices: @unchecked Sendable {
             if device.hasPendingChanges { record.note("I10: device \(number) is not settled") }
             if device.state.entries != state.entries { record.note("I5: devices 0 and \(number) hold something else") }
         }
-        let late = try await device(devices.count, creating: false)
+        let late = try await newDevice()
         if late.state.entries != state.entries { record.note("I11: a new device finds something else") }
         let ledger = record.ledger.withLock(\.self)
         record.note(ledger.verdict(on: state, place: 0, store: 0, keys: Self.keys))
