@@ -55,6 +55,15 @@ import Testing
         }
     }
 
+    @Test func `an origin is left where the document says that a stranger shows`() throws {
+        let own: Set = [Origin(bits: 6), Origin(bits: 7)]
+        for row in try FormatDocument().table("### Vectors of strangers") {
+            let shared = Join.sharedOrigins(
+                Origin(bits: 7), try parseState(row[0]), in: try parseState(row[1]), writtenIn: 100..<200)
+            #expect(shared.intersection(own).map { "\($0.bits)" }.joined() == row[2], "\(row)")
+        }
+    }
+
     // MARK: The document's notation
 
     /// `1:3 2:1; ~1.3 5.0 01`: a context, and what is under the key.
