@@ -13,13 +13,13 @@ extension EtcdBackend {
         let hasLeft = Rule.readAnew.isOn && memory.origin.map { $0 != origin } ?? false
         var base = base(hasLeft ? nil : cursor)
         var look = try await look(since: base?.revision ?? 0, origin)
-        if let known = base, Rule.knownHistory.isOn, !look.position.account.tokens.contains(known.token) {
+        memory.isOwing = memory.isOwing || base?.isOwing == true
+        if let known = base, !look.isKnown(known) || look.isElsewhere(known) {
             // Either much has happened, or the cluster was restored from a copy and has lost what was written since.
-            memory.isOwing = true
+            if !look.isKnown(known) { memory.isOwing = true }
             (memory.joined, memory.outlines, base) = (nil, [:], nil)
             look = try await self.look(since: 0, origin)
         }
-        memory.isOwing = memory.isOwing || base?.isOwing == true
         watch.follow(client.member)
         return EtcdPull(
             self, origin, base, look, ownPublication: memory.look(at: look.own, under: origin), devices: names)
@@ -43,11 +43,24 @@ extension EtcdBackend {
     /// What one transaction sees of the account.
     struct Look {
         let position: EtcdPosition
+        /// The cluster's revision, and which cluster it is.
+        let (revision, cluster): (Int64, UInt64)
         let own: EtcdDevice?
         /// Stores that have changed.
         let changed: Set<String>
         /// Stores of which entries went without another in their place.
         let gone: Set<String>
+
+        /// The history of the account is the one that somebody has seen a part of.
+        func isKnown(_ cursor: EtcdCursor) -> Bool {
+            !Rule.knownHistory.isOn || position.account.tokens.contains(cursor.token)
+        }
+
+        /// The rows were moved to another cluster, so that they have other revisions.
+        func isElsewhere(_ cursor: EtcdCursor) -> Bool {
+            let isOther = cluster != cursor.cluster && cluster != 0 && cursor.cluster != 0
+            return isOther || revision < cursor.revision
+        }
     }
 
     private func look(since revision: Int64, _ origin: Origin) async throws(RemoteError) -> Look {
@@ -63,7 +76,8 @@ extension EtcdBackend {
         let position = try presentPosition(found[0], outcome.revision)
         note(devices: found[2].rows)
         return Look(
-            position: position, own: found[1].rows.first.flatMap { try? EtcdDevice(decoding: $0.value) },
+            position: position, revision: outcome.revision, cluster: outcome.cluster,
+            own: found[1].rows.first.flatMap { try? EtcdDevice(decoding: $0.value) },
             changed: Set(found[3].rows.compactMap { layout.store(of: $0, under: layout.stores) }),
             gone: Set(found[4].rows.compactMap { layout.store(of: $0, under: layout.gone) }))
     }
@@ -250,7 +264,7 @@ actor EtcdPull: RemotePull {
         let joined = readings.filter { stores.contains($0.key) }
         readings = [:]
         let missing = Set(self.stores).subtracting(joined.keys)
-        let cursor = await backend.keep(look.position, origin, joined, missing: missing)
+        let cursor = await backend.keep(look, origin, joined, missing: missing)
         return PullResult(cursor: cursor, isComplete: missing.isEmpty)
     }
 }
@@ -258,16 +272,16 @@ actor EtcdPull: RemotePull {
 extension EtcdBackend {
     /// Notes up to where everything is joined.
     func keep(
-        _ position: EtcdPosition, _ origin: Origin, _ joined: [String: StoreReading], missing: Set<String>
+        _ look: Look, _ origin: Origin, _ joined: [String: StoreReading], missing: Set<String>
     ) -> [UInt8] {
-        (memory.joined, memory.origin) = (position, origin)
+        (memory.joined, memory.origin) = (look.position, origin)
         for (store, reading) in joined {
             let outline = EtcdOutline(of: reading.state)
             if reading.isDelta { memory.outlines[store]?.take(outline) } else { memory.outlines[store] = outline }
         }
         for store in missing { memory.outlines[store] = nil }
-        var cursor = EtcdCursor(revision: position.revision, token: position.token)
-        (cursor.missing, cursor.isOwing) = (missing, memory.isOwing)
+        var cursor = EtcdCursor(revision: look.position.revision, token: look.position.token)
+        (cursor.missing, cursor.isOwing, cursor.cluster) = (missing, memory.isOwing, look.cluster)
         memory.cursor = cursor.encoded
         return cursor.encoded
     }

@@ -240,8 +240,15 @@ struct EtcdCursor: Equatable {
     var missing: Set<String> = []
     /// The cluster has lost what was in it, and this device has still to publish what it has.
     var isOwing = false
+    /// The cluster that counts so; 0: that was not noted.
+    var cluster: UInt64 = 0
 
     private static let format: UInt8 = 1
+
+    private enum Flag {
+        static let owing: UInt8 = 1
+        static let cluster: UInt8 = 2
+    }
 
     init(revision: Int64, token: UInt64) { (self.revision, self.token) = (revision, token) }
 
@@ -250,10 +257,12 @@ struct EtcdCursor: Equatable {
         var decoder = CanonicalDecoder(bytes)
         do throws(CanonicalDecodingError) {
             guard try decoder.byte() == Self.format else { return nil }
-            isOwing = try decoder.byte() == 1
+            let flags = try decoder.byte()
+            isOwing = flags & Flag.owing != 0
             revision = Int64(clamping: try decoder.varint())
             token = try decoder.fixed64()
             for _ in 0..<(try decoder.count()) { missing.insert(try decoder.text().string) }
+            if flags & Flag.cluster != 0 { cluster = try decoder.fixed64() }
             try decoder.finish()
         } catch {
             return nil
@@ -263,11 +272,12 @@ struct EtcdCursor: Equatable {
     var encoded: [UInt8] {
         var encoder = CanonicalEncoder()
         encoder.byte(Self.format)
-        encoder.byte(isOwing ? 1 : 0)
+        encoder.byte((isOwing ? Flag.owing : 0) | (cluster == 0 ? 0 : Flag.cluster))
         encoder.varint(UInt64(max(0, revision)))
         encoder.fixed64(token)
         encoder.count(missing.count)
         for store in missing.sorted() { encoder.text(Text(store)) }
+        if cluster != 0 { encoder.fixed64(cluster) }
         return encoder.bytes
     }
 }

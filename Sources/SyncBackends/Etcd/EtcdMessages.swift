@@ -129,6 +129,8 @@ struct EtcdOutcome {
     let isDone: Bool
     /// The cluster's revision afterwards.
     let revision: Int64
+    /// Which cluster it is; 0: it does not say.
+    let cluster: UInt64
     /// The answers to the operations that were done, in their order; those that are no ranges have found nothing.
     let found: [EtcdRows]
 }
@@ -181,6 +183,7 @@ extension Value {
     var outcome: EtcdOutcome {
         EtcdOutcome(
             isDone: self["succeeded"]?.isTrue ?? false, revision: revision,
+            cluster: self["header"]?["cluster_id"]?.text.flatMap { UInt64($0) } ?? 0,
             found: (self["responses"]?.elements ?? []).map { $0["response_range"]?.rows ?? EtcdRows() })
     }
 }

@@ -45,6 +45,8 @@ import Testing
         var cursor = EtcdCursor(revision: 77, token: 5)
         (cursor.missing, cursor.isOwing) = (["a", "b"], true)
         #expect(EtcdCursor(decoding: cursor.encoded) == cursor)
+        cursor.cluster = .max
+        #expect(EtcdCursor(decoding: cursor.encoded) == cursor)
         #expect(EtcdCursor(decoding: []) == nil && EtcdCursor(decoding: [9] + cursor.encoded.dropFirst()) == nil)
     }
 
