@@ -20,7 +20,7 @@ extension EtcdBackend {
             (memory.joined, memory.outlines, base) = (nil, [:], nil)
             look = try await self.look(since: 0, origin)
         }
-        watch.follow(client.member)
+        watch.follow(client.member, after: look.revision)
         return EtcdPull(
             self, origin, base, look, ownPublication: memory.look(at: look.own, under: origin), devices: names)
     }

@@ -15,10 +15,10 @@ package protocol EtcdGateway: Sendable {
     ) async throws(EtcdFailure) -> (answer: Value, time: Int?)
 
     /// Asks a member for something that goes on, until that ends.
-    /// - Parameter take: takes a piece; says whether it wants more.
+    /// - Parameter take: takes a piece, or `nil` for one that is too large; says whether it wants more.
     /// - Returns: whether the member knew the token.
     func listen(
-        _ question: EtcdQuestion, to member: HTTPAddress, _ take: @escaping @Sendable (Value) -> Bool
+        _ question: EtcdQuestion, to member: HTTPAddress, _ take: @escaping @Sendable (Value?) -> Bool
     ) async -> Bool
 
     /// Waits, no longer than until it is closed.
@@ -67,13 +67,16 @@ struct EtcdHTTP: EtcdGateway {
     }
 
     func listen(
-        _ question: EtcdQuestion, to member: HTTPAddress, _ take: @escaping @Sendable (Value) -> Bool
+        _ question: EtcdQuestion, to member: HTTPAddress, _ take: @escaping @Sendable (Value?) -> Bool
     ) async -> Bool {
         let lines = Lines()
         var request = Self.request(question, member)
         request.patience = .endless
+        // A member that others can't reach says nothing for as long as that lasts, unless it is told to give up.
+        request.headers.append((name: "Grpc-Metadata-hasleader", value: "true"))
         request.sink = HTTPRequest.Sink(status: 200) { piece in
-            lines.whole(with: piece)?.allSatisfy { (try? JSONReader.read($0))?["result"].map(take) ?? false } ?? false
+            guard let whole = lines.whole(with: piece) else { return take(nil) }
+            return whole.allSatisfy { (try? JSONReader.read($0))?["result"].map { take($0) } ?? false }
         }
         if case .success(let response) = await http.result(of: request) { return response.status != 401 }
         return true
@@ -94,9 +97,11 @@ struct EtcdHTTP: EtcdGateway {
     /// Puts lines together.
     private final class Lines: Sendable {
         private let line = Mutex<[UInt8]>([])
-        private static let longest = 1 << 20
+        /// More than all that a device may have written itself while nobody listened.
+        private static let longest = 1 << 18
 
-        /// The lines that a piece ends; `nil` if one is too long.
+        /// The lines that a piece ends; `nil` if one is too long. All that was missed comes in one line, or in lines of
+        /// a thousand changes.
         func whole(with piece: UnsafeRawBufferPointer) -> [[UInt8]]? {
             line.withLock { line in
                 line += piece

@@ -13,12 +13,16 @@ final class EtcdWatch: Sendable {
     private let key: [UInt8]
     private let state = Mutex(State())
 
-    private struct State {
+    fileprivate struct State {
         var gateway: (any EtcdGateway)?
         /// The member that is asked.
         var member: HTTPAddress?
-        /// Everything up to here was heard of.
+        /// Everything up to here was heard of, or somebody has looked since; 0: neither has been.
         var revision: Int64 = 0
+        /// What is told of is what comes after this; 0: after the moment at which the member begins.
+        var start: Int64 = 0
+        /// The cluster's revision at that moment.
+        var present: Int64 = 0
         var isLive = false
         var isClosed = false
         var failures = 0
@@ -45,11 +49,13 @@ final class EtcdWatch: Sendable {
         }
     }
 
-    /// Listens to a member that answers, if it is another one than that which is listened to.
-    func follow(_ member: HTTPAddress) {
+    /// Somebody has looked. Listens to what comes after that, and to the member that has answered.
+    func follow(_ member: HTTPAddress, after revision: Int64) {
         let former = state.withLock { state -> (any EtcdGateway)? in
-            guard let asked = state.member, asked != member || !state.isLive else { return nil }
+            state.revision = revision
+            if state.member == member, state.isLive, state.start <= revision { return nil }
             state.failures = 0
+            defer { state.gateway = nil }
             return state.gateway
         }
         former?.close()
@@ -75,9 +81,10 @@ final class EtcdWatch: Sendable {
             if isClosed { return nil }
             await listen(by: gateway)
             let (hint, failures, member) = state.withLock { state in
-                if !state.hint { state.failures += 1 }
+                let isOver = state.gateway == nil
+                if !state.hint, !isOver { state.failures += 1 }
                 defer { state.isLive = false }
-                return (state.hint, state.failures, state.isLive ? nil : state.member)
+                return (state.hint, state.failures, state.isLive || isOver ? nil : state.member)
             }
             if hint { return () }
             if let member { client.moveOn(from: member) }
@@ -89,10 +96,13 @@ final class EtcdWatch: Sendable {
     private func listen(by gateway: any EtcdGateway) async {
         let token: String?
         do throws(EtcdFailure) { token = try await client.token(anew: false, .seconds(2)) } catch { return }
-        guard let member = state.withLock(\.member) else { return }
-        let revision = state.withLock(\.revision)
+        let (member, start) = state.withLock { state in
+            (state.start, state.present) = (state.revision, 0)
+            return (state.member, state.start)
+        }
+        guard let member else { return }
         var question: [Text: Value] = ["key": .base64(key)]
-        if revision > 0 { question["start_revision"] = .integer(revision + 1) }
+        if start > 0 { question["start_revision"] = .integer(start + 1) }
         let body = Value.dictionary(["create_request": .dictionary(question)])
         let isKnown = await gateway.listen(EtcdQuestion("/v3/watch", body, token: token), to: member) { [weak self] in
             self?.take($0) ?? false
@@ -100,27 +110,41 @@ final class EtcdWatch: Sendable {
         if !isKnown { client.forgetToken() }
     }
 
-    /// Takes one thing that is told.
+    /// Takes one thing that is told; `nil`: one that is too large to be read.
     /// - Returns: whether there is more to wait for.
-    private func take(_ result: Value) -> Bool {
-        let compacted = result["compact_revision"]?.int64 ?? 0
-        if result["canceled"]?.isTrue == true, compacted == 0 {
+    private func take(_ result: Value?) -> Bool {
+        let isOver = result?["canceled"]?.isTrue == true
+        if isOver, result?["compact_revision"]?.int64 ?? 0 == 0 {
             client.forgetToken()
             return false
         }
-        return state.withLock { state in
-            (state.isLive, state.failures) = (true, 0)
-            // It was restored from a copy, and would say nothing before it has come to where it was.
-            let isBehind = result["created"]?.isTrue == true && result.revision < state.revision
-            state.revision = isBehind ? result.revision : max(state.revision, result.revision, compacted)
-            let events = result["events"]?.elements ?? []
-            // What was forgotten there may have been anything.
-            state.hint = compacted > 0 || isBehind || events.contains { !isOwn($0, state.own) }
-            return !state.hint
-        }
+        return state.withLock { $0.take(result) }
+    }
+}
+
+extension EtcdWatch.State {
+    fileprivate mutating func take(_ result: Value?) -> Bool {
+        (isLive, failures) = (true, 0)
+        if result?["created"]?.isTrue == true { return begin(at: result?.revision ?? 0) }
+        let compacted = result?["compact_revision"]?.int64 ?? 0
+        let events = result?["events"]?.elements ?? []
+        // What was forgotten there, or is too much to be read, may have been anything.
+        hint = result == nil || compacted > 0 || events.contains { !isOwn($0) }
+        revision = max(revision, result?.revision ?? 0, compacted, hint ? present : 0)
+        return !hint
     }
 
-    private func isOwn(_ event: Value, _ own: [UInt64]) -> Bool {
+    /// The member listens from now on. What happened before that is told of next, if it was asked for.
+    private mutating func begin(at present: Int64) -> Bool {
+        self.present = present
+        // It was restored from a copy, and would say nothing before it has come to where it was.
+        hint = present < start
+        if start == 0 { start = present }
+        if hint || revision == 0 { revision = present }
+        return !hint && start <= revision
+    }
+
+    private func isOwn(_ event: Value) -> Bool {
         guard let row = event["kv"]?.row, let account = try? EtcdAccount(decoding: row.value) else { return false }
         return account.tokens.first.map(own.contains) ?? false
     }

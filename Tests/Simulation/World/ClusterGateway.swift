@@ -58,7 +58,7 @@ final class ClusterGateway: EtcdGateway, @unchecked Sendable {
     }
 
     func listen(
-        _ question: EtcdQuestion, to member: HTTPAddress, _ take: @escaping @Sendable (Value) -> Bool
+        _ question: EtcdQuestion, to member: HTTPAddress, _ take: @escaping @Sendable (Value?) -> Bool
     ) async -> Bool {
         var watch: Int?
         await wait(otherwise: ()) { answer in

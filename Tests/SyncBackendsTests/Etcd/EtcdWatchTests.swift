@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import BackendTesting
+import PropertyList
+import ServerTesting
+import StoreEngine
+import SyncEngine
+import Synchronization
+import Testing
+
+@testable import SyncBackends
+
+/// What a device hears of when it has not listened all the time, or to somebody who says nothing.
+@Suite(.serialized, .timeLimit(.minutes(10)), .enabled(if: EtcdCluster.isInstalled))
+struct EtcdWatchTests {
+    private static let store = "org.example.Notes"
+
+    /// Somebody who listens, and how often there was a reason to look.
+    private final class Listener: Sendable {
+        let backend: EtcdBackend
+        /// Is there as long as somebody listens.
+        let cluster: EtcdCluster
+        private let count = Atomic(0)
+        private let listening = Mutex<Task<Void, Never>?>(nil)
+
+        init(_ cluster: EtcdCluster) throws {
+            self.cluster = cluster
+            backend = try EtcdBackend.make(url: cluster.url(), credentials: cluster.credentials)
+        }
+
+        var hints: Int { count.load(ordering: .relaxed) }
+        var isLive: Bool { backend.traits.tellsOfChanges }
+
+        func begin() {
+            listening.withLock {
+                $0 = Task { for await _ in backend.hints() { count.add(1, ordering: .relaxed) } }
+            }
+        }
+
+        func end() async {
+            await backend.close()
+            await listening.withLock(\.self)?.value
+        }
+    }
+
+    private func eventually(_ condition: () -> Bool, _ location: SourceLocation = #_sourceLocation) async throws {
+        for _ in 0..<6000 where !condition() { try await Task.sleep(for: .milliseconds(5)) }
+        let isSo = condition()
+        #expect(isSo, sourceLocation: location)
+    }
+
+    /// A device that writes, and one that has looked once, with its backend.
+    private func devices(
+        _ cluster: EtcdCluster
+    ) async throws -> (writer: BackendDevice, reader: BackendDevice, listener: Listener) {
+        let place = BackendPlace { try EtcdBackend.make(url: cluster.url(), credentials: cluster.credentials) }
+        let devices = try await BackendConformance.devices(2, place)
+        let listener = try Listener(cluster)
+        devices[1].backend = listener.backend
+        try await devices[1].signIn(creating: false)
+        try await BackendConformance.settle(devices)
+        return (devices[0], devices[1], listener)
+    }
+
+    private func change(_ device: BackendDevice, to number: Int64) async throws {
+        device.set(Self.store, "a", .integer(number))
+        try await device.sync()
+    }
+
+    @Test func `a change between the first look and the first moment of listening is told of`() async throws {
+        let (writer, _, listener) = try await devices(try EtcdCluster())
+        try await change(writer, to: 1)
+        listener.begin()
+        try await eventually { listener.hints == 1 && listener.isLive }
+        try await change(writer, to: 2)
+        try await eventually { listener.hints == 2 }
+        await listener.end()
+    }
+
+    @Test func `listening that began before any look misses nothing that came after it`() async throws {
+        let cluster = try EtcdCluster()
+        let (writer, _, looked) = try await devices(cluster)
+        let look = try await looked.backend.client.range(EtcdRange(looked.backend.layout.account)).revision
+        try await change(writer, to: 1)
+        let listener = try Listener(cluster)
+        listener.begin()
+        try await eventually { listener.isLive }
+        // Its answer took long.
+        listener.backend.watch.follow(listener.backend.client.member, after: look)
+        try await eventually { listener.hints == 1 && listener.isLive }
+        await listener.end()
+    }
+
+    /// A thousand changes come in one piece, of 1.5 KB each. A few large ones stand for them.
+    @Test func `changes that are too much to be told of are a reason to look, once`() async throws {
+        let (writer, _, listener) = try await devices(try EtcdCluster())
+        let (client, account) = (listener.backend.client, listener.backend.layout.account)
+        let row = try #require(try await client.range(EtcdRange(account)).rows.rows.first?.value)
+        for _ in 0..<4 {
+            let other = EtcdOperation.put(account, [UInt8](repeating: 1, count: 400_000))
+            _ = try await client.commit(EtcdTransaction(operations: [other]))
+        }
+        _ = try await client.commit(EtcdTransaction(operations: [.put(account, row)]))
+        listener.begin()
+        try await eventually { listener.hints == 1 }
+        try await eventually { listener.isLive }
+        try await change(writer, to: 1)
+        try await eventually { listener.hints == 2 }
+        await listener.end()
+    }
+
+    @Test func `a member that is cut off from the others is not listened to`() async throws {
+        let cluster = try EtcdCluster(.init(members: 3))
+        let (writer, _, listener) = try await devices(cluster)
+        listener.begin()
+        try await eventually { listener.isLive }
+        let member = try #require(listener.backend.client.url.members.firstIndex(of: listener.backend.client.member))
+        let others = (0..<3).filter { $0 != member }
+        for other in others { cluster.freeze(other) }
+        try await eventually { !listener.isLive }
+        for other in others { cluster.freeze(other, false) }
+        try await eventually { listener.isLive }
+        let before = listener.hints
+        try await change(writer, to: 1)
+        try await eventually { listener.hints > before }
+        await listener.end()
+    }
+
+    @Test func `a member that says nothing is left with the next look, and what is changed meanwhile is heard of`()
+        async throws
+    {
+        let cluster = try EtcdCluster(.init(members: 3))
+        let (writer, reader, listener) = try await devices(cluster)
+        listener.begin()
+        try await eventually { listener.isLive }
+        let silent = listener.backend.client.member
+        cluster.freeze(try #require(listener.backend.client.url.members.firstIndex(of: silent)))
+        try await change(writer, to: 1)
+        try await reader.pull()
+        #expect(reader.stores == writer.stores && listener.backend.client.member != silent)
+        try await change(writer, to: 2)
+        try await eventually { listener.hints == 1 && listener.isLive }
+        await listener.end()
+    }
+}
