@@ -123,9 +123,9 @@ final class EtcdClient: Sendable {
         let time: Int?
     }
 
-    func status(of member: HTTPAddress) async throws(EtcdFailure) -> Status {
+    func status(of member: HTTPAddress, within time: Duration) async throws(EtcdFailure) -> Status {
         let (answer, time) = try await gateway.ask(
-            EtcdQuestion("/v3/maintenance/status", .dictionary([:])), of: member, within: .seconds(5))
+            EtcdQuestion("/v3/maintenance/status", .dictionary([:])), of: member, within: time)
         return Status(
             version: answer["version"]?.text ?? "", hasLeader: !["", "0"].contains(answer["leader"]?.text ?? ""),
             alarms: (answer["errors"]?.elements ?? []).compactMap(\.text), time: time)

@@ -9,6 +9,7 @@ internal import SyncEngine
 struct EtcdTrial {
     private let client: EtcdClient
     private let environment: Environment
+    private var hasWritten = false
     /// The steps that were taken; the last one is the first that failed, if one did.
     private(set) var checks: [BackendCheck] = []
 
@@ -32,7 +33,7 @@ struct EtcdTrial {
             try await findAccount()
         } catch {
             // The step says it. What was written must not stay.
-            do { _ = try await client.commit(EtcdTransaction(operations: [.delete(key)])) } catch {}
+            if hasWritten { do { _ = try await client.commit(EtcdTransaction(operations: [.delete(key)])) } catch {} }
         }
     }
 
@@ -53,12 +54,15 @@ struct EtcdTrial {
 
     // MARK: Members
 
-    /// Asks all members. One that answers will do, but a person wants to know of the others.
+    /// Asks all members, with no more patience than lets a check of many end soon. One that answers will do, but a person
+    /// wants to know of the others.
     private mutating func connect() async throws(RemoteError) -> [EtcdClient.Status] {
         var (statuses, failures): ([EtcdClient.Status], [RemoteError]) = ([], [])
+        let time = Duration.seconds(client.url.members.count > 1 ? 2 : 5)
         for member in client.url.members {
-            do throws(EtcdFailure) { statuses.append(try await client.status(of: member)) } catch {
+            do throws(EtcdFailure) { statuses.append(try await client.status(of: member, within: time)) } catch {
                 failures.append(error.remoteError(client))
+                client.moveOn(from: member)
             }
         }
         let words = failures.map(\.message).joined(separator: " ")
@@ -105,19 +109,21 @@ struct EtcdTrial {
     /// Tries conditions, on which it rests that nobody overwrites what they have not seen.
     private mutating func write(_ key: [UInt8]) async throws(RemoteError) {
         let (first, second) = (Array("first".utf8), Array("second".utf8))
+        hasWritten = true
         try await step("write") { client throws(RemoteError) in
-            let made = try await client.commit(
+            // Whether it was made is not what the answer says, which may be to a second try.
+            _ = try await client.commit(
                 EtcdTransaction(conditions: [.isMissing(key)], operations: [.put(key, first)]))
             let again = try await client.commit(
                 EtcdTransaction(conditions: [.isMissing(key)], operations: [.put(key, second)]))
-            guard made.isDone, !again.isDone, try await client.range(EtcdRange(key)).rows.rows.first?.value == first
+            guard !again.isDone, try await client.range(EtcdRange(key)).rows.rows.first?.value == first
             else { throw RemoteError(.unsupported, "Transactions do not what they should.") }
             return ""
         }
         try await step("delete") { client throws(RemoteError) in
-            let outcome = try await client.commit(
+            _ = try await client.commit(
                 EtcdTransaction(conditions: [.value(key, is: first)], operations: [.delete(key)]))
-            guard outcome.isDone, try await client.range(EtcdRange(key)).rows.rows.isEmpty else {
+            guard try await client.range(EtcdRange(key)).rows.rows.isEmpty else {
                 throw RemoteError(.unsupported, "What was deleted is still there.")
             }
             return ""
