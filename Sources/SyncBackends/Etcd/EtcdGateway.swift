@@ -126,7 +126,7 @@ package enum EtcdFailure: Error {
             .http(.tooLarge, _):
             false
         case .http: true
-        case .refusal(let refusal): refusal.isPassing
+        case .refusal(let refusal): refusal.isPassing || refusal.isNotOfEtcd
         }
     }
 
@@ -141,7 +141,8 @@ package enum EtcdFailure: Error {
     /// It took no time, so that there is none to be hoped for from waiting longer.
     var isImmediate: Bool {
         switch self {
-        case .http(.timedOut, _), .http(.cut, _), .refusal: false
+        case .http(.timedOut, _), .http(.cut, _): false
+        case .refusal(let refusal): !refusal.isPassing
         case .http: true
         }
     }
