@@ -60,7 +60,7 @@ public final class EtcdCluster: Sendable {
         authority = options.isSecure ? try Certificates.make(in: directory) : nil
         for member in 0..<options.members { try launch(member) }
         try waitUntilReady()
-        if options.asksWho { try makeUsers() }
+        if options.asksWho { try askWho() }
     }
 
     deinit {
@@ -174,7 +174,8 @@ public final class EtcdCluster: Sendable {
         return try Certificates.run(command + arguments)
     }
 
-    private func makeUsers() throws {
+    /// Has it ask who one is from now on.
+    public func askWho() throws {
         try control(["user", "add", Self.root])
         try control(["user", "grant-role", "root", "root"])
         try control(["user", "add", "\(Self.user):\(Self.password)"])

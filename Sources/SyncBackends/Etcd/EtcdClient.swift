@@ -101,9 +101,8 @@ final class EtcdClient: Sendable {
     private func ask(_ path: String, _ body: Value, within time: Duration) async throws(EtcdFailure) -> Value {
         let token = try await token(anew: false, time)
         do throws(EtcdFailure) { return try await send(path, body, token, time) } catch {
-            guard case .refusal(let refusal) = error, refusal.isStaleToken, case .password = proof else {
-                throw error
-            }
+            guard case .refusal(let refusal) = error, refusal.isStaleToken || refusal.asksWho, case .password = proof
+            else { throw error }
         }
         return try await send(path, body, try await self.token(anew: true, time), time)
     }
@@ -133,19 +132,20 @@ final class EtcdClient: Sendable {
 
     // MARK: Signing in
 
-    /// The token, which every member knows until it is started anew. To get one takes a member 50 ms.
+    /// The token, which every member knows until it is started anew. To get one takes a member 50 ms, or much longer if
+    /// many want one.
     func token(anew: Bool, _ time: Duration) async throws(EtcdFailure) -> String? {
         let (known, isOpen) = state.withLock { ($0.token, $0.isOpen) }
-        guard case .password(let user, let password) = proof, !isOpen else { return known }
-        if let known, !anew { return known }
+        guard case .password(let user, let password) = proof else { return known }
+        if !anew, isOpen || known != nil { return known }
         let question = Value.dictionary(["name": .string(Text(user)), "password": .string(Text(password))])
         do throws(EtcdFailure) {
             let token = try await send("/v3/auth/authenticate", question, nil, max(time, .seconds(2)))["token"]?.text
-            state.withLock { $0.token = token }
+            state.withLock { ($0.token, $0.isOpen) = (token, false) }
             return token
         } catch {
-            guard case .refusal(let refusal) = error, refusal.isWithoutAccess else { throw error }
-            state.withLock { $0.isOpen = true }
+            guard case .refusal(let refusal) = error, refusal.saysOpen else { throw error }
+            state.withLock { ($0.token, $0.isOpen) = (nil, true) }
             return nil
         }
     }
@@ -154,6 +154,6 @@ final class EtcdClient: Sendable {
     var isOpen: Bool { state.withLock(\.isOpen) }
 
     func forgetToken() {
-        if case .password = proof { state.withLock { $0.token = nil } }
+        if case .password = proof { state.withLock { ($0.token, $0.isOpen) = (nil, false) } }
     }
 }

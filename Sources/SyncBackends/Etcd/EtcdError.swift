@@ -38,9 +38,12 @@ package struct EtcdRefusal: Error {
     }
     /// What it was to give is more than it can pass on at once.
     var isTooLarge: Bool { code == 8 && reason.contains("larger than max") }
-    /// What it was asked for is so old that it was forgotten.
-    var isCompacted: Bool { code == 11 }
-    var isWithoutAccess: Bool { reason.contains("authentication is not enabled") }
+    /// Nobody is asked there who they are.
+    var saysOpen: Bool { reason.contains("authentication is not enabled") }
+    /// Somebody who has not said who they are is asked.
+    var asksWho: Bool { code == 3 && reason.contains("user name is empty") }
+    /// What answers is something else, which may stand before one member and not before the others.
+    var isNotOfEtcd: Bool { code == nil }
 }
 
 extension RemoteError {
@@ -74,7 +77,7 @@ extension RemoteError {
             return (.full, "There is no space left in the cluster of \(host), which takes nothing until it has some.")
         case 8 where refusal.isTooLarge: return (.full, "\(host) takes no request that is as large as this one.")
         case 15: return (.denied, "The cluster of \(host) takes nothing: it has raised the alarm CORRUPT.")
-        case 3 where reason.contains("user name is empty"):
+        case _ where refusal.asksWho:
             return (.unauthorized, "\(host) wants a user and a password.")
         case 3 where reason.contains("invalid user ID or password"):
             return (.unauthorized, "\(host) takes neither this user nor this password.")

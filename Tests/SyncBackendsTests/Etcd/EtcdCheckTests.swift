@@ -6,6 +6,7 @@ import PropertyList
 import ServerTesting
 import StoreEngine
 import SyncEngine
+import Synchronization
 import Testing
 
 @testable import SyncBackends
@@ -53,6 +54,87 @@ struct EtcdCheckTests {
         (other, other.user) = (right, "guest")
         await fails(url, other, at: "write", "may not read and write keys")
         await fails("etcds://", right, at: "address", "HOST")
+    }
+
+    @Test func `a check of members that say nothing ends there, and asks for nothing else`() async throws {
+        let servers = try (0..<2).map { _ in try ScriptedServer { _ in .nothing } }
+        let members = servers.map { "127.0.0.1:\($0.port)" }.joined(separator: ",")
+        let checks = await EtcdBackend.check(url: "etcd://\(members)/a", credentials: ServerCredentials())
+        #expect(checks.map(\.step) == ["address", "connect"] && checks.last?.isPassed == false, "\(checks)")
+        #expect(checks.last?.detail.contains("did not answer in time") == true)
+        #expect(servers.map { $0.requests.map(\.path) } == [["/v3/maintenance/status"], ["/v3/maintenance/status"]])
+    }
+
+    @Test func `a check whose answers are lost on the way finds that the cluster is sound`() async throws {
+        let cluster = try EtcdCluster()
+        let proxy = try FaultProxy(before: cluster.ports[0])
+        defer { proxy.end() }
+        let lost = Mutex(["request_put", "request_delete_range"])
+        proxy.onRequest { request in
+            let body = String(decoding: request.body, as: UTF8.self)
+            return lost.withLock { lost in
+                guard let first = lost.first, body.contains(first) else { return nil }
+                lost.removeFirst()
+                return .answerLost
+            }
+        }
+        let checks = await EtcdBackend.check(url: "etcd://127.0.0.1:\(proxy.port)/a", credentials: ServerCredentials())
+        #expect(checks.map(\.step) == steps + ["account"] && checks.allSatisfy(\.isPassed), "\(checks)")
+        let isAllLost = lost.withLock(\.isEmpty)
+        #expect(isAllLost)
+    }
+
+    @Test func `a cluster that begins to ask who one is gets to know it`() async throws {
+        let cluster = try EtcdCluster()
+        let credentials = ServerCredentials(user: EtcdCluster.user, password: EtcdCluster.password)
+        let place = BackendPlace { try EtcdBackend.make(url: cluster.url(), credentials: credentials) }
+        let devices = try await BackendConformance.devices(2, place)
+        devices[0].set("org.example.Notes", "a", .integer(1))
+        try await BackendConformance.settle(devices)
+        try cluster.askWho()
+        devices[0].set("org.example.Notes", "a", .integer(2))
+        try await BackendConformance.settle(devices)
+        #expect(devices[1].values("org.example.Notes") == ["a": .integer(2)])
+        // Who can prove nothing is told so.
+        let backend = try EtcdBackend.make(url: cluster.url(), credentials: ServerCredentials())
+        await #expect { _ = try await backend.open(creatingAccount: false) } throws: {
+            ($0 as? RemoteError)?.code == .unauthorized
+        }
+    }
+
+    @Test func `a device signs in once, and not with each request`() async throws {
+        let cluster = try EtcdCluster(.init(asksWho: true))
+        let proxy = try FaultProxy(before: cluster.ports[0])
+        defer { proxy.end() }
+        let place = BackendPlace {
+            try EtcdBackend.make(
+                url: "etcd://127.0.0.1:\(proxy.port)/\(EtcdCluster.prefix)", credentials: cluster.credentials)
+        }
+        func signings() -> Int { proxy.exchanges.count { $0.request.path == "/v3/auth/authenticate" } }
+        let device = try await BackendConformance.devices(1, place)[0]
+        for round in 0..<5 as Range<Int64> {
+            device.set("org.example.Notes", "a", .integer(round))
+            try await device.sync()
+        }
+        #expect(signings() == 1 && proxy.exchanges.count > 10)
+        // The member has forgotten who was there.
+        cluster.kill(0)
+        try cluster.start(0)
+        for _ in 0..<2 { try await device.sync() }
+        #expect(signings() == 2)
+    }
+
+    @Test(arguments: [200, 404, 403]) func `what stands before one member and is no etcd has the others be asked`(
+        _ status: Int
+    ) async throws {
+        let cluster = try EtcdCluster()
+        let server = try ScriptedServer { _ in ServerAnswer(status, [:], "<html>Under construction</html>") }
+        let url = "etcd://127.0.0.1:\(server.port),127.0.0.1:\(cluster.ports[0])/\(EtcdCluster.prefix)"
+        let place = BackendPlace { try EtcdBackend.make(url: url, credentials: ServerCredentials()) }
+        let device = try await BackendConformance.devices(1, place)[0]
+        device.set("org.example.Notes", "a", .integer(1))
+        try await device.sync()
+        #expect(server.requests.count == 1)
     }
 
     @Test func `a token that a member does not know any more is renewed`() async throws {
