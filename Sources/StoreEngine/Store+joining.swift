@@ -90,13 +90,13 @@ extension Store {
     private func stageContext(_ context: Context, isAlone: Bool) {
         let (id, old) = (shared.id, shared.context)
         shared.context.formUnion(context)
-        let news = context.seen.filter { $0.value > old.seen[$0.key, default: 0] }
+        let news = context.subtracting(old).dots
         if news.isEmpty { return }
         // A change like any other: what was published is not all that is here any more.
         if isAlone { shared.sequence += 1 }
         let sequence = isAlone ? shared.sequence : nil
         database.enqueue(replica: shared, in: self) { db in
-            for (origin, n) in news { try db.saveContext(of: id, origin: origin, n: n) }
+            for dot in news { try db.saveContext(of: id, dot) }
             if let sequence { try db.saveSequence(sequence, of: id) }
         }
     }
@@ -116,14 +116,14 @@ extension Store {
 }
 
 extension Database {
-    /// Raises what a replica has taken in of an origin.
-    func saveContext(of replica: Int64, origin: Origin, n: UInt64) throws {
+    /// Raises what a replica has taken in of a dot's origin.
+    func saveContext(of replica: Int64, _ dot: Dot) throws {
         try run(
             sql: """
                 INSERT INTO context (replica, origin, n) VALUES (?, ?, ?)
                 ON CONFLICT (replica, origin) DO UPDATE SET n = max(n, excluded.n)
                 """,
-            arguments: [replica, Int64(bitPattern: origin.bits), Int64(bitPattern: n)])
+            arguments: [replica, Int64(bitPattern: dot.origin.bits), Int64(bitPattern: dot.n)])
     }
 
     /// Sets the least generation of a store, and from which on its changes are known.

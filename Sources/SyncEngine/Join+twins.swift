@@ -20,7 +20,7 @@ extension Join {
         isDelta: Bool = false
     ) -> Set<Origin> {
         var shared: Set<Origin> = []
-        if there.context.seen[present, default: 0] > here.context.seen[present, default: 0] { shared.insert(present) }
+        if there.context[present] > here.context[present] { shared.insert(present) }
         // With so many removals tombstones are forgotten before their time.
         let times = unseen(there.context, by: here.context) < Retention.tombstones ? times : 0..<0
         for key in here.keys {
@@ -45,9 +45,6 @@ extension Join {
 
     /// How many writes one context knows of and another does not.
     private static func unseen(_ there: Context, by here: Context) -> UInt64 {
-        there.seen.reduce(0) { sum, dot in
-            let known = here.seen[dot.key, default: 0]
-            return dot.value > known ? sum &+ (dot.value - known) : sum
-        }
+        there.subtracting(here).dots.reduce(0) { $0 &+ ($1.n - here[$1.origin]) }
     }
 }

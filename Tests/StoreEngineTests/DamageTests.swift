@@ -227,7 +227,7 @@ import Testing
         #expect(saved.entry(for: key("local")) == nil)
         let entry = try #require(saved.entry(for: key("k")))
         #expect(entry.stamp.origin != origin && saved.context.contains(entry.dot))
-        #expect(saved.context.seen[origin] == nil)
+        #expect(saved.context[origin] == 0)
         #expect(!device.database.isAwaitingRemote && !device.database.hasAccount)
         try device.write([("k", .integer(3))])
         try device.reopen()

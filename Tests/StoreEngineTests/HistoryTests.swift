@@ -236,7 +236,7 @@ import Testing
         let again = try device.store()
         #expect(Picture(again) == before.0)
         #expect(again.context == before.1)
-        #expect(again.context.seen[stranger.origin] == 1)
+        #expect(again.context[stranger.origin] == 1)
         #expect(again.knowsChanges(since: generation))
         #expect(Set(again.changes(since: generation).keys) == [key("churn"), key("last")])
         #expect(again.values.count == 52)

@@ -33,7 +33,7 @@ import Testing
         try device.write([("local", .integer(3))])
         let state = store.snapshot().state
         #expect(Array(state.entries.keys) == [key("shared")])
-        #expect(state.context.seen.values.max() == state.entries[key("shared")]?.n)
+        #expect(state.context.dots.map(\.n).max() == state.entries[key("shared")]?.n)
         #expect(store.pendingChanges == 1)
         #expect(try device.database.pendingChanges() == 1)
         #expect(store.usage.keys == 1)

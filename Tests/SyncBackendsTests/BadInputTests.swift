@@ -123,7 +123,7 @@ import Testing
         #expect(a.problems.count == 3)
         #expect(a.stores[store] == b.stores[store] && a.stores["other"] == b.stores["other"])
         #expect(a.stores["fine"] == fine)
-        #expect(a.stores["junk"]?.context.seen.isEmpty != false)
+        #expect(a.stores["junk"]?.context.dots.isEmpty != false)
     }
 
     @Test func `an index that makes no sense keeps its head from being read, and nothing else`() async throws {

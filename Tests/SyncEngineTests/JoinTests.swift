@@ -265,7 +265,7 @@ private struct Definition {
     }
 
     private static func dots(_ context: Context) -> Set<Dot> {
-        Set(context.seen.flatMap { origin, n in (1...max(1, n)).filter { $0 <= n }.map { Dot(origin: origin, n: $0) } })
+        Set(context.dots.flatMap { dot in (1...dot.n).map { Dot(origin: dot.origin, n: $0) } })
     }
 }
 

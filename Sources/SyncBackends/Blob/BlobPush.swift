@@ -211,7 +211,7 @@ extension StoreState {
     /// Without the origins of which no entry is left: what must never be published.
     fileprivate var forgettingOrigins: StoreState {
         let living = Set(entries.values.map(\.stamp.origin))
-        return StoreState(entries: entries, context: Context(context.seen.filter { living.contains($0.key) }))
+        return StoreState(entries: entries, context: context.filter { living.contains($0.origin) })
     }
 }
 

@@ -60,10 +60,10 @@ extension CanonicalEncoder {
     }
 
     mutating func context(_ context: Context, _ table: OriginTable) {
-        count(context.seen.count)
-        for (origin, n) in context.seen.sorted(by: { $0.key < $1.key }) {
-            count(table.position(of: origin))
-            varint(n)
+        count(context.dots.count)
+        for dot in context.dots {
+            count(table.position(of: dot.origin))
+            varint(dot.n)
         }
     }
 
@@ -134,16 +134,16 @@ extension CanonicalDecoder {
     }
 
     mutating func context(_ origins: [Origin]) throws(CanonicalDecodingError) -> Context {
-        var seen: [Origin: UInt64] = [:]
+        var context = Context()
         var last: Origin?
         for _ in 0..<(try count(elementBytes: 2)) {
             let start = offset
             let origin = try origin(in: origins)
             if let last, last >= origin { throw failure("a context is out of order", at: start) }
-            seen[origin] = try dotNumber()
+            context.insert(Dot(origin: origin, n: try dotNumber()))
             last = origin
         }
-        return Context(seen)
+        return context
     }
 
     private mutating func entry(_ origins: [Origin]) throws(CanonicalDecodingError) -> (Key, Entry) {
@@ -189,10 +189,10 @@ struct StateDigests {
     init(of state: StoreState, store identifier: String) {
         var whole = CanonicalEncoder()
         whole.data(Array(identifier.utf8))
-        whole.count(state.context.seen.count)
-        for (origin, n) in state.context.seen.sorted(by: { $0.key < $1.key }) {
-            whole.fixed64(origin.bits)
-            whole.varint(n)
+        whole.count(state.context.dots.count)
+        for dot in state.context.dots {
+            whole.fixed64(dot.origin.bits)
+            whole.varint(dot.n)
         }
         whole.count(state.entries.count)
         for key in state.entries.keys.sorted() {

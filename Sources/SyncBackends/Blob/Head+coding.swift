@@ -100,7 +100,7 @@ extension String {
 
 extension WrittenPart {
     /// The origins that it names.
-    fileprivate var origins: [Origin] { Array(context.seen.keys) + tail.values.map(\.stamp.origin) }
+    fileprivate var origins: [Origin] { context.dots.map(\.origin) + tail.values.map(\.stamp.origin) }
 }
 
 private enum PartForm {

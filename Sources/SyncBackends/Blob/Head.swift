@@ -50,7 +50,7 @@ struct Head: Equatable, Sendable {
     /// Whether everything that another head has seen was taken in here.
     func dominates(_ other: Head) -> Bool {
         other.parts.allSatisfy { store, part in
-            part.context.seen.isEmpty || parts[store]?.context.isSuperset(of: part.context) == true
+            part.context.dots.isEmpty || parts[store]?.context.isSuperset(of: part.context) == true
         }
     }
 

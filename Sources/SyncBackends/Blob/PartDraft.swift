@@ -155,10 +155,10 @@ struct PartDraft {
 
     /// Keeps a long context in a segment of its own, and writes it anew when much was added since.
     private mutating func takeContext(_ former: Head.Part?, _ contextBase: Context) {
-        var added = state.context.seen.count
+        var added = state.context.dots.count
         if let former, former.contextSegment != .zero, state.context.isSuperset(of: contextBase) {
             part.contextSegment = former.contextSegment
-            added = state.context.beyond(contextBase).seen.count
+            added = state.context.subtracting(contextBase).dots.count
         }
         // Not together with a bucket, unless it can't wait.
         guard added > DraftLimits.contextOrigins * (writtenBytes > 0 ? 4 : 1) else { return }

@@ -68,7 +68,7 @@ package enum ContextSegment {
     }
 
     package static func encode(_ context: Context) -> [UInt8] {
-        let table = OriginTable(context.seen.keys)
+        let table = OriginTable(context.dots.map(\.origin))
         var encoder = Envelope.begin(Envelope.context)
         encoder.originTable(table)
         encoder.context(context, table)

@@ -39,7 +39,8 @@ extension Head.Part {
     /// The part as it is written for a reader who has nothing but its context's segment.
     func written(over contextBase: Context) -> WrittenPart {
         WrittenPart(
-            digest: digest, contextSegment: contextSegment, context: context.beyond(contextBase), form: .whole(base),
+            digest: digest, contextSegment: contextSegment, context: context.subtracting(contextBase),
+            form: .whole(base),
             tail: tail, removed: removed)
     }
 
@@ -55,7 +56,7 @@ extension Head.Part {
         let (below, belowRemoved) = index.changes(outside: replaced)
         let forgotten = Set(below.keys).union(belowRemoved).filter { tail[$0] == nil && !removed.contains($0) }
         return WrittenPart(
-            digest: digest, contextSegment: contextSegment, context: context.beyond(index.context),
+            digest: digest, contextSegment: contextSegment, context: context.subtracting(index.context),
             form: .over(replaced: replaced, forgotten: forgotten),
             tail: tail.filter { below[$0.key] != $0.value }, removed: removed.subtracting(belowRemoved))
     }
@@ -91,12 +92,5 @@ extension WrittenPart {
         }
         if part.base.isEmpty, !part.removed.isEmpty { return nil }
         return part
-    }
-}
-
-extension Context {
-    /// What is here and not in another context.
-    func beyond(_ other: Context) -> Context {
-        Context(seen.filter { !other.contains(Dot(origin: $0.key, n: $0.value)) })
     }
 }

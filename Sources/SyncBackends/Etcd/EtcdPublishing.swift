@@ -106,8 +106,8 @@ struct EtcdPublishing {
     }
 
     private func raises(_ context: Context, to next: Context, _ store: String) -> [Step] {
-        next.seen.filter { $0.value > context.seen[$0.key, default: 0] }.sorted { $0.key < $1.key }.map {
-            Step(store: store, operation: .put(layout.context(store, $0), Array(String($1).utf8)))
+        next.subtracting(context).dots.map {
+            Step(store: store, operation: .put(layout.context(store, $0.origin), Array(String($0.n).utf8)))
         }
     }
 

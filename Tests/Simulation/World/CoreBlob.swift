@@ -84,7 +84,7 @@ enum Digest {
     }
 
     static func of(_ state: StoreState) -> UInt64 {
-        state.context.seen.reduce(of(state.entries)) { $0 &+ of($1.key.bits, $1.value, 1) }
+        state.context.dots.reduce(of(state.entries)) { $0 &+ of($1.origin.bits, $1.n, 1) }
     }
 }
 

@@ -210,7 +210,7 @@ extension CoreReplica {
     /// Forgets the origins of which no entry is left.
     private mutating func pruneContext() {
         let living = Set(state.entries.values.map(\.stamp.origin))
-        state.context = Context(state.context.seen.filter { living.contains($0.key) })
+        state.context = state.context.filter { living.contains($0.origin) }
     }
 }
 

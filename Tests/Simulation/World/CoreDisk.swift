@@ -97,7 +97,7 @@ struct CoreDisk {
         guard let origin else { return }
         for store in current.replicas.indices {
             update(store) { replica in
-                replica.state.context = Context(replica.state.context.seen.filter { !left.contains($0.key) })
+                replica.state.context = replica.state.context.filter { !left.contains($0.origin) }
                 for (key, entry) in replica.state.entries.sorted(by: { $0.key < $1.key })
                 where left.contains(entry.stamp.origin) { replica.redot(key, entry, under: origin) }
             }

@@ -37,7 +37,7 @@ extension StoreState {
 
 extension Context {
     var summary: String {
-        seen.sorted { $0.key < $1.key }.map { "\($0.value)@\($0.key.summary)" }.joined(separator: " ")
+        dots.map { "\($0.n)@\($0.origin.summary)" }.joined(separator: " ")
     }
 }
 
