@@ -11,6 +11,12 @@ public struct SyncPace: Equatable, Sendable {
 
     /// The usual pace.
     public init() {}
+
+    /// The shortest and the longest time between two looks, in microseconds.
+    var polls: (shortest: UInt64, longest: UInt64) {
+        let shortest = shortestPoll.microseconds
+        return (shortest, max(longestPoll.microseconds, shortest))
+    }
 }
 
 extension Duration {

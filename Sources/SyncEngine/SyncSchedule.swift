@@ -9,6 +9,8 @@ public struct SyncSchedule: Equatable, Sendable {
     public var traits: BackendTraits
     /// What an administrator says of how often something is done.
     public private(set) var pace: SyncPace
+    private var shortestPoll: UInt64
+    private var longestPoll: UInt64
 
     private var pullDue: UInt64?
     private var pushDue: UInt64?
@@ -31,13 +33,15 @@ public struct SyncSchedule: Equatable, Sendable {
     public init(_ traits: BackendTraits, pace: SyncPace = SyncPace(), now: UInt64) {
         self.traits = traits
         self.pace = pace
-        pollInterval = pace.shortestPoll.microseconds
+        (shortestPoll, longestPoll) = pace.polls
+        pollInterval = shortestPoll
         pullDue = now
     }
 
     /// An administrator says otherwise: what is due comes no later than it would if it were noted now.
     public mutating func follow(_ pace: SyncPace, _ now: UInt64) {
         self.pace = pace
+        (shortestPoll, longestPoll) = pace.polls
         pushDue = pushDue.map { min($0, max(now + coalescing, uploads.nextToken(now))) }
         pullDue = pullDue.map { min($0, now + interval) }
     }
@@ -112,8 +116,6 @@ public struct SyncSchedule: Equatable, Sendable {
     }
 
     private var coalescing: UInt64 { (pace.coalescing ?? traits.coalescing).microseconds }
-    private var shortestPoll: UInt64 { pace.shortestPoll.microseconds }
-    private var longestPoll: UInt64 { max(pace.longestPoll.microseconds, shortestPoll) }
 
     private var interval: UInt64 {
         if traits.tellsOfChanges { return Self.precaution }
