@@ -153,9 +153,7 @@ final class Process: @unchecked Sendable {
         }
         // Somebody looks at what is the matter, after a while.
         if sync.isReset {
-            world.timeline.after(10 * minute) { [weak device, world] in
-                world.isEmptied ? device?.resolve() : device?.signInAgain()
-            }
+            world.timeline.after(10 * minute) { [weak device] in device?.takeUp() }
         }
     }
 

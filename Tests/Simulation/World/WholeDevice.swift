@@ -125,8 +125,7 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
 
     func signIn(to place: Place<[UInt8]>) {
         wanted = place.number
-        if isSignedIn, account?.place == wanted, process?.sync.isReset != true { return }
-        trySigningIn()
+        if isSignedIn, account?.place == wanted { takeUp() } else { trySigningIn() }
     }
 
     /// Tries until it works, as a patient user does.
@@ -150,14 +149,17 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
         }
     }
 
-    /// What was paused because the remote was empty, or another one, is taken up again.
-    func signInAgain() {
-        guard isSignedIn, let place = account?.place, wanted == nil || wanted == place else { return }
+    /// What was paused because the remote was empty, or another one, is taken up again: what somebody has emptied is to
+    /// have what this device has.
+    func takeUp() {
+        guard isSignedIn, process?.sync.isReset == true, let place = account?.place, wanted ?? place == place else {
+            return
+        }
         wanted = place
-        trySigningIn()
+        if world.isEmptied { resolve() } else { trySigningIn() }
     }
 
-    /// What was emptied is to have what this device has: tries until it works.
+    /// Says that this device is right: tries until it works.
     func resolve() {
         guard let process, let account, process.sync.isReset, !isSigningIn else { return }
         isSigningIn = true
