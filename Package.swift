@@ -145,7 +145,9 @@ let package = Package(
             dependencies: [
                 "SyncBackends", "SyncEngine", "StoreEngine", "HTTPClient", "PropertyList", "SeededRandom",
             ],
-            path: "Tests/Simulation/World"),
+            path: "Tests/Simulation/World",
+            // A tenth of a seed's time. Builds for debugging check it, and the tests run seeds with these.
+            swiftSettings: [.unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release))]),
         .executableTarget(
             name: "simulate",
             dependencies: ["Simulation", .product(name: "ArgumentParser", package: "swift-argument-parser")],

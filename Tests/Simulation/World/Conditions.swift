@@ -48,7 +48,7 @@ public struct Conditions: Sendable {
         devices = chance.one(of: [2, 2, 3, 3, 4])
         stores = chance.one(of: [1, 1, 2])
         keys = chance.one(of: [1, 2, 2, 4, 12])
-        steps = chance.of(5...90)
+        steps = chance.happens(0.1) ? chance.of(50...120) : chance.of(5...50)
         for (hazard, rate) in Self.likelihood where chance.happens(rate) { hazards.insert(hazard) }
         if chance.happens(0.1) { hazards.insert(.twin) }
         if hazards.contains(.accounts) {

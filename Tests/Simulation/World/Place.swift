@@ -88,7 +88,9 @@ final class Place<Blob> {
         if kind == .server { return }
         views.append(View())
         for other in views.indices where other != device {
-            for name in views[other].names { carry(name, from: other) }
+            for (name, object) in views[other].entries {
+                if isWell { replicate(name, object, to: device) } else { carry(name, from: other) }
+            }
         }
     }
 

@@ -36,7 +36,7 @@ extension World {
         for index in Set([heads.first, heads.dropFirst(heads.count / 2).first].compactMap(\.self)).sorted() {
             place.leaveCopy(of: index)
         }
-        timeline.run(for: hour)
+        timeline.run(for: fewLooks)
         for (store, before) in states.enumerated() {
             for (device, state) in zip(present, before) { judgeReplay(device, place, store, since: state) }
         }
@@ -44,8 +44,9 @@ extension World {
         if place.headPuts - puts > due + leftOrigins - left + mostMistaken, !mayNoticeLoss {
             report("I10: somebody published though nobody wrote")
         }
+        let anHour = (place.requests - requests) * Int(hour / fewLooks)
         let most = present.count * 16 * (12 + 4 * place.names(seenBy: present[0].number).count)
-        if place.requests - requests > most { report("I16: \(place.requests - requests) requests in an idle hour") }
+        if anHour > most { report("I16: \(anHour) requests in an idle hour") }
     }
 
     private func judgeReplay(_ device: Device, _ place: Place<Device.Blob>, _ store: Int, since before: StoreState) {
@@ -80,10 +81,9 @@ extension World {
         guard let first = present.first else { return }
         let (puts, due) = (place.headPuts, dailyHeads(place))
         let device = addDevice()
-        place.heal()
         device.start()
         signIn(device, to: place.number)
-        timeline.run(for: 20 * minute)
+        timeline.run(for: fewLooks)
         if !device.isSettled { return report("I11: a new device can't read what is there") }
         for store in 0..<conditions.stores where device.values(of: store) != first.values(of: store) {
             report("I11: a new device finds something else in store \(store)")

@@ -32,8 +32,13 @@ extension World {
     /// That a head or a segment is gone may be noticed at any time: what a forgotten device named may go, too.
     var mayNoticeLoss: Bool { hasWeather || hasForgottenDevice || isEmptied }
     /// So many publish once more, at most, since they know none of the few transactions that a cluster names, and take
-    /// it for one that was restored.
-    var mostMistaken: Int { conditions.isCluster && conditions.mostTokens < 128 ? present.count : 0 }
+    /// it for one that was restored. Where it names three, one publication is more than that, and they go on for a while.
+    var mostMistaken: Int {
+        guard conditions.isCluster, conditions.mostTokens < 128 else { return 0 }
+        return present.count * (conditions.mostTokens < 10 ? 4 : 1)
+    }
+    /// In which everybody looks at the remote at least twice.
+    var fewLooks: UInt64 { (conditions.tellsOfChanges ? 33 : 11) * minute }
     var present: [Device] { devices.filter { !$0.isGone } }
 
     /// Waits until nobody writes to the remote any more.
@@ -62,7 +67,7 @@ extension World {
     private func passDays(_ count: Int) {
         for _ in 0..<count {
             for device in present { device.clock += Int64(28 * hour / millisecond) }
-            timeline.run(for: (conditions.tellsOfChanges ? 33 : 11) * minute)
+            timeline.run(for: fewLooks)
         }
     }
 
