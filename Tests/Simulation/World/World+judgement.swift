@@ -46,10 +46,16 @@ extension World {
         // That a segment is gone is noticed with every twentieth look.
         let rest = (hasWeather ? Device.looksUntilNoticed : 4) * (conditions.tellsOfChanges ? 16 : 5) * minute
         let start = timeline.now
-        // Tombstones that not all have forgotten, and what a remote has lost, are made up for by the daily heads; and
-        // with these a twin that saw no stranger's head hears what others believe to have seen of its writes.
-        let isDoubtful = hasForgotten || conditions.hazards.contains(.twin)
-        if isDoubtful || hasWeather || isEmptied { passDays(isDoubtful ? 2 : 1) }
+        // Tombstones that not all have forgotten, and what a remote has lost, are made up for by the daily heads. With
+        // these a twin that saw no stranger's head hears what others believe to have seen of its writes, leaves its
+        // origin, and with the next ones learns again what it has forgotten with that of its other stores.
+        if conditions.hazards.contains(.twin) {
+            passDays(3)
+        } else if hasForgotten {
+            passDays(2)
+        } else if hasWeather || isEmptied {
+            passDays(1)
+        }
         for _ in 0..<60 {
             timeline.run(for: 12 * minute)
             if violation != nil { return false }
