@@ -56,6 +56,8 @@ struct BlobMemory {
     var hasFoundAll = false
     /// When a head was another one than at the pull before, until our own segments were looked for some time later.
     var changedAt: UInt64?
+    /// Not all segments of our own head were there when they were looked for last.
+    var lacksSegments = false
     /// The account as a pull has seen it last.
     var account: RemoteAccount?
     /// Markers whose content this process has seen to be right: they never change.

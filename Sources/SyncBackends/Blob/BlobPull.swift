@@ -106,9 +106,11 @@ extension BlobBackend {
     private func hasAllSegments(_ head: Head) async throws(RemoteError) -> Bool {
         let now = environment.time()
         let isCalm = memory.changedAt.map { now < $0 || now - $0 > Self.busy } ?? false
-        guard isThorough || isCalm else { return true }
+        // An upload comes later than the look that found it necessary; the looks between them find the same.
+        guard isThorough || isCalm || memory.lacksSegments else { return true }
         if isCalm { memory.changedAt = nil }
-        return try await listSegments().isSuperset(of: head.segmentNames)
+        memory.lacksSegments = try await !listSegments().isSuperset(of: head.segmentNames)
+        return !memory.lacksSegments
     }
 
     private static var busy: UInt64 { 600_000_000 }

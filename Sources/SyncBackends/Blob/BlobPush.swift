@@ -121,6 +121,7 @@ extension BlobBackend {
         memory.superseded.note(former, now: written.head.segmentNames(with: head), time: environment.time())
         memory.published = BlobMemory.PublishedHead(
             head: written.head.with(head.parts), digest: digest, length: bytes.count, isTrusted: true)
+        memory.lacksSegments = false
         await sweep()
     }
 
