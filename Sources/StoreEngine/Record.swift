@@ -17,6 +17,8 @@ public enum Cause: Int64, Sendable {
 
     /// Whether the change was made here, so that the remote does not have it until it is published.
     var isOwn: Bool { self == .written || self == .carried }
+    /// The same of a row, in SQL.
+    static let isOwn = "cause IN (\(written.rawValue), \(carried.rawValue))"
 }
 
 /// An entry as it is held in memory.

@@ -44,7 +44,7 @@ extension Database {
             sql: """
                 INSERT INTO context (replica, origin, n)
                     SELECT replica, origin, max(coalesce(n, sequence)) FROM change
-                    WHERE \(ChangeID.isOf(":replica")) AND cause IN (0, 3) GROUP BY origin
+                    WHERE \(ChangeID.isOf(":replica")) AND \(Cause.isOwn) GROUP BY origin
                 ON CONFLICT (replica, origin) DO UPDATE SET n = max(n, excluded.n)
                 """,
             arguments: ["replica": id])

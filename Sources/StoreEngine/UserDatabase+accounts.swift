@@ -140,7 +140,7 @@ extension UserDatabase {
                 try db.saveOrigin(origin)
                 try db.carry(
                     from: other, to: current, under: origin, time: environment.time(),
-                    changes: "cause IN (0, 3) AND sequence > published")
+                    changes: "\(Cause.isOwn) AND sequence > published")
                 try db.deleteReplicas("account = ?", [other.id])
                 try db.execute(sql: "DELETE FROM account WHERE id = ?", arguments: [other.id])
                 try skipReplicaIDs(db)

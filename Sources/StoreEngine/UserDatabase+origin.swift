@@ -70,7 +70,7 @@ extension UserDatabase {
     /// The rows of what was written before an account's values arrived.
     private static let defaults = """
         SELECT change.id FROM replica JOIN change ON \(ChangeID.isOf("replica.id"))
-        WHERE account > 0 AND NOT downloaded AND cause IN (\(Cause.written.rawValue), \(Cause.carried.rawValue))
+        WHERE account > 0 AND NOT downloaded AND \(Cause.isOwn)
         """
 
     /// The origins under which this device wrote before, oldest first.
@@ -151,7 +151,6 @@ extension Database {
         let arguments: StatementArguments = [
             "left": Int64(bitPattern: left.bits), "next": Int64(bitPattern: next.bits),
         ]
-        let isOwn = "cause IN (\(Cause.written.rawValue), \(Cause.carried.rawValue))"
         let isEntry = """
             cause <> \(Cause.dropped.rawValue) AND id =
                 (SELECT max(id) FROM change AS last
@@ -164,8 +163,8 @@ extension Database {
             arguments: [Int64(bitPattern: left.bits)])
         try execute(
             sql: """
-                UPDATE change SET origin = :next, n = NULL, cause = iif(\(isOwn), cause, \(Cause.written.rawValue))
-                    WHERE origin = :left AND (\(isOwn) OR (\(isEntry)))
+                UPDATE change SET origin = :next, n = NULL, cause = iif(\(Cause.isOwn), cause, \(Cause.written.rawValue))
+                    WHERE origin = :left AND (\(Cause.isOwn) OR (\(isEntry)))
                 """,
             arguments: arguments)
         try execute(sql: "DELETE FROM context WHERE origin = ?", arguments: [Int64(bitPattern: left.bits)])

@@ -110,7 +110,7 @@ extension UserDatabase {
                                 JOIN change ON \(ChangeID.isOf("replica.id"))
                             WHERE account = ? AND change.sequence > published AND synchronized AND \(condition)
                             GROUP BY replica.id, key)
-                        WHERE cause IN (0, 3)
+                        WHERE \(Cause.isOwn)
                         """), arguments: [account.id]) ?? 0
         }
     }

@@ -6,11 +6,8 @@ internal import AppManifest
 extension User {
     /// Whether a caller may open a store: an ordinary program any that is declared, a sandboxed app its own.
     func isEntitled(_ caller: CallerIdentity, to identifier: String) -> Bool {
-        switch caller.engine {
-        case .host: declares(identifier)
-        case .flatpak: ownIdentifiers(of: caller).contains(identifier)
-        case .unknown: false
-        }
+        // Of an ordinary program only the one is looked up: this is asked at each store that is opened.
+        caller.engine == .host ? declares(identifier) : entitled(caller).contains(identifier)
     }
 
     /// The identifiers that a caller may open.
