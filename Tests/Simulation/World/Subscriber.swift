@@ -64,7 +64,9 @@ final class Subscriber {
             cell == ledger.cell(of: new), let former = ledger.write(old, in: cell),
             let later = ledger.write(new, in: cell)
         else { return }
-        if !former.isProvisional, !later.isProvisional, former.known.contains(later.dot), former.dot != later.dot {
+        // A dot alone may be a twin's as well; but what was seen has a lesser stamp.
+        let isSeen = former.known.contains(later.dot) && later.stamp < former.stamp
+        if !former.isProvisional, !later.isProvisional, isSeen, former.dot != later.dot {
             report("I6: \(key) went back from \(old) to \(new)")
         }
     }

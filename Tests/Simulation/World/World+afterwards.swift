@@ -112,7 +112,7 @@ extension World {
         if present.contains(where: { $0.values(of: 0)[0] != wanted }) { report("I15: a write did not arrive in time") }
         // That a segment or a head is gone may be noticed only now.
         let mayBeAll = mayNoticeLoss || !conditions.hazards.isDisjoint(with: [.clone, .twin])
-        let most = 1 + (mayBeAll ? present.count : max(due, mostMistaken))
+        let most = 1 + (mayBeAll ? present.count : due) + mostMistaken
         let count = place.headPuts - puts
         if count < 1 || count > most { report("I10: one write was published \(count) times") }
     }
