@@ -23,11 +23,12 @@ struct CrashPointTests {
     }
 
     @Test func `killed at any operation on a file, the service loses nothing and uses no dot twice`() async throws {
-        let count = try await operationsOfLaptop()
-        for operation in sample(of: count, 10) {
-            for half in [false, true] {
-                await reporting("killed at operation \(operation)\(half ? ", half done" : "")") {
-                    try await kill(at: operation, half: half, $0)
+        for (run, count) in try await operationsOfLaptop().enumerated() {
+            for operation in sample(of: count, 6) {
+                for half in [false, true] {
+                    await reporting("killed at operation \(operation) of run \(run)\(half ? ", half done" : "")") {
+                        try await kill(.init(run: run, operation: operation, half: half), $0)
+                    }
                 }
             }
         }
@@ -50,13 +51,13 @@ struct CrashPointTests {
         }
     }
 
-    /// How many operations the laptop's service does, roughly: timers have their part in it.
-    private func operationsOfLaptop() async throws -> Int {
+    /// How many operations the laptop's service does in each run, roughly: timers have their part in it.
+    private func operationsOfLaptop() async throws -> [Int] {
         let workload = try await CrashWorkload()
         defer { workload.end() }
         let isDone = try await workload.run()
         try #require(isDone)
-        return workload.laptopOperations(in: try workload.journal())
+        return workload.operations(in: try workload.journal())
     }
 
     /// Has an error say when it happened, and goes on.
@@ -64,10 +65,10 @@ struct CrashPointTests {
         do { try await body(moment) } catch { Issue.record("\(moment): \(error)") }
     }
 
-    private func kill(at operation: Int, half: Bool, _ moment: Comment) async throws {
+    private func kill(_ kill: CrashWorkload.Kill, _ moment: Comment) async throws {
         let workload = try await CrashWorkload()
         defer { workload.end() }
-        let isDone = try await workload.run(killing: (operation, half))
+        let isDone = try await workload.run(kill)
         if isDone { return }
         try #require(workload.laptop.exit == .signal(SIGKILL), moment)
         var ledger = DotLedger()

@@ -75,34 +75,53 @@ final class CrashWorkload {
     /// What was done to files until now.
     func journal() throws -> DiskJournal { try DiskJournal(contentsOf: journalPath) }
 
-    /// How many of a journal's operations are the laptop's.
-    func laptopOperations(in journal: DiskJournal) -> Int { journal.records.count - phoneOperations }
+    /// How many operations were done in each of the laptop's two runs, roughly: the phone does some of them.
+    func operations(in journal: DiskJournal) -> [Int] { [restart - phoneOperations, journal.records.count - restart] }
     private var phoneOperations = 0
+    private var restart = 0
+
+    /// Before which operation on files the laptop's service is killed, and in which of its runs.
+    struct Kill {
+        let run: Int
+        let operation: Int
+        /// A write is half done then.
+        let half: Bool
+    }
 
     // MARK: Running
 
     /// Does all kinds of work, until it is done or the laptop's service is killed.
-    /// - Parameter kill: before which of the laptop's operations on files, and whether a write is half done then.
     /// - Returns: whether all was done.
-    func run(killing kill: (operation: Int, half: Bool)? = nil) async throws -> Bool {
+    func run(_ kill: Kill? = nil) async throws -> Bool {
         try await phone.start()
         try await account(phone).join("folder://\(folder)")
         for number in 0..<10 { try await store(phone).set("phone \(number)", .integer(0)) }
         try await account(phone).syncNow()
         phoneOperations = DiskJournal.count(in: journalPath)
-        if let kill {
-            try "\(kill.operation)\(kill.half ? " half" : "")"
-                .write(toFile: journalPath + ".kill", atomically: true, encoding: .utf8)
-        }
         do {
-            try await laptop.start()
+            try await startLaptop(0, kill)
             try await work()
+            // It ends in order, leaves word of its origin, and goes on under it.
+            let exit = try await laptop.stop()
+            if kill == nil { #expect(exit == .code(0)) }
+            if exit != .code(0) { return false }
+            restart = DiskJournal.count(in: journalPath)
+            try await startLaptop(1, kill)
+            try await workOn()
             return true
         } catch  where kill != nil {
             // Whoever waits for an answer hears of the end before it is to be seen.
             _ = try await laptop.finish()
             return false
         }
+    }
+
+    private func startLaptop(_ run: Int, _ kill: Kill?) async throws {
+        if let kill, kill.run == run {
+            try "\(kill.operation)\(kill.half ? " half" : "")"
+                .write(toFile: journalPath + ".kill", atomically: true, encoding: .utf8)
+        }
+        try await laptop.start()
     }
 
     private func work() async throws {
@@ -121,6 +140,12 @@ final class CrashWorkload {
         try await applyMany()
         try await synchronize()
         try await set("key 3", 2)
+        try await syncNow()
+        try await set("early", 3)
+    }
+
+    private func workOn() async throws {
+        try await set("key 1", 3)
         try await syncNow()
         try await account(laptop).signOut()
         try await set("key 2", 2)
