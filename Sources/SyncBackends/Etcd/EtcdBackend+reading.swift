@@ -56,10 +56,10 @@ extension EtcdBackend {
             !Rule.knownHistory.isOn || position.account.tokens.contains(cursor.token)
         }
 
-        /// The rows were moved to another cluster, so that they have other revisions.
+        /// The rows were moved to another cluster, or to one that was made anew, so that they have other revisions.
         func isElsewhere(_ cursor: EtcdCursor) -> Bool {
             let isOther = cluster != cursor.cluster && cluster != 0 && cursor.cluster != 0
-            return isOther || revision < cursor.revision
+            return isOther || Rule.accountRevision.isOn && revision < cursor.revision
         }
     }
 
