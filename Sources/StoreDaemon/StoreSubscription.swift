@@ -4,27 +4,12 @@
 // and one of another reason sends what is waiting and goes out itself.
 //
 // A subscriber that does not read must not fill the bus (see Delivery): its changes are merged here until it
-// does, where they are keys and no more.
+// does, one for each reason (see StoreChange).
 
 internal import PropertyList
 internal import SDBus
 internal import StoreBus
 internal import SyncEngine
-
-/// A change of a store as a signal tells of it.
-struct StoreChange {
-    let reason: StoreNotice.Reason
-    var keys: Set<Key>
-    var generation: UInt64
-    var info: [String: Value]
-
-    /// Takes in a later change of the same reason. Of what is known about them only what both agree on stays.
-    mutating func merge(_ later: StoreChange) {
-        keys.formUnion(later.keys)
-        generation = later.generation
-        info = info.filter { later.info[$0.key] == $0.value }
-    }
-}
 
 /// One connection's subscription to one store.
 @BusActor
@@ -50,6 +35,7 @@ final class StoreSubscription {
 
     /// Tells of a change, now or with those that follow.
     func add(_ change: StoreChange) {
+        if isHeldUp { return waiting.merge(change) }
         if let last = waiting.last, last.reason == change.reason {
             waiting[waiting.count - 1].merge(change)
         } else {
@@ -77,7 +63,6 @@ final class StoreSubscription {
 
     private func send() {
         timer = nil
-        if isHeldUp { return mergeWaiting() }
         guard client.delivery.hasRoom else { return holdUp() }
         for change in waiting { send(change) }
         waiting = []
@@ -86,7 +71,9 @@ final class StoreSubscription {
 
     /// Waits until the client has read what was sent to it; until then its changes are merged here.
     private func holdUp() {
-        mergeWaiting()
+        let changes = waiting
+        waiting = []
+        for change in changes { waiting.merge(change) }
         do {
             try client.delivery.wait { [weak self] in
                 self?.isHeldUp = false
@@ -114,19 +101,6 @@ final class StoreSubscription {
         } catch {
             // The connection is gone, and with it everybody who could be told.
         }
-    }
-
-    /// Keeps what waits for a subscriber that does not read as short as can be.
-    private func mergeWaiting() {
-        var merged: [StoreChange] = []
-        for change in waiting {
-            if let index = merged.firstIndex(where: { $0.reason == change.reason }) {
-                merged[index].merge(change)
-            } else {
-                merged.append(change)
-            }
-        }
-        waiting = merged
     }
 }
 

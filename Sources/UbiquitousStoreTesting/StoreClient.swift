@@ -225,6 +225,12 @@ public struct StoreSignal: Equatable, Sendable {
     /// The unique name of the sender.
     public let sender: String
 
+    /// One that is heard of in another way.
+    public init(reason: UInt32, keys: [String], generation: UInt64) {
+        (self.reason, self.keys, self.generation) = (reason, keys, generation)
+        (info, sender) = ([:], "")
+    }
+
     init(_ message: Message) throws {
         reason = try message.readUInt32()
         keys = try message.readStrings()

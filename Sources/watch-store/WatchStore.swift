@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Prints the signals of a store as they arrive: `watch-store ADDRESS PATH`.
+// Prints the signals of a store as they arrive: `watch-store ADDRESS PATH [FLAGS]`, with the flags of Subscribe.
 //
 // The demonstration's subscriber, and the smallest one there can be. busctl can't be one: a subscription is
 // the connection's that made it, and busctl's ends with its call.
@@ -13,15 +13,16 @@ internal import StoreBus
 @main
 struct WatchStore {
     static func main() {
-        guard CommandLine.arguments.count == 3 else {
-            print("usage: watch-store ADDRESS PATH")
+        let arguments = CommandLine.arguments
+        guard (3...4).contains(arguments.count), let flags = UInt64(arguments.count == 4 ? arguments[3] : "0") else {
+            print("usage: watch-store ADDRESS PATH [FLAGS]")
             exit(2)
         }
-        let (address, path) = (CommandLine.arguments[1], CommandLine.arguments[2])
+        let (address, path) = (arguments[1], arguments[2])
         exit(
             EventLoop.runOnThisThread {
                 do {
-                    try await Watching.begin(address, path)
+                    try await Watching.begin(address, path, flags)
                     return nil
                 } catch {
                     print("watch-store: \(error)")
@@ -37,7 +38,7 @@ private enum Watching {
     private static var match: Slot?
     private static var ends: [EventSource] = []
 
-    static func begin(_ address: String, _ path: String) async throws {
+    static func begin(_ address: String, _ path: String, _ flags: UInt64) async throws {
         let connection = try BusConnection.open(.address(address), description: "watch-store")
         connection.onDisconnect = { EventLoop.shared.exit(1) }
         ends = [SIGINT, SIGTERM].map { EventLoop.shared.onSignal($0) { EventLoop.shared.exit(0) } }
@@ -47,7 +48,7 @@ private enum Watching {
         ) { try? show($0) }
         let generation = try await connection.call(
             BusNames.service, path, BusNames.storeInterface, "Subscribe",
-            build: { try $0.append(0 as UInt64) }, decode: { try $0.readUInt64() })
+            build: { try $0.append(flags) }, decode: { try $0.readUInt64() })
         self.connection = connection
         line("subscribed at generation \(generation)")
     }

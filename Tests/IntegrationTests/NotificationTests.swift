@@ -53,22 +53,44 @@ struct NotificationTests {
         try await withTwoDevices { devices in
             try await devices.join()
             let (laptop, phone) = (try devices.store(devices.laptop), try devices.store(devices.phone))
+            let writer = try devices.store(devices.phone)
             let watcher = try await Watcher.start(on: devices.phone.bus, phone.path)
-            try await phone.subscribe()
+            try await phone.subscribe(0x1)
             watcher.send(SIGSTOP)
-            for round in 0..<20 {
-                try await laptop.set("k\(round)", .integer(Int64(round)))
-                if round % 5 == 4 { _ = try await devices.converge() }
+            // Each round is two signals at once, as their reasons differ; the refusals fill what a client may have.
+            let refused = (0..<1100).map {
+                (key: "refused\($0)" + String(repeating: "k", count: 110), value: Value.integer(1))
             }
-            _ = try await devices.converge()
+            let rounds = 48
+            for round in 0..<rounds {
+                let name = await errorName { try await writer.apply(refused) { _ in } }
+                #expect(name == "QuotaExceeded")
+                try await writer.set("p\(round)", .integer(1))
+                if round % 4 < 2 { try await laptop.set("l\(round)", .integer(1)) }
+                if round % 4 == 3 { _ = try await devices.converge() }
+            }
             let last = try await phone.generation()
+            let everything = try await laptop.everything()
             try await eventually("the others are told") { phone.received.last?.generation == last }
-            #expect(Set(phone.received.flatMap(\.keys)) == Set((0..<20).map { "k\($0)" }))
+            expectEachOnce(phone.received, everything)
+
             watcher.send(SIGCONT)
             try await eventually("it hears the last one") { watcher.output.contains("generation \(last)") }
-            for round in 0..<20 { #expect(watcher.output.contains("k\(round)")) }
+            expectEachOnce(watcher.signals, everything)
+            #expect(watcher.signals.count { $0.reason == 2 } < rounds, "not all of it was on its way at once")
             watcher.end()
         }
+    }
+
+    /// Each key was told once, with the reason that its first letter stands for, and generations never went back.
+    private func expectEachOnce(_ signals: [StoreSignal], _ values: [Text: Value]) {
+        expectOrder(signals)
+        func told(_ reason: UInt32) -> [String] { signals.filter { $0.reason == reason }.flatMap(\.keys).sorted() }
+        let keys = values.keys.map(\.string).sorted()
+        #expect(told(0) == keys.filter { $0.hasPrefix("l") })
+        #expect(told(16) == keys.filter { $0.hasPrefix("p") })
+        #expect(told(2).allSatisfy { $0.hasPrefix("refused") })
+        #expect(signals.allSatisfy { [0, 2, 16].contains($0.reason) })
     }
 
     @Test func `one that vanishes and comes back finds by its generation what it has missed`() async throws {
@@ -121,13 +143,25 @@ private final class Watcher {
         directory = try TemporaryDirectory()
         let program = try Device.program().replacing("ubiquitous-stored", with: "watch-store")
         process = try ChildProcess(
-            [program, bus.address, path], as: nil,
+            [program, bus.address, path, "1"], as: nil,
             environment: ["LD_LIBRARY_PATH": ProcessInfo.processInfo.environment["LD_LIBRARY_PATH"] ?? ""],
             output: (directory.path + "/output", directory.path + "/log"))
     }
 
     var output: String {
         String(decoding: FileManager.default.contents(atPath: directory.path + "/output") ?? Data(), as: UTF8.self)
+    }
+
+    /// What it was told, in its words a line each: `DidChangeExternally: ServerChange, keys a b, generation 7`.
+    var signals: [StoreSignal] {
+        output.split(separator: "\n").compactMap { line in
+            let parts = line.dropFirst("DidChangeExternally: ".count).components(separatedBy: ", ")
+            let reasons: [String: UInt32] = ["ServerChange": 0, "QuotaViolationChange": 2, "LocalChange": 16]
+            guard parts.count >= 3, let reason = reasons[parts[0]] else { return nil }
+            return StoreSignal(
+                reason: reason, keys: parts[1].split(separator: " ").dropFirst().map(String.init),
+                generation: UInt64(parts[2].dropFirst("generation ".count)) ?? 0)
+        }
     }
 
     func send(_ signal: Int32) { process.send(signal) }
