@@ -55,6 +55,25 @@ struct SettingsTests {
         }
     }
 
+    @Test func `devices that exceed the settings' limit together are told of that limit`() async throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path + "/settings.conf"
+        try Data("[Store]\nKeys=4\n".utf8).write(to: URL(filePath: path))
+        try await withTwoDevices({ $0.arguments = ["--configuration", path] }) { devices in
+            try await devices.join()
+            let (laptop, phone) = (try devices.store(devices.laptop), try devices.store(devices.phone))
+            try await phone.client.account.setPaused(true)
+            try await laptop.apply(["a": .integer(1), "b": .integer(1), "c": .integer(1)])
+            try await phone.apply(["d": .integer(1), "e": .integer(1), "f": .integer(1)])
+            try await phone.subscribe()
+            try await phone.client.account.setPaused(false)
+            _ = try await devices.converge()
+            let signal = try await phone.signal("too much") { $0.reason == 2 }
+            #expect(signal.keys.count == 2)
+            #expect(signal.info == ["limit": "keys", "needed": .integer(6), "available": .integer(0)])
+        }
+    }
+
     @Test func `a user may not have more stores than the settings say, and those that are there go on`() async throws {
         try await withSettings("[User]\nStores=2\n", manifests: 3) { machine, _ in
             let client = try machine.client()

@@ -169,7 +169,7 @@ struct SyncTests {
     }
 
     @Test func `keys that a manifest keeps here never leave`() async throws {
-        try await withTwoDevices([ManifestText(notes, localKeys: ["window"])]) { devices in
+        try await withTwoDevices({ $0.manifests = [ManifestText(notes, localKeys: ["window"])] }) { devices in
             try await devices.join()
             try await devices.store(devices.laptop).apply(["window": .integer(1), "theme": .integer(1)])
             try await devices.store(devices.phone).set("window", .integer(2))

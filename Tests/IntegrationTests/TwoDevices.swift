@@ -18,7 +18,7 @@ final class TwoDevices {
     /// The laptop's disk, where it is a small one of its own.
     let disk: String?
 
-    fileprivate init(_ manifests: [ManifestText], diskBytes: Int?) async throws {
+    fileprivate init(diskBytes: Int?, _ change: (inout Device.Options) -> Void) async throws {
         directory = try TemporaryDirectory()
         _ = try directory.makeDirectory("folder", mode: 0o700)
         disk = try diskBytes.map { [directory] in try directory.mountSmallDisk("disk", bytes: $0) }
@@ -26,8 +26,9 @@ final class TwoDevices {
         for name in ["laptop", "phone"] {
             var options = Device.Options()
             options.name = name
-            options.manifests = manifests
+            options.manifests = [ManifestText(notes)]
             if name == "laptop" { options.stateDirectory = disk }
+            change(&options)
             // A bus of one user: a folder is that user's own, so the service has to be that user.
             devices.append(try await Device.start(on: .start(), options))
         }
@@ -72,14 +73,15 @@ final class TwoDevices {
 }
 
 /// Runs a test with two devices, and sees that the services don't crash and tell no secrets.
+/// - Parameter change: changes what both are started with: in user mode, with a manifest for the usual store.
 @BusActor
 func withTwoDevices(
-    _ manifests: [ManifestText] = [ManifestText(notes)], diskBytes: Int? = nil,
+    diskBytes: Int? = nil, _ change: (inout Device.Options) -> Void = { _ in },
     _ body: @BusActor (TwoDevices) async throws -> Void
 ) async throws {
     await Turnstile.shared.enter()
     defer { Turnstile.shared.leave() }
-    let devices = try await TwoDevices(manifests, diskBytes: diskBytes)
+    let devices = try await TwoDevices(diskBytes: diskBytes, change)
     do { try await body(devices) } catch {
         Issue.record(
             """

@@ -30,12 +30,13 @@ extension UserAccount {
         guard let store = try? daemon.users.user(uid).storeInUse(notice.store.identifier) else { return }
         var info: [String: Value] = [:]
         if let device = notice.device { info["origin-device"] = .string(Text(device)) }
-        if notice.reason == .quotaViolationChange { info.merge(Self.quotaInfo(notice.store)) { $1 } }
+        if notice.reason == .quotaViolationChange {
+            info.merge(Self.quotaInfo(notice.store.usage, database.limits)) { $1 }
+        }
         store.notify(notice.reason, keys: notice.keys, info: info)
     }
 
-    static func quotaInfo(_ store: Store) -> [String: Value] {
-        let (usage, limits) = (store.usage, Limits.standard)
+    static func quotaInfo(_ usage: Usage, _ limits: Limits) -> [String: Value] {
         let isKeys = usage.keys > limits.keys
         return [
             "limit": .string(isKeys ? "keys" : "total-bytes"),
