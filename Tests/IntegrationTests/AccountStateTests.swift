@@ -134,4 +134,24 @@ struct AccountStateTests {
             #expect(access("\(root)/u\(geteuid())/account.plist", F_OK) != 0)
         }
     }
+    @Test func `what a crash leaves of an account's file is gone after a start, and after signing out`() async throws {
+        try await withTwoDevices { devices in
+            let file = "\(devices.laptop.stateDirectory)/u\(geteuid())/account.plist"
+            let remains = file + ".new"
+            let account = try devices.account(devices.laptop)
+            try await account.join(devices.url, ["user": "ada", "password": .string(Text(secret))])
+            devices.laptop.kill()
+            try FileManager.default.copyItem(atPath: file, toPath: remains)
+            try await devices.laptop.start()
+            #expect(access(remains, F_OK) != 0)
+            try FileManager.default.copyItem(atPath: file, toPath: remains)
+            try await account.signOut()
+            #expect(access(remains, F_OK) != 0 && access(file, F_OK) != 0)
+            // The first time that somebody signs in there is no other file.
+            devices.laptop.kill()
+            try Data(secret.utf8).write(to: URL(filePath: remains))
+            try await devices.laptop.start()
+            #expect(access(remains, F_OK) != 0)
+        }
+    }
 }

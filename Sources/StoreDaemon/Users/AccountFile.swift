@@ -42,10 +42,14 @@ struct AccountFile: Codable, Equatable {
 
     /// Removes the file: the user is signed out.
     static func remove(in directory: String) throws {
-        guard unlink(path(in: directory)) == 0 || errno == ENOENT else {
-            throw PrivateFile.Failure(path: path(in: directory), code: errno)
-        }
+        try removeRemains(in: directory)
+        try PrivateFile.remove(path(in: directory))
         try PrivateFile.synchronize(directory: directory)
+    }
+
+    /// Removes what a crash has left of a file that was being written: it may have secrets in it.
+    static func removeRemains(in directory: String) throws {
+        try PrivateFile.remove(PrivateFile.temporary(path(in: directory)))
     }
 }
 
@@ -57,9 +61,17 @@ enum PrivateFile {
         var description: String { "\(path): \(String(cString: strerror(code)))" }
     }
 
+    /// Where a file is written before it is put in place.
+    static func temporary(_ path: String) -> String { path + ".new" }
+
+    /// Removes a file, if it is there.
+    static func remove(_ path: String) throws(Failure) {
+        guard unlink(path) == 0 || errno == ENOENT else { throw Failure(path: path, code: errno) }
+    }
+
     /// Puts a file in place, whole or not at all, so that it survives a power cut.
     static func replace(_ path: String, with bytes: [UInt8]) throws(Failure) {
-        let temporary = path + ".new"
+        let temporary = temporary(path)
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw Failure(path: temporary, code: errno) }
         defer { close(descriptor) }

@@ -49,10 +49,11 @@ final class Users {
     /// Goes on with the accounts that are signed in.
     func resumeAccounts() {
         for uid in known {
-            guard AccountFile.exists(in: UserDirectory(of: uid, in: daemon.configuration.stateDirectory).path) else {
-                continue
-            }
-            do { _ = try user(uid) } catch {
+            let directory = UserDirectory(of: uid, in: daemon.configuration.stateDirectory).path
+            do {
+                try AccountFile.removeRemains(in: directory)
+                if AccountFile.exists(in: directory) { _ = try user(uid) }
+            } catch {
                 daemon.logger.error("The data of the user \(uid) can't be opened: \(error)")
             }
         }
