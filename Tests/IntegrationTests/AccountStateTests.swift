@@ -79,6 +79,62 @@ struct AccountStateTests {
         }
     }
 
+    @Test func `while not all of an account has arrived the properties say so, and what is missing`() async throws {
+        try await withTwoDevices { devices in
+            let (laptop, phone) = (try devices.account(devices.laptop), try devices.account(devices.phone))
+            try await laptop.join(devices.url)
+            try await devices.store(devices.laptop).set("large", .data([UInt8](repeating: 1, count: 100_000)))
+            try await laptop.syncNow()
+            // What some sync tool has not brought yet.
+            rename(devices.folder + "/s", devices.folder + ".segments")
+            let identifier = try await phone.signIn(devices.url)
+            _ = await failure { try await phone.syncNow() }
+            try await devices.store(devices.phone).set("early", .integer(1))
+            try await expect(
+                phone,
+                [
+                    "State": "initial-sync", "Backend": devices.url, "AccountIdentifier": identifier,
+                    "InitialSyncDone": "false", "PendingChanges": "some", "LastPushUSec": "0",
+                    "LastErrorName": "BackendUnavailable",
+                ])
+            rename(devices.folder + "/s", devices.folder + ".empty")
+            rename(devices.folder + ".segments", devices.folder + "/s")
+            try await phone.syncNow()
+            try await expect(
+                phone,
+                [
+                    "State": "idle", "InitialSyncDone": "true", "PendingChanges": "0", "LastPullUSec": "some",
+                    "LastPushUSec": "some", "LastErrorName": "", "LastErrorMessage": "", "NextAttemptUSec": "0",
+                ])
+        }
+    }
+
+    @Test func `an account that can't be read is an error that is told, until it is signed in again`() async throws {
+        try await withTwoDevices { devices in
+            let account = try devices.account(devices.laptop)
+            let identifier = try await account.join(devices.url)
+            devices.laptop.kill()
+            let file = "\(devices.laptop.stateDirectory)/u\(geteuid())/account.plist"
+            try Data("no property list".utf8).write(to: URL(filePath: file))
+            try await devices.laptop.start()
+            try await expect(
+                account,
+                [
+                    "State": "error", "Backend": "", "AccountIdentifier": identifier, "InitialSyncDone": "true",
+                    "LastErrorName": "Corrupt", "NextAttemptUSec": "0",
+                ])
+            #expect(try await account.text("LastErrorMessage").contains("the account can't be read"))
+            #expect(try await account.join(devices.url) == identifier)
+            try await account.syncNow()
+            try await expect(
+                account,
+                [
+                    "State": "idle", "Backend": devices.url, "AccountIdentifier": identifier, "LastErrorName": "",
+                    "LastErrorMessage": "",
+                ])
+        }
+    }
+
     @Test func `AccountChanged comes when something changed, and not twice`() async throws {
         try await withTwoDevices { devices in
             let account = try devices.account(devices.laptop)
