@@ -14,17 +14,18 @@ extension UserAccount {
         bringingValues: Bool
     ) async throws -> String {
         try credentials.check()
-        let (backend, remote) = try await reach(url, credentials) {
+        try await reach(url, credentials) {
             try await $0.open(creatingAccount: creatingAccount)
-        }
-        guard remote.isNew || !bringingValues else {
-            throw BusError.store(.conflict, "There is an account in the place already, and it is not empty")
-        }
-        let file = AccountFile(
-            url: url, account: remote.identifier, credentials: credentials, deviceName: deviceName ?? sync.device.name,
-            announcesName: deviceName != nil || sync.announcesName)
-        try commit(file) {
-            try sync.signIn(to: backend, as: remote, bringingValues: bringingValues, deviceName: deviceName)
+        } then: { backend, remote in
+            guard remote.isNew || !bringingValues else {
+                throw BusError.store(.conflict, "There is an account in the place already, and it is not empty")
+            }
+            let file = AccountFile(
+                url: url, account: remote.identifier, credentials: credentials,
+                deviceName: deviceName ?? sync.device.name, announcesName: deviceName != nil || sync.announcesName)
+            try commit(file) {
+                try sync.signIn(to: backend, as: remote, bringingValues: bringingValues, deviceName: deviceName)
+            }
         }
         self.url = url
         listen()
@@ -42,18 +43,19 @@ extension UserAccount {
         guard sync.isReset else {
             throw BusError.store(.conflict, "There is nothing to resolve: the remote is as this device knows it")
         }
-        let (backend, remote) = try await reach(file.url, file.credentials) { backend in
+        try await reach(file.url, file.credentials) { backend in
             switch side {
             case .local: try await backend.restore(file.account)
             case .remote: try await backend.open(creatingAccount: true)
             }
-        }
-        var next = file
-        (next.account, next.isPaused, next.deviceName) = (remote.identifier, nil, sync.device.name)
-        try commit(next) {
-            switch side {
-            case .local: try sync.signIn(to: backend, asRestored: remote)
-            case .remote: try sync.signIn(to: backend, as: remote, bringingValues: false)
+        } then: { backend, remote in
+            var next = file
+            (next.account, next.isPaused, next.deviceName) = (remote.identifier, nil, sync.device.name)
+            try commit(next) {
+                switch side {
+                case .local: try sync.signIn(to: backend, asRestored: remote)
+                case .remote: try sync.signIn(to: backend, as: remote, bringingValues: false)
+                }
             }
         }
         listen()
@@ -75,15 +77,16 @@ extension UserAccount {
 
     static let notSignedIn = BusError.store(.notSignedIn, "No account is signed in")
 
-    /// Makes a backend and does the first thing with it; one that is not to be gone on with is closed.
+    /// Makes a backend, does the first thing with it and goes over to it; one that is not gone over to is closed.
     private func reach(
         _ url: String, _ credentials: BackendCredentials,
-        _ body: @escaping @Sendable (any RemoteBackend) async throws -> RemoteAccount
-    ) async throws -> (any RemoteBackend, RemoteAccount) {
+        _ body: @escaping @Sendable (any RemoteBackend) async throws -> RemoteAccount,
+        then goOver: (any RemoteBackend, RemoteAccount) throws -> Void
+    ) async throws {
         try daemon.configuration.check(scheme: url)
         let backend = try daemon.configuration.makeBackend(request(url, credentials))
         do {
-            return (backend, try await alone { try await Self.limited { try await body(backend) } })
+            try goOver(backend, try await alone { try await Self.limited { try await body(backend) } })
         } catch {
             Self.close(backend)
             throw error
