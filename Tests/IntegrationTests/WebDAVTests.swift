@@ -16,6 +16,7 @@ struct WebDAVTests {
     private nonisolated static let kind = [WebDAVServer.Kind.lighttpd, .apache, .nginx, .rclone].first {
         $0.program != nil
     }
+    private nonisolated static let secureKind = [WebDAVServer.Kind.rclone, .apache, .nginx].first { $0.program != nil }
     private nonisolated static let isMissing: Comment =
         "no WebDAV server is installed; script/bootstrap --all installs them"
 
@@ -90,10 +91,56 @@ struct WebDAVTests {
             #expect(try await account.state() == "idle")
             try server.change(password: "an0ther")
             #expect(await errorName { try await account.syncNow() } == "BackendAuthenticationFailed")
-            #expect(try await account.state() == "auth-failed")
+            let properties = try await account.client.properties(account.path, AccountClient.interface)
+            #expect(properties["State"] == "auth-failed")
+            #expect(
+                properties["LastErrorName"] == "org.example.UbiquitousStore.Error.BackendAuthenticationFailed")
+            #expect(properties["LastErrorMessage"] != "" && properties["NextAttemptUSec"] != .integer(0))
+            #expect(properties["Backend"] == .string(Text(server.url + "/sync")))
+            #expect(properties["AccountIdentifier"] != "" && properties["InitialSyncDone"] == .boolean(true))
             #expect(try await account.signIn(server.url + "/sync", wrong) == account.text("AccountIdentifier"))
             try await account.syncNow()
             #expect(try await account.text("Backend") == server.url + "/sync")
+            #expect(try await account.state() == "idle")
+            #expect(try await account.lastError() == "")
+        }
+    }
+
+    @Test(.enabled(if: secureKind != nil, isMissing))
+    func `a server with a private authority is one to sign in to with its certificate, and only so`() async throws {
+        let server = try WebDAVServer(#require(Self.secureKind), access: .basic, isSecure: true)
+        let authority = try #require(server.authority)
+        try await withTwoDevices { devices in
+            let (url, account) = (server.url + "/sync", try devices.account(devices.laptop))
+            #expect(await errorName { try await account.signIn(url, Self.credentials) } == "BackendUnavailable")
+            let credentials: KeyValuePairs<String, Value> = [
+                "user": .string(Text(WebDAVServer.user)), "password": .string(Text(WebDAVServer.password)),
+                "ca-pem": .data(authority),
+            ]
+            try await account.join(url, credentials)
+            // The certificate is kept, as the password is.
+            try await devices.laptop.restart()
+            try await devices.store(devices.laptop).set("key", .integer(1))
+            try await account.syncNow()
+            try await devices.account(devices.phone).join(url, credentials)
+            #expect(try await devices.converge() == ["key": .integer(1)])
+            #expect(!devices.laptop.log.contains("not encrypted"))
+        }
+    }
+
+    @Test(.enabled(if: kind != nil, isMissing))
+    func `signing in without encryption is warned of in the log, unless it stays on the machine`() async throws {
+        let server = try WebDAVServer(#require(Self.kind), access: .basic)
+        try await withTwoDevices { devices in
+            let account = try devices.account(devices.laptop)
+            try await account.join(server.url + "/sync", Self.credentials)
+            #expect(!devices.laptop.log.contains("not encrypted"))
+            // Its own address as well, but not one that says so.
+            let url = "webdav://0.0.0.0:\(server.port)/dav/sync"
+            try await account.join(url, Self.credentials)
+            try await account.syncNow()
+            #expect(devices.laptop.log.components(separatedBy: "warning").count == 2)
+            #expect(devices.laptop.log.contains("\(url): The connection is not encrypted"))
         }
     }
 

@@ -32,6 +32,18 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test func `before a password goes over a network without encryption there is a warning`() async throws {
+        try await Terminal.with { terminal in
+            let signIn = ["account", "sign-in", "--no-create"]
+            let open = try await terminal.ctl2(signIn + ["webdav://0.0.0.0:1/x"])
+            #expect(open.code != 0 && open.error.contains("not encrypted") && open.error.contains("webdavs://"))
+            let cluster = try await terminal.ctl2(signIn + ["etcd://127.0.0.1:1,0.0.0.0:1/x"])
+            #expect(cluster.error.contains("etcds://"))
+            let own = try await terminal.ctl2(signIn + ["webdav://127.0.0.1:1/x"])
+            #expect(own.code != 0 && !own.error.contains("not encrypted"))
+        }
+    }
+
     @Test func `devices are listed, renamed and not found`() async throws {
         try await Self.withFolder { terminal, url in
             expect(try await terminal.ctl("account", "sign-in", url, "--device-name", "desk"), 0)

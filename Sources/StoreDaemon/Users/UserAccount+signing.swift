@@ -30,6 +30,7 @@ extension UserAccount {
         self.url = url
         listen()
         daemon.logger.notice("The user \(uid) signed in to \(url).")
+        if let warning = PlaceAddress.warning(of: url) { daemon.logger.warning("\(url): \(warning)") }
         return accountIdentifier
     }
 

@@ -2,6 +2,7 @@
 
 internal import ArgumentParser
 internal import SDBus
+internal import StoreBus
 internal import UbiquitousStore
 
 /// `account sign-in`.
@@ -86,6 +87,8 @@ struct JoiningOptions: ParsableArguments {
             let isThere = account.state != "signed-out" && account.backend == url && account.state != "auth-failed"
             return isThere && !credentials.areGiven && deviceName == nil ? nil : "sign in to \(url)"
         } _: { account in
+            // Before a password is asked for.
+            if let warning = PlaceAddress.warning(of: url) { Output.remark(warning) }
             var request = try await credentials.options(for: url)
             request.deviceName = deviceName
             request.createsAccount = !noCreate

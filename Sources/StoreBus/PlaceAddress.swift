@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The address of an account's place, as people write it.
+public enum PlaceAddress {
+    /// What to know before signing in there; `nil` if there is nothing.
+    ///
+    /// It looks at no more than what is sent where, and finds nothing in an address that is none: signing in says
+    /// what is wrong with that.
+    public static func warning(of url: String) -> String? {
+        let scheme = url.prefix { $0 != ":" }
+        guard ["webdav", "etcd"].contains(scheme.lowercased()) else { return nil }
+        let hosts = url[scheme.endIndex...].drop { ":/".contains($0) }.prefix { !"/?#".contains($0) }
+        if hosts.split(separator: ",").allSatisfy(isLoopback) { return nil }
+        return "The connection is not encrypted: everybody on the way can read the password and all values, and change "
+            + "them. Use \(scheme.lowercased())s:// if the server has TLS."
+    }
+
+    /// Whether what is sent to a host never leaves this machine.
+    private static func isLoopback(_ member: Substring) -> Bool {
+        if member.hasPrefix("[") { return member.prefix { $0 != "]" } == "[::1" }
+        let host = member.prefix { $0 != ":" }.lowercased()
+        return host == "localhost" || host.hasSuffix(".localhost")
+            || (host.hasPrefix("127.") && host.utf8.allSatisfy { $0 == 0x2E || (0x30...0x39).contains($0) })
+    }
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoreBus
+import Testing
+
+struct PlaceAddressTests {
+    @Test(arguments: [
+        "webdav://dav.example/x", "WebDAV://192.0.2.1:80/x", "webdav://0.0.0.0/x", "webdav://127.evil.example/x",
+        "webdav://localhost.example", "webdav://[::1:2]/x", "etcd://localhost,db.example:2379/x", "etcd://db/x",
+    ])
+    func `what goes over a network without encryption is warned of`(url: String) {
+        let scheme = url.prefix { $0 != ":" }.lowercased()
+        #expect(PlaceAddress.warning(of: url)?.contains("\(scheme)s://") == true)
+    }
+
+    @Test(arguments: [
+        "webdavs://dav.example/x", "etcds://db.example/x", "folder:///dav.example", "webdav://localhost/x",
+        "webdav://LOCALHOST:8080/x", "webdav://a.localhost/x", "webdav://127.0.0.1:80/x", "webdav://[::1]:80/x",
+        "etcd://127.0.0.1:1,[::1]:2,localhost/x", "webdav", "",
+    ])
+    func `what is encrypted, or stays on the machine, is not`(url: String) {
+        #expect(PlaceAddress.warning(of: url) == nil)
+    }
+}
