@@ -51,6 +51,10 @@ struct Record: Sendable {
         var size: Int? {
             if case .value(_, let size) = self { size } else { nil }
         }
+
+        var isHidden: Bool {
+            if case .hidden = self { true } else { false }
+        }
     }
 
     var value: Value? { content.value }
@@ -94,9 +98,13 @@ public struct Usage: Equatable, Sendable {
     public var keys = 0
     /// The sizes of these values.
     public var bytes = 0
+    /// Entries that count nothing: they break the rules for keys and values, and are shown to nobody.
+    var hidden = 0
 
     mutating func replace(_ old: Record.Content?, by new: Record.Content?) {
         if let size = old?.size { keys -= 1; bytes -= size }
         if let size = new?.size { keys += 1; bytes += size }
+        if old?.isHidden == true { hidden -= 1 }
+        if new?.isHidden == true { hidden += 1 }
     }
 }

@@ -20,6 +20,8 @@ final class Replica {
     var context = Context()
     var records: [Key: Record] = [:]
     var usage = Usage()
+    /// How many of its entries are hidden, as the database has it.
+    var storedHidden = 0
     /// Rows that are not a key's last, and the bytes of their values, or more: what is removed unread still counts.
     var history = (rows: 0, bytes: 0)
     /// The rows before those of which as many are kept as of any key. They are to be removed.
@@ -91,6 +93,7 @@ final class Replica {
         isDownloaded = try row.decode(forColumn: "downloaded")
         published = try row.counter("published")
         sequence = try row.counter("sequence")
+        storedHidden = try row.decode(forColumn: "hidden")
         try readContext(db)
         try readChanges(db, limits: limits)
     }

@@ -11,6 +11,9 @@ enum Schema {
         migrator.registerMigration("v1") { db in
             try db.execute(sql: String(decoding: PackageResources.v1_sql, as: UTF8.self))
         }
+        migrator.registerMigration("v2") { db in
+            try db.execute(sql: String(decoding: PackageResources.v2_sql, as: UTF8.self))
+        }
         return migrator
     }
 

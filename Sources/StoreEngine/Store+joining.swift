@@ -101,6 +101,14 @@ extension Store {
         }
     }
 
+    /// Has it known after a restart as well that the account's values have not arrived.
+    public func noteWaiting() throws(EngineError) {
+        if shared.isStored { return }
+        database.willStage(self)
+        database.enqueue(replica: shared, in: self) { _ in }
+        try database.commit()
+    }
+
     private func stageArrival() {
         shared.isDownloaded = true
         let id = shared.id

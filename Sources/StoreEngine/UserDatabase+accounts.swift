@@ -167,10 +167,12 @@ extension UserDatabase {
             let current = try body(db)
             try db.setProperty("account", current.account.id)
             try db.setProperty("backdrop", current.backdrop?.id)
+            // Of another remote.
+            try db.setProperty("tidied", nil)
             try skipReplicaIDs(db)
             return current
         }
-        (account, backdrop) = (current.account, current.backdrop)
+        (account, backdrop, lastTidying) = (current.account, current.backdrop, 0)
         for (store, _) in before { try reload(store) }
         return before.map { StoreViewChange(store: $0, since: $1) }
     }

@@ -7,22 +7,31 @@ extension UserDatabase {
     /// Records where a complete download ended, after its changes were committed.
     ///
     /// After the first one, every store of the account has what the account has.
-    /// - Parameter isComplete: everything that was there was read.
+    /// - Parameters:
+    ///   - isComplete: everything that was there was joined.
+    ///   - waiting: stores whose values have not arrived all the same.
     /// - Returns: the stores that are loaded and had not been told, with what changed in them: values of the
     ///   account before that were still shown.
     @discardableResult
-    public func completeDownload(cursor: [UInt8], isComplete: Bool = true) throws(EngineError) -> [StoreViewChange] {
+    public func completeDownload(
+        cursor: [UInt8], isComplete: Bool = true, besides waiting: Set<String> = []
+    ) throws(EngineError) -> [StoreViewChange] {
         let (id, hadBackdrop) = (account.id, backdrop != nil)
         let late = loadedStores.filter { !$0.shared.isDownloaded && $0.isReplicated }.map { ($0, $0.values) }
+        let arrived = try storesAwaitingDownload().filter { !waiting.contains($0) }
         let lastPull = isComplete ? environment.time() : account.lastPull
         account = try write { db in
             if hadBackdrop { try db.raiseGenerations() }
             try db.run(
                 sql: "UPDATE account SET cursor = ?, pulled = ? WHERE id = ?",
                 arguments: [Data(cursor), Int64(bitPattern: lastPull), id])
-            try db.run(
-                sql: "UPDATE replica SET downloaded = 1 WHERE account = ? AND store IN \(Self.replicatedStores)",
-                arguments: [id])
+            for store in arrived {
+                try db.run(
+                    sql: """
+                        UPDATE replica SET downloaded = 1
+                        WHERE account = ? AND store = (SELECT id FROM store WHERE identifier = ?)
+                        """, arguments: [id, store])
+            }
             try db.setProperty("backdrop", nil)
             try db.setProperty("awaiting-remote", nil)
             return try db.account(id) ?? account
@@ -31,7 +40,7 @@ extension UserDatabase {
         isAwaitingRemote = false
         if hadBackdrop { for store in loadedStores { try reload(store) } }
         return late.map { store, before in
-            store.shared.isDownloaded = true
+            if !waiting.contains(store.identifier) { store.shared.isDownloaded = true }
             return StoreViewChange(store: store, since: before)
         }
     }
@@ -87,6 +96,20 @@ extension UserDatabase {
                     identifier: row["identifier"], sequence: UInt64(bitPattern: row["last"]),
                     published: UInt64(bitPattern: row["published"]))
             }
+        }
+    }
+
+    /// The first store of the account with entries that break the rules for keys and values, and how many these are.
+    public func hiddenEntries() throws(EngineError) -> (store: String, count: Int)? {
+        try read { db in
+            try Row.fetchOne(
+                db.cachedStatement(
+                    sql: """
+                        SELECT identifier, hidden FROM replica JOIN store ON store.id = replica.store
+                        WHERE account = ? AND hidden > 0 AND store.id IN \(Self.replicatedStores)
+                        ORDER BY identifier LIMIT 1
+                        """), arguments: [account.id]
+            ).map { (try $0.decode(atIndex: 0), try $0.decode(atIndex: 1)) }
         }
     }
 

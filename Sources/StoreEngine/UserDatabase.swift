@@ -233,6 +233,7 @@ public final class UserDatabase {
     /// Writes everything that is staged in one transaction.
     /// - Throws: what kept it from being written; then all of it has been taken back.
     public func commit() throws(EngineError) {
+        for store in staging.stores { enqueueHidden(of: store.shared) }
         let staged = staging
         staging = Staging()
         if staged.isEmpty {
@@ -246,11 +247,20 @@ public final class UserDatabase {
         for store in staged.stores {
             store.undo = nil
             store.isStored = true
+            store.shared.storedHidden = store.shared.usage.hidden
         }
         for replica in staged.newReplicas { replica.isStored = true }
         if staged.storesOrigin { originState.isStored = true }
         maintenance.noteCommit(bytes: 64 * staged.rows.rows.count + staged.rows.bytes.count)
         for store in staged.stores { trim(store) }
+    }
+
+    private func enqueueHidden(of replica: Replica) {
+        let (id, count) = (replica.id, replica.usage.hidden)
+        if count == replica.storedHidden { return }
+        staging.preparations.append {
+            try $0.run(sql: "UPDATE replica SET hidden = ? WHERE id = ?", arguments: [count, id])
+        }
     }
 
     private func write(_ staged: Staging) throws(EngineError) {

@@ -3,8 +3,9 @@
 // The devices of an account are entries of a store of the account that no app can have. They are merged like any
 // other: the key is the device's identifier, the value a dictionary of what the others are told.
 //
-// A device writes its entry only together with an upload that happens anyway, and at most once a day: to receive
-// something never causes an upload. One that was forgotten says so of itself with its next upload.
+// A device writes its entry only together with an upload, and at most once a day: to receive something never causes
+// an upload. One that has nothing to upload for a day uploads all the same, with its entry: see `isPublicationDue`.
+// One that was forgotten says so of itself with its next upload.
 
 internal import PropertyList
 public import StoreEngine
@@ -110,8 +111,7 @@ extension AccountSync {
     /// Removes the entries of devices that were forgotten and of which nothing is left at the remote: who comes back
     /// says so with a new one.
     private func removeForgotten() throws(EngineError) {
-        let present = Set(names.values.map(\.identifier))
-        let gone = try knownDevices().filter { $0.isForgotten && !present.contains($0.identifier) }
+        let gone = try knownDevices().filter { $0.isForgotten && !presentDevices.contains($0.identifier) }
         if gone.isEmpty { return }
         try database.store(HiddenStore.devices).stage(
             setting: [], removing: gone.map { Key(unchecked: $0.identifier) })

@@ -17,12 +17,15 @@ extension AccountSync {
         }
         try rename(to: pull.account)
         names.merge(pull.devices) { $1 }
-        problem = pull.problems.first.map { RemoteError(.damaged, $0) }
+        presentDevices = Set(pull.devices.values.map(\.identifier))
+        problem = nil
+        noteProblem(of: pull)
         ownPublication = pull.ownPublication
         if Rule.leaveTwins.isOn, case .foreign = pull.ownPublication { try database.leaveOrigin() }
         if !pull.stores.isEmpty && database.account.isDownloaded { setState(.syncing, error: lastError) }
 
         var joined: Set<String> = []
+        var lacking = Lacking()
         var received = false
         for identifier in pull.stores {
             let change = try await pull.change(of: identifier)
@@ -30,45 +33,82 @@ extension AccountSync {
             // Of a store that was taken into use meanwhile this may be the news only, and the first to arrive is all.
             guard epoch == database.downloadEpoch else { break }
             switch try join(change, to: identifier) {
-            case .refused: continue
-            case .changed: received = true
-            case .unchanged: break
+            case .notWhole: lacking.isWaiting = true
+            case .tooLarge: lacking.tooLarge.insert(identifier)
+            case .changed:
+                received = true
+                joined.insert(identifier)
+            case .unchanged: joined.insert(identifier)
             }
-            joined.insert(identifier)
         }
+        noteProblem(of: pull)
         let result = await pull.finish(joined: joined)
         guard isCurrent(backend) else { return received }
         // A store that was taken into use meanwhile may have been passed over.
-        if epoch == database.downloadEpoch { try keep(result) } else { schedule?.noteHint(monotonicTime()) }
+        if epoch == database.downloadEpoch { try keep(result, lacking) } else { schedule?.noteHint(monotonicTime()) }
+        try noteHiddenEntries()
         return received
     }
 
-    func keep(_ result: PullResult) throws {
-        let beginsAnew = database.account.beginsAnew
-        guard result.isComplete || !beginsAnew else {
+    /// Keeps the first thing that a pull could not read: some it finds at its look, others as stores are read.
+    private func noteProblem(of pull: any RemotePull) {
+        if let sentence = pull.problems.first { noteProblem(sentence) }
+    }
+
+    private func noteProblem(_ sentence: String) {
+        problem = problem ?? RemoteError(.damaged, sentence)
+    }
+
+    /// Entries that break the rules are passed on and shown to nobody, so this is the one place that tells of them.
+    private func noteHiddenEntries() throws(EngineError) {
+        guard problem == nil, let found = try database.hiddenEntries() else { return }
+        noteProblem(
+            "the store \(found.store) holds entries that break the rules for keys and values (\(found.count)): they are "
+                + "passed on, and shown to nobody")
+    }
+
+    /// What a pull brought and was not joined.
+    struct Lacking {
+        /// Something that is still to arrive.
+        var isWaiting = false
+        /// Stores that would exceed what a store may hold. Waiting does not help: the rest of the account goes on
+        /// without them, and they are offered again with every pull.
+        var tooLarge: Set<String> = []
+    }
+
+    func keep(_ result: PullResult, _ lacking: Lacking) throws {
+        let (beginsAnew, isRead) = (database.account.beginsAnew, result.isComplete && !lacking.isWaiting)
+        guard isRead || !beginsAnew else {
             problem = problem ?? RemoteError(.unavailable, "parts of the account have not arrived in the remote yet")
             return
         }
-        if beginsAnew { try arriveEverywhere() }
+        // A look that left something out is not one by which a store that comes later may judge who removed what.
+        let isComplete = isRead && lacking.tooLarge.isEmpty
+        if beginsAnew { try arriveEverywhere(besides: lacking.tooLarge) }
         if result.cursor != database.account.cursor {
-            try database.completeDownload(cursor: result.cursor, isComplete: result.isComplete)
-        } else if result.isComplete {
+            let waiting = isRead ? lacking.tooLarge : Set(try database.storesAwaitingDownload())
+            let changes = try database.completeDownload(
+                cursor: result.cursor, isComplete: isComplete, besides: waiting)
+            tell(changes, .accountChange)
+        } else if isComplete {
             database.noteDownload()
         }
     }
 
-    /// Every store of the account has arrived: those of which the remote has nothing as well.
-    func arriveEverywhere() throws {
+    /// Every store of the account has arrived, but for some: those of which the remote has nothing as well.
+    func arriveEverywhere(besides lacking: Set<String>) throws {
         let waiting = Set(try database.storesAwaitingDownload()).union(database.loadedStores.map(\.identifier))
-        for identifier in waiting.sorted() {
+        for identifier in waiting.subtracting(lacking).sorted() {
             _ = try join(RemoteChange(state: StoreState(), isComplete: true), to: identifier)
         }
     }
 
     enum JoinResult {
         case changed, unchanged
-        /// It has to be joined another time.
-        case refused
+        /// It has to be joined another time, when all of it is there.
+        case notWhole
+        /// It has to be joined another time, when it is smaller.
+        case tooLarge
     }
 
     /// Joins what is new of a store, and tells of it.
@@ -77,14 +117,15 @@ extension AccountSync {
         guard store.isReplicated else { return .unchanged }
         let isArriving = !store.isDownloaded
         // What is written after the arrival is ordinary, and must know all that the account has.
-        if isArriving && (!change.isComplete || change.isDelta) { return .refused }
+        if isArriving && (!change.isComplete || change.isDelta) { return .notWhole }
         try leaveSharedOrigins(store, change, isArriving: isArriving)
         let plan = Join.plan(
             store, taking: change.state, isFirstDownload: isArriving, isDelta: change.isDelta)
         if !isArriving, plan.changesNothing(in: store.context) { return .unchanged }
         guard store.canHold(plan) else {
-            problem = RemoteError(.damaged, "the store \(identifier) has grown too large to be joined any further")
-            return .refused
+            noteProblem("the store \(identifier) has grown too large to be joined any further")
+            if isArriving { try store.noteWaiting() }
+            return .tooLarge
         }
         try carryOut(plan, in: store, isArriving: isArriving)
         return .changed

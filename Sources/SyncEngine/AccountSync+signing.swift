@@ -101,7 +101,7 @@ extension AccountSync {
 
     func start(_ backend: any RemoteBackend) {
         self.backend = backend
-        (ownPublication, problem, names) = (.missing, nil, [:])
+        (ownPublication, problem, names, presentDevices) = (.missing, nil, [:], [])
         schedule = SyncSchedule(backend.traits, pace: pace, now: monotonicTime())
         schedule?.hasSubscribers = hasSubscribers
         if hasPendingChanges { schedule?.noteChange(monotonicTime()) }

@@ -49,7 +49,10 @@ public final class AccountSync {
     let monotonicTime: () -> UInt64
     var backend: (any RemoteBackend)?
     var schedule: SyncSchedule?
+    /// Whom the account's origins belong to, as far as a pull has ever said.
     var names: [Origin: RemoteDevice] = [:]
+    /// Those of whom the last pull has found something.
+    var presentDevices: Set<String> = []
     var isPassing = false
     /// Something that was passed over, while the rest went well.
     var problem: RemoteError?

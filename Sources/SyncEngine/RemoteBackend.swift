@@ -61,7 +61,8 @@ public protocol RemotePull: Sendable {
     var stores: [String] { get }
     /// What became of this device's own publication.
     var ownPublication: OwnPublication { get }
-    /// What could not be read, in words for a person: damaged objects are passed over, the rest counts.
+    /// What could not be read so far, in words for a person: damaged objects are passed over, the rest counts. What is
+    /// found as stores are read is added, so it is asked for again after that.
     var problems: [String] { get }
 
     /// Reads a store's news: the joined states of all who publish it, or what has changed in them.
@@ -95,7 +96,7 @@ public struct RemoteChange: Equatable, Sendable {
 public struct PullResult: Equatable, Sendable {
     /// To be kept once all changes are committed.
     public let cursor: [UInt8]
-    /// Whether everything that was there was read.
+    /// Whether everything that was there was read, joined or not.
     public let isComplete: Bool
 
     /// A result of its parts.

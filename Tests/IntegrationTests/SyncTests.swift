@@ -30,6 +30,47 @@ struct SyncTests {
         }
     }
 
+    @Test func `a file that is damaged in the folder is said until it is repaired, and the other stores sync`()
+        async throws
+    {
+        let other = "org.example.Other"
+        try await withTwoDevices([ManifestText(notes), ManifestText(other)]) { devices in
+            try await devices.join()
+            let (phone, segments) = (try devices.account(devices.phone), devices.folder + "/s/")
+            try await phone.setPaused(true)
+            let large = Value.data([UInt8](repeating: 1, count: 100_000))
+            try await devices.store(devices.laptop).set("large", large)
+            try await devices.store(devices.laptop, other).set("small", .integer(1))
+            try await devices.account(devices.laptop).syncNow()
+            var whole: [String: Data] = [:]
+            for name in try FileManager.default.contentsOfDirectory(atPath: segments) {
+                guard let bytes = FileManager.default.contents(atPath: segments + name), bytes.count > 100_000 else {
+                    continue
+                }
+                whole[name] = bytes
+                try Data("damaged".utf8).write(to: URL(filePath: segments + name))
+            }
+            #expect(whole.count == 1)
+
+            try await phone.setPaused(false)
+            for _ in 0..<2 {
+                try await phone.syncNow()
+                #expect(try await phone.state() == "idle")
+                #expect(try await phone.lastError() == "Corrupt")
+                let message = try await phone.text("LastErrorMessage")
+                #expect(message == "The file s/\(whole.keys.first ?? "") is damaged.")
+            }
+            #expect(try await devices.store(devices.phone, other).value("small") == .integer(1))
+            #expect(await errorName { _ = try await devices.store(devices.phone).value("large") } == "NoSuchKey")
+
+            for (name, bytes) in whole { try bytes.write(to: URL(filePath: segments + name)) }
+            try await phone.syncNow()
+            #expect(try await phone.lastError() == "")
+            #expect(try await phone.text("LastErrorMessage") == "")
+            #expect(try await devices.store(devices.phone).value("large") == large)
+        }
+    }
+
     @Test func `every type arrives as it was`() async throws {
         try await withTwoDevices { devices in
             try await devices.join()

@@ -72,6 +72,74 @@ struct AccountDailyTests {
         #expect(uploaded?.context.isSuperset(of: state.context) == true)
     }
 
+    @Test func `what a pull finds damaged as it reads a store is said, and goes once it is repaired`() async throws {
+        try await join()
+        await backend.change {
+            $0.changes = ["app": arriving(["theirs": 1], isComplete: false), "other": arriving(["k": 1])]
+            $0.flaws = ["app": "The file s/1 is damaged."]
+            $0.isComplete = false
+        }
+        for _ in 0..<2 {
+            await look()
+            #expect(device.sync.state == .idle)
+            #expect(device.sync.lastError == RemoteError(.damaged, "The file s/1 is damaged."))
+        }
+        #expect(try device.database.store("other").values.count == 1)
+        await backend.change { $0.problems = ["The file h/1 is damaged."] }
+        await look()
+        #expect(device.sync.lastError?.message == "The file h/1 is damaged.", "what was found first is kept")
+        await backend.change { ($0.problems, $0.flaws, $0.isComplete) = ([], [:], true) }
+        await look()
+        #expect(device.sync.state == .idle && device.sync.lastError == nil)
+    }
+
+    @Test func `entries that break the rules are named as long as they are there, after a restart as well`()
+        async throws
+    {
+        func said(_ count: Int) -> RemoteError {
+            RemoteError(
+                .damaged,
+                "the store app holds entries that break the rules for keys and values (\(count)): they are passed on, "
+                    + "and shown to nobody")
+        }
+        var state = arriving(["k": 1]).state
+        for n: UInt64 in [7, 8, 9] {
+            let stamp = Stamp(isProvisional: false, wall: 1, counter: 9, origin: Origin(bits: 99))
+            state.entries[Key(unchecked: n == 7 ? "" : "bad \(n)")] = Entry(stamp: stamp, n: n, value: [0xFF])
+            state.context.insert(Dot(origin: stamp.origin, n: n))
+        }
+        let change = RemoteChange(state: state, isComplete: true)
+        await backend.change { $0.changes = ["app": change, "other": arriving(["k": 1])] }
+        try await join()
+        #expect(device.sync.state == .idle && device.sync.lastError == said(3))
+        #expect(try device.database.store("other").isDownloaded)
+        await backend.change { $0.changes = [:] }
+        await look()
+        #expect(device.sync.lastError == said(3), "nothing new has come, and they are still there")
+        try device.restart(with: backend)
+        await look()
+        #expect(device.sync.lastError == said(3))
+        try device.write("bad 8", 1)
+        try await device.syncNow()
+        #expect(device.sync.lastError == said(2), "one of them was replaced here")
+        state.entries = state.entries.filter { $0.key.string == "k" }
+        let rest = RemoteChange(state: state, isComplete: true)
+        await backend.change { $0.changes = ["app": rest] }
+        await look()
+        #expect(device.sync.lastError == nil, "the others were removed elsewhere")
+        #expect(try device.value("k") == 1)
+    }
+
+    @Test func `the remote of another account is tidied up without a day's wait`() async throws {
+        try await join()
+        let other = ScriptedBackend()
+        await other.change { $0.account = RemoteAccount(identifier: "B") }
+        try device.sync.signIn(to: other, as: RemoteAccount(identifier: "B"), bringingValues: false)
+        try await device.syncNow()
+        try await device.syncNow()
+        #expect(await other.tidyings.count == 1)
+    }
+
     @Test(arguments: [
         (RemoteError.Code.unauthorized, AccountSync.State.authFailed), (.denied, .error), (.full, .error),
         (.tooNew, .error), (.damaged, .error), (.unavailable, .offline),

@@ -233,6 +233,25 @@ struct AccountSyncTests {
         #expect(try device.database.store("@devices").values.map(\.key.string) == ["d"])
     }
 
+    @Test func `the entry of a device that was forgotten goes after what it left, without a restart`() async throws {
+        let backend = ScriptedBackend()
+        let origin = Origin(bits: 98)
+        await backend.change {
+            $0.changes = ["@devices": listed(["B": 5])]
+            $0.devices = [origin: RemoteDevice(identifier: "B", name: "B")]
+        }
+        try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
+        try await device.syncNow()
+        #expect(try device.sync.forget(device: "B"))
+        try await device.syncNow()
+        #expect(Set(try device.database.store("@devices").values.map(\.key.string)) == ["B", "d"])
+        await backend.change { ($0.changes, $0.devices) = ([:], [:]) }
+        try device.write("k", 1)
+        try await device.syncNow()
+        #expect(try device.database.store("@devices").values.map(\.key.string) == ["d"])
+        #expect(device.sync.deviceIdentifier(of: origin) == "B", "what it wrote is still there")
+    }
+
     @Test func `where there are more devices than a store has keys the one that was away for longest is not listed`()
         async throws
     {

@@ -3,6 +3,7 @@
 import PropertyList
 import StoreEngine
 import SyncEngine
+import Synchronization
 
 /// A remote that does what a test tells it: a fake, because a real one can't be made to stop halfway.
 actor ScriptedBackend: RemoteBackend {
@@ -21,6 +22,12 @@ actor ScriptedBackend: RemoteBackend {
         /// What a pull without a cursor finds, where that is more.
         var all: [String: RemoteChange]?
         var isComplete = true
+        var cursor: [UInt8] = [1]
+        /// What a pull says at once.
+        var problems: [String] = []
+        /// What it says once it has read a store.
+        var flaws: [String: String] = [:]
+        var devices: [Origin: RemoteDevice] = [:]
         var ownPublication = OwnPublication.asPublished
         var failure: RemoteError?
         /// A push waits at its beginning, and not at its end.
@@ -84,22 +91,30 @@ actor ScriptedBackend: RemoteBackend {
 
     func close() async { isClosed = true }
 
-    private struct Pull: RemotePull {
+    private final class Pull: RemotePull {
         let backend: ScriptedBackend
         let script: Script
+        private let found: Mutex<[String]>
+
+        init(backend: ScriptedBackend, script: Script) {
+            (self.backend, self.script) = (backend, script)
+            found = Mutex(script.problems)
+        }
+
         var account: RemoteAccount { script.account }
-        var devices: [Origin: RemoteDevice] { [:] }
+        var devices: [Origin: RemoteDevice] { script.devices }
         var stores: [String] { script.changes.keys.sorted() }
         var ownPublication: OwnPublication { script.ownPublication }
-        var problems: [String] { [] }
+        var problems: [String] { found.withLock(\.self) }
 
         func change(of store: String) async throws(RemoteError) -> RemoteChange {
             await backend.passGate()
+            if let flaw = script.flaws[store] { found.withLock { $0.append(flaw) } }
             return script.changes[store] ?? RemoteChange(state: StoreState(), isComplete: true)
         }
 
         func finish(joined stores: Set<String>) async -> PullResult {
-            PullResult(cursor: [1], isComplete: script.isComplete)
+            PullResult(cursor: script.cursor, isComplete: script.isComplete)
         }
     }
 

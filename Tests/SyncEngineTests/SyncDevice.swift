@@ -23,28 +23,50 @@ func arriving(_ values: [String: Int64], isComplete: Bool = true) -> RemoteChang
 /// A database with its account, and what its subscribers would be told.
 @MainActor
 final class SyncDevice {
-    let database: UserDatabase
-    let sync: AccountSync
+    private(set) var database: UserDatabase
+    private(set) var sync: AccountSync
     private(set) var notices: [String] = []
     /// How far the device's clock has gone on, in microseconds.
     let later = Later()
     private let directory = NSTemporaryDirectory() + "account-sync-" + UUID().uuidString
 
     init() {
-        let numbers = Mutex(SystemRandomNumberGenerator())
         do {
             try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-            database = try UserDatabase(
-                in: directory, runtimeDirectory: directory,
-                environment: Environment(
-                    time: { [later] in UInt64(Date().timeIntervalSince1970 * 1e6) + later.microseconds },
-                    random: { numbers.withLock { $0.next() } }))
+            database = try Self.open(directory, later)
         } catch {
             preconditionFailure("a test needs its directory: \(error)")
         }
-        sync = AccountSync(database, device: RemoteDevice(identifier: "d", name: "Device")) {
+        sync = Self.account(database)
+        listen()
+    }
+
+    /// The service is started anew. No store may be held.
+    func restart(with backend: ScriptedBackend) throws {
+        sync.close()
+        database.close()
+        database = try Self.open(directory, later)
+        sync = Self.account(database)
+        listen()
+        sync.resume(with: backend)
+    }
+
+    private static func open(_ directory: String, _ later: Later) throws -> UserDatabase {
+        let numbers = Mutex(SystemRandomNumberGenerator())
+        return try UserDatabase(
+            in: directory, runtimeDirectory: directory,
+            environment: Environment(
+                time: { UInt64(Date().timeIntervalSince1970 * 1e6) + later.microseconds },
+                random: { numbers.withLock { $0.next() } }))
+    }
+
+    private static func account(_ database: UserDatabase) -> AccountSync {
+        AccountSync(database, device: RemoteDevice(identifier: "d", name: "Device")) {
             DispatchTime.now().uptimeNanoseconds / 1000
         }
+    }
+
+    private func listen() {
         sync.onLeave = { backend in Task { await backend.close() } }
         sync.onNotice = { [weak self] notice in
             let text = "\(notice.reason.rawValue) " + notice.keys.map(\.string).joined(separator: " ")
