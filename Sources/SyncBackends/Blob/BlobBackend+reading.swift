@@ -62,11 +62,12 @@ extension BlobBackend {
     /// Looks at the heads that are there, and reads those of which the storage does not say that it has none but
     /// those that were read.
     /// - Returns: what is to be said about those that could not be.
-    func readHeads(believing: Bool) async throws(RemoteError) -> [String] {
+    func readHeads(believing: Bool, as origin: Origin) async throws(RemoteError) -> [String] {
         var problems: [String] = []
         var found: [String: FoundHead] = [:]
         var bytes = 0
-        let listings = try await listHeads(&problems)
+        let (listings, isAll) = try await listHeads(as: origin)
+        if !isAll { problems.append("The folder h holds too many files; some were not read.") }
         for listing in listings {
             guard bytes < Self.mostBytes else {
                 problems.append("The heads in the folder h are too large together; some were not read.")
@@ -78,17 +79,23 @@ extension BlobBackend {
         }
         memory.found = found
         memory.listed = Set(listings.map(\.name))
-        memory.hasFoundAll = found.count == listings.count
+        memory.hasFoundAll = isAll && found.count == listings.count
         return problems
     }
 
     /// Plain names first, so that a copy of a head is found to be one.
-    private func listHeads(_ problems: inout [String]) async throws(RemoteError) -> [BlobListing] {
-        let names = try await storage.list(BlobName.heads)
+    /// - Returns: what is to be read, and whether that is all there is.
+    private func listHeads(as origin: Origin) async throws(RemoteError) -> ([BlobListing], isAll: Bool) {
+        let listings = try await storage.list(BlobName.heads)
             .filter { BlobName.origin(inHeadName: $0.name) != nil }
             .sorted { ($0.name.utf8.count, $0.name) < ($1.name.utf8.count, $1.name) }
-        if names.count > Self.mostHeads { problems.append("The folder h holds too many files; some were not read.") }
-        return Array(names.prefix(Self.mostHeads))
+        if listings.count <= Self.mostHeads { return (listings, true) }
+        // Strange names must not hide what was there before, nor this device's own head. They may not even be listed.
+        let known = Set(memory.found.keys).union([origin.description])
+        var versions: [String: String] = [:]
+        for listing in listings where known.contains(listing.name) { versions[listing.name] = listing.version }
+        let others = listings.filter { !known.contains($0.name) }.prefix(max(0, Self.mostHeads - known.count))
+        return (known.sorted().map { BlobListing(name: $0, version: versions[$0]) } + others, false)
     }
 
     private func readHead(
@@ -146,9 +153,20 @@ extension BlobBackend {
         return try await decodeHead(bytes, named: origin.description, &problems)
     }
 
+    /// The names in a folder, and whether these are all: a folder that holds more than ours ever do is not listed whole.
+    func list(_ folder: String) async throws(RemoteError) -> ([BlobListing], isAll: Bool) {
+        let listings = try await storage.list(folder)
+        let isAll = listings.count < BlobName.mostListed
+        if isAll { memory.fullFolders.remove(folder) } else { memory.fullFolders.insert(folder) }
+        return (listings, isAll)
+    }
+
     /// The names of the segments that are there.
     func listSegments() async throws(RemoteError) -> Set<Bits128> {
-        let segments = Set(try await storage.list(BlobName.segments).compactMap { Bits128($0.name) })
+        let (listings, isAll) = try await list(BlobName.segments)
+        var segments = Set(listings.compactMap { Bits128($0.name) })
+        // What is not listed is not lost then.
+        if !isAll { segments.formUnion(memory.published?.head.segmentNames ?? []) }
         memory.segments = segments
         return segments
     }

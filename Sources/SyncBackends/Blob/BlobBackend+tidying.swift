@@ -11,7 +11,7 @@ extension BlobBackend {
         guard account.isNamed(request.account) else {
             throw RemoteError(.reset, "There is another account here than the one that is signed in.")
         }
-        _ = try await readHeads(believing: true)
+        _ = try await readHeads(believing: true, as: request.origin)
         memory.listed = nil
         let heads = memory.found.values.filter {
             account.isNamed($0.head.account.description) && $0.head.origin != request.origin

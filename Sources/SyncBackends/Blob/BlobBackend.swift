@@ -113,8 +113,9 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
     /// - Parameter expected: identifiers of which a marker that is damaged is not one that is gone.
     private func readMarkers(expecting expected: Set<Bits128> = []) async throws(RemoteError) -> Set<Bits128> {
         var (markers, damaged): (Set<Bits128>, Set<Bits128>) = ([], [])
-        for listing in try await storage.list(BlobName.markers) {
-            guard let identifier = Bits128(listing.name) else { continue }
+        let (listings, isAll) = try await list(BlobName.markers)
+        // What is not listed is not lost where too much is.
+        for identifier in Set(listings.compactMap { Bits128($0.name) }).union(isAll ? [] : expected) {
             if memory.goodMarkers.contains(identifier), !isThorough {
                 markers.insert(identifier)
                 continue

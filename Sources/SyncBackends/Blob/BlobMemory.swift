@@ -54,6 +54,8 @@ struct BlobMemory {
     var listed: Set<String>?
     /// Whether these are all that the storage listed, and every one could be read.
     var hasFoundAll = false
+    /// The folders of markers and segments that hold more than is listed.
+    var fullFolders: Set<String> = []
     /// When a head was another one than at the pull before, until our own segments were looked for some time later.
     var changedAt: UInt64?
     /// Not all segments of our own head were there when they were looked for last.

@@ -11,6 +11,9 @@ enum BlobName {
     /// Segments.
     static let segments = "s"
 
+    /// No folder of ours has more names. What is beyond need not be listed.
+    static let mostListed = 1 << 16
+
     static func marker(_ account: Bits128) -> String { "\(markers)/\(account)" }
     static func head(_ origin: Origin) -> String { "\(heads)/\(origin)" }
     static func segment(_ name: Bits128) -> String { "\(segments)/\(name)" }

@@ -15,7 +15,7 @@ extension BlobBackend {
         let cursor = cursor.map(BlobCursor.init(decoding:))
         if cursor == nil { memory.forgetJoined() }
         if let cursor, memory.observations.time == 0 { memory.observations = cursor.observations }
-        let found = try await look()
+        let found = try await look(as: origin)
         var own = try await look(at: found.heads.named(origin), as: origin, cursor)
         if own == .asPublished, isFormerLost(found.heads, origin, cursor) { own = .missing }
         var known = cursor?.heads ?? []
@@ -34,11 +34,14 @@ extension BlobBackend {
 
     /// Looks at the heads, and at the markers where these may have become others: an account that is as it was costs
     /// one listing.
-    private func look() async throws(RemoteError) -> (account: RemoteAccount, heads: FoundHeads) {
+    private func look(as origin: Origin) async throws(RemoteError) -> (account: RemoteAccount, heads: FoundHeads) {
         let (known, before) = (isThorough ? nil : memory.account, memory.found)
         var account: RemoteAccount
         if let known { account = known } else { account = try await markedAccount() }
-        let problems = try await readHeads(believing: !isThorough)
+        var problems = try await readHeads(believing: !isThorough, as: origin)
+        for folder in memory.fullFolders.sorted() {
+            problems.append("The folder \(folder) holds too many files; some were not looked at.")
+        }
         let own = memory.published?.digest
         let isChanged = memory.found.contains { before[$0.key]?.digest != $0.value.digest && $0.value.digest != own }
         if isChanged { (memory.changedAt, memory.segments) = (environment.time(), nil) }
@@ -46,7 +49,7 @@ extension BlobBackend {
             let identifiers = accountIdentifiers
             account = try await markedAccount()
             // Its parts were not made out yet.
-            if accountIdentifiers != identifiers { return try await look() }
+            if accountIdentifiers != identifiers { return try await look(as: origin) }
         }
         let heads = memory.found.values.sorted { ($0.name.utf8.count, $0.name) < ($1.name.utf8.count, $1.name) }
         return (account, FoundHeads(heads, of: account, problems: problems))
@@ -264,20 +267,22 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
 
     func finish(joined stores: Set<String>) async -> PullResult {
         var parts: [String: Set<Bits128>] = [:]
-        var cursor = BlobCursor()
+        var (cursor, isComplete) = (BlobCursor(), true)
         for found in heads {
             // Of a head that was joined before nothing is new, even if it can't be read whole any more.
             var isJoined = found.isWhole || known.contains(found.digest)
+            var isRead = isJoined
             for (store, part) in found.head.parts {
                 if isSettled(part, of: store, stores) {
                     parts[store, default: []].insert(part.digest)
                 } else {
                     isJoined = false
+                    if settled[store]?.contains(part.digest) != true { isRead = false }
                 }
             }
             if isJoined { cursor.heads.insert(found.digest) }
+            if !isRead && !found.isCopy { isComplete = false }
         }
-        let isComplete = heads.allSatisfy { cursor.heads.contains($0.digest) || $0.isCopy }
         cursor = await backend.didJoin(cursor, parts: parts, formerOwn: formerOwn)
         return PullResult(cursor: cursor.encoded(), isComplete: isComplete)
     }

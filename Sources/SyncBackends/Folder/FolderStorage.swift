@@ -97,15 +97,12 @@ public actor FolderStorage: BlobStorage {
 
     // MARK: Reading
 
-    /// No folder of ours has more names. What is beyond is not listed.
-    static let mostNames = 1 << 16
-
     /// The names in a folder that may be those of blobs, with versions.
     public func list(_ name: String) async throws(RemoteError) -> [BlobListing] {
         let folder = try openAgain()
         guard let directory = try subfolder(name, in: folder, making: false) else { return [] }
         return try naming("\(folder.path)/\(name)") { () throws(SystemError) in
-            let names = try directory.names(atMost: Self.mostNames) { BlobName.mayBeOurs($0) }
+            let names = try directory.names(atMost: BlobName.mostListed) { BlobName.mayBeOurs($0) }
             // Only heads are ever replaced, so only of these it saves anything to know.
             guard name == BlobName.heads else { return names.map { BlobListing(name: $0) } }
             return names.map { BlobListing(name: $0, version: version(of: $0, in: directory)) }
