@@ -100,6 +100,11 @@ extension HTTPCredentials: CustomStringConvertible, CustomDebugStringConvertible
     public var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
+extension String {
+    /// There are no control characters in it.
+    var isPrintable: Bool { utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } }
+}
+
 /// How a client works.
 public struct HTTPOptions: Sendable {
     /// What is proved to the server.

@@ -46,34 +46,27 @@ final class HTTPSession {
             return nil
         }
         guard let place = request.address.resolving(location) else { throw .senseless(request.address.host) }
-        // A page to look at instead is no answer to anything that is asked here.
-        guard place.hasSameOrigin(as: request.address), response.status != 303 else {
+        guard place.hasSameOrigin(as: request.address) else {
             throw .sentAway(request.address.host, to: place.origin)
         }
-        return place
+        // A page to look at instead is no answer to anything that is asked here.
+        return response.status == 303 ? nil : place
     }
 
     /// Asks with credentials, in the way that the server wants them.
+    ///
+    /// Over TLS the password is sent at once, so that nothing is ever decided from what anybody may see. Otherwise
+    /// nothing is sent before a refusal says how: whatever else is answered, be it a page of whoever is in between, is
+    /// the answer.
     private func authenticate(_ request: HTTPRequest) async throws(HTTPFailure) -> HTTPResponse {
         guard case .password = options.credentials else { return try await transfer(request, .none) }
-        let scheme = try await passwordScheme(request)
-        let response = try await transfer(request, scheme)
-        guard response.status == 401, scheme == .basic, HTTPScheme(response) == .digest else { return response }
-        self.scheme = .digest
-        return try await transfer(request, .digest)
-    }
-
-    /// Over TLS the password is sent at once, so that nothing is ever decided from what anybody may see. Otherwise the
-    /// server is asked first whether it knows a way that does not show the password to everybody.
-    private func passwordScheme(_ request: HTTPRequest) async throws(HTTPFailure) -> HTTPScheme {
-        if let scheme { return scheme }
-        var scheme = HTTPScheme.basic
-        if !request.address.isSecure {
-            let probe = HTTPRequest("GET", request.address, limit: .max, sink: .init(status: 200) { _ in true })
-            scheme = HTTPScheme(try await transfer(probe, .none)) ?? .basic
-        }
-        self.scheme = scheme
-        return scheme
+        let known = scheme ?? (request.address.isSecure ? .basic : nil)
+        let response = try await transfer(request, known)
+        guard let wanted = HTTPScheme(response), wanted != known else { return response }
+        // Where everybody can listen, a server that need not be told the password is not told it later either.
+        if known == .digest, !request.address.isSecure { return response }
+        scheme = wanted
+        return try await transfer(request, wanted)
     }
 
     private func transfer(_ request: HTTPRequest, _ scheme: HTTPScheme?) async throws(HTTPFailure) -> HTTPResponse {
@@ -219,24 +212,5 @@ final class HTTPSession {
         idle = nil
         for number in pauses.keys { endPause(number) }
         closeConnections()
-    }
-}
-
-/// How a password is proved.
-enum HTTPScheme {
-    case basic, digest
-
-    /// What a refusal asks for; Digest if there is a choice.
-    init?(_ response: HTTPResponse) {
-        let challenges = (response.headers["www-authenticate"] ?? "").lowercased()
-        guard response.status == 401 else { return nil }
-        let words = challenges.split { ", \n".contains($0) }
-        if words.contains("digest") {
-            self = .digest
-        } else if words.contains("basic") {
-            self = .basic
-        } else {
-            return nil
-        }
     }
 }

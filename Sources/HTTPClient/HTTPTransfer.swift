@@ -29,16 +29,23 @@ final class HTTPTransfer {
         try setLimits()
         try setTrust(options)
         try setCallbacks()
-        if case .password(let user, let password) = options.credentials {
-            try curl.set(easy, CURLOPT_USERNAME, user)
-            try curl.set(easy, CURLOPT_PASSWORD, password)
-        }
+        try setPassword(options.credentials)
     }
 
     isolated deinit {
         curl.easyEnd(easy)
         curl.listEnd(headers)
         reason.deallocate()
+    }
+
+    /// libcurl looks at neither: in Digest the name is a part of a header as it is, and a zero would end both.
+    private func setPassword(_ credentials: HTTPCredentials) throws(HTTPFailure) {
+        guard case .password(let user, let password) = credentials else { return }
+        guard user.isPrintable, password.isPrintable else {
+            throw .unsendable("the user's name or the password has control characters in it")
+        }
+        try curl.set(easy, CURLOPT_USERNAME, user)
+        try curl.set(easy, CURLOPT_PASSWORD, password)
     }
 
     private func setLimits() throws(HTTPFailure) {
@@ -121,7 +128,7 @@ final class HTTPTransfer {
         }
         lines += request.headers.map { "\($0.name): \($0.value)" }
         if case .token(let token) = options.credentials { lines.append("Authorization: Bearer \(token)") }
-        guard lines.allSatisfy({ $0.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } }) else {
+        guard lines.allSatisfy(\.isPrintable) else {
             throw .unsendable("a header has control characters in it")
         }
         curl.listEnd(headers)
@@ -210,16 +217,6 @@ final class HTTPTransfer {
         if let seconds = Int(text) { return max(0, seconds) }
         guard let date = curl.seconds(of: text), let now = response.date else { return nil }
         return max(0, date - now)
-    }
-}
-
-extension Optional<HTTPScheme> {
-    fileprivate var bits: Int {
-        switch self {
-        case .basic: shim_auth_basic
-        case .digest: shim_auth_digest
-        case nil: shim_auth_none
-        }
     }
 }
 

@@ -121,6 +121,72 @@ struct HTTPClientTests {
 
     private let basic = "Basic YWRhOnDDpHNzOndvcnQ="
 
+    @Test(arguments: [200, 206, 302, 303, 403, 429, 503])
+    func `nobody who has not asked for a password is told it where everybody can listen`(status: Int) async throws {
+        let isBack = Mutex(false)
+        let server = try ScriptedServer { request in
+            if request.headers["authorization"]?.contains("nonce=\"n0nce\"") == true { return ServerAnswer(204) }
+            if isBack.withLock(\.self) {
+                return ServerAnswer(401, ["WWW-Authenticate": "Digest realm=\"r\", qop=\"auth\", nonce=\"n0nce\""])
+            }
+            return request.path == "/login" ? ServerAnswer(200) : ServerAnswer(status, ["Location": "/login"])
+        }
+        let client = HTTPClient(options(.password(user: "ada", password: "s3cret")))
+        let first = try await client.send(HTTPRequest("PUT", address(server), body: [1]))
+        #expect(first.status == (status == 302 ? 200 : status))
+        isBack.withLock { $0 = true }
+        #expect(try await client.send(HTTPRequest("PUT", address(server), body: [1])).status == 204)
+        #expect(!server.requests.contains { ($0.headers["authorization"] ?? "").hasPrefix("Basic") })
+    }
+
+    @Test func `a server that need not be told the password is not told it later`() async throws {
+        let challenge = Mutex("Digest realm=\"r\", qop=\"auth\", nonce=\"n0nce\"")
+        let server = try ScriptedServer { _ in ServerAnswer(401, ["WWW-Authenticate": challenge.withLock(\.self)]) }
+        let client = HTTPClient(options(.password(user: "ada", password: "s3cret")))
+        #expect(try await client.send(HTTPRequest("GET", address(server))).status == 401)
+        challenge.withLock { $0 = "Basic realm=\"r\"" }
+        #expect(try await client.send(HTTPRequest("GET", address(server))).status == 401)
+        #expect(server.requests.contains { ($0.headers["authorization"] ?? "").hasPrefix("Digest") })
+        #expect(!server.requests.contains { ($0.headers["authorization"] ?? "").hasPrefix("Basic") })
+    }
+
+    @Test func `an answer that is too long is so before anything is proved`() async throws {
+        let server = try ScriptedServer { _ in ServerAnswer(206, [:], String(repeating: "x", count: 1 << 20)) }
+        let client = HTTPClient(options(.password(user: "ada", password: "s3cret")))
+        let failure = await failure { _ = try await client.send(HTTPRequest("GET", address(server), limit: 1000)) }
+        #expect(failure == .tooLarge("127.0.0.1"))
+        #expect(server.requests.count == 1)
+    }
+
+    @Test(
+        arguments: [
+            ("Basic realm=\"Company Digest Server\"", .basic), ("basic", .basic),
+            ("Basic realm=\"a, Digest b\", charset=\"UTF-8\"", .basic),
+            ("Basic realm=\"a\\\", Digest b\"", .basic), ("Basic realm=Digest", .basic),
+            ("Negotiate, Basic realm=\"r\", Digest realm=\"r\", nonce=\"x\"", .digest),
+            ("DIGEST realm=\"r\",nonce=\"x\"", .digest), ("Bearer realm=\"Basic\"", nil), ("", nil),
+        ] as [(String, HTTPScheme?)])
+    func `what a server asks for is what its challenges begin with`(_ challenges: String, _ scheme: HTTPScheme?) {
+        var response = HTTPResponse()
+        response.headers = ["www-authenticate": challenges]
+        #expect(HTTPScheme(response) == nil, "it is no refusal")
+        response.status = 401
+        #expect(HTTPScheme(response) == scheme)
+    }
+
+    @Test(arguments: ["a\r\nHost: b", "a\0b", "a\u{7F}"])
+    func `a name or a password with control characters is sent to nobody`(_ text: String) async throws {
+        let server = try ScriptedServer { _ in
+            ServerAnswer(401, ["WWW-Authenticate": "Digest realm=\"r\", nonce=\"x\""])
+        }
+        for (user, password) in [(text, "s3cret"), ("ada", text)] {
+            let client = HTTPClient(options(.password(user: user, password: password)))
+            let failure = await failure { _ = try await client.send(HTTPRequest("GET", address(server))) }
+            #expect(failure == .unsendable("the user's name or the password has control characters in it"))
+        }
+        #expect(server.requests.isEmpty)
+    }
+
     @Test func `a wrong password is an answer, after few tries`() async throws {
         for challenge in ["Basic realm=\"r\"", "Digest realm=\"r\", nonce=\"x\", qop=\"auth\""] {
             let server = try ScriptedServer { _ in ServerAnswer(401, ["WWW-Authenticate": challenge]) }

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CCurl
+
+/// How a password is proved.
+enum HTTPScheme {
+    case basic, digest
+
+    /// What a refusal asks for; Digest if there is a choice. `nil` for any other answer.
+    init?(_ response: HTTPResponse) {
+        guard response.status == 401 else { return nil }
+        let names = Self.names(in: response.headers["www-authenticate"] ?? "")
+        if names.contains("digest") {
+            self = .digest
+        } else if names.contains("basic") {
+            self = .basic
+        } else {
+            return nil
+        }
+    }
+
+    /// The first words of challenges (RFC 9110, 11.6.1). What is quoted may be any text.
+    private static func names(in challenges: String) -> Set<String> {
+        var (plain, isQuoted, isEscaped) = ("", false, false)
+        for character in challenges.unicodeScalars {
+            if character == "\"" && !isEscaped { isQuoted.toggle() }
+            if !isQuoted { plain.unicodeScalars.append(character) }
+            isEscaped = isQuoted && character == "\\" && !isEscaped
+        }
+        return Set(
+            plain.lowercased().split(separator: ",").compactMap {
+                $0.split { " \t".contains($0) }.first.map(String.init)
+            })
+    }
+}
+
+extension Optional<HTTPScheme> {
+    /// As libcurl wants to be told.
+    var bits: Int {
+        switch self {
+        case .basic: shim_auth_basic
+        case .digest: shim_auth_digest
+        case nil: shim_auth_none
+        }
+    }
+}
