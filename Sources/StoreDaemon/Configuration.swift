@@ -120,10 +120,14 @@ public struct BackendCredentials: Equatable, Sendable, Codable {
     /// The certificate of a private authority.
     public var certificateAuthority: [UInt8]?
 
-    /// Refuses what is too long to be any of these: it would be kept.
+    /// Refuses what can't be any of these: it would be kept.
     func check() throws(BusError) {
         for (name, secret) in [("user", user), ("password", password), ("token", token)] {
-            if let secret, secret.utf8.count > 8192 { throw .invalidArguments("\(name) has 8192 bytes at most") }
+            guard let secret else { continue }
+            if secret.utf8.count > 8192 { throw .invalidArguments("\(name) has 8192 bytes at most") }
+            if secret.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
+                throw .invalidArguments("\(name) has a control character in it, as the end of a line is: leave it out")
+            }
         }
         if let certificateAuthority, certificateAuthority.count > 256 << 10 {
             throw .invalidArguments("ca-pem has 256 KiB at most")
