@@ -80,6 +80,30 @@ struct WebDAVTests {
     }
 
     @Test(.enabled(if: kind != nil, isMissing))
+    func `an account whose server shows a page instead is offline, and goes on by itself`() async throws {
+        let server = try WebDAVServer(#require(Self.kind), access: .basic)
+        let proxy = try FaultProxy(before: server.port)
+        let page = ServerAnswer(200, ["Content-Type": "text/html"], "<!DOCTYPE html><h1>We are back soon</h1>")
+        try await withTwoDevices { devices in
+            let account = try devices.account(devices.laptop)
+            try await account.join("webdav://127.0.0.1:\(proxy.port)/dav/sync", Self.credentials)
+            try await devices.store(devices.laptop).set("kept", .integer(1))
+            try await account.syncNow()
+            proxy.onRequest { .answer($0.method == "GET" ? page : ServerAnswer(405)) }
+            #expect(await errorName { try await account.syncNow() } == "BackendUnavailable")
+            #expect(try await account.state() == "offline")
+            try await devices.laptop.restart()
+            let restarted = try devices.account(devices.laptop)
+            #expect(await errorName { try await restarted.syncNow() } == "BackendUnavailable")
+            #expect(try await restarted.state() == "offline")
+            proxy.onRequest(nil)
+            try await eventually("it goes on") { try await restarted.state() == "idle" }
+            #expect(try await devices.store(devices.laptop).value("kept") == .integer(1))
+        }
+        proxy.end()
+    }
+
+    @Test(.enabled(if: kind != nil, isMissing))
     func `a wrong password is refused, one that was changed is told, and a new one goes on`() async throws {
         try await withServer { devices, server in
             let account = try devices.account(devices.laptop)
@@ -243,10 +267,16 @@ struct WebDAVTests {
             let (account, other) = (laptop.client.account, try devices.account(devices.laptop))
             try await account.join("webdav://127.0.0.1:\(proxy.port)/dav/sync", Self.credentials)
             proxy.onRequest { _ in .answer(.nothing) }
-            let sync = Task { await errorName { try await other.syncNow() } }
-            try await eventually("a pass is under way") { try await account.state() == "syncing" || proxy.isWaiting }
+            let answers = Counter()
+            let sync = Task {
+                let name = await errorName { try await other.syncNow() }
+                _ = answers.next()
+                return name
+            }
+            try await eventually("a pass is under way") { proxy.isWaiting }
             try await laptop.set("local", .integer(1))
             #expect(try await laptop.value("local") == .integer(1))
+            #expect(answers.next() == 1, "the pass still hangs")
             try await account.signOut()
             #expect(await sync.value == "BackendUnavailable")
             #expect(try await account.state() == "signed-out")
@@ -289,6 +319,33 @@ struct WebDAVTests {
         device.kill()
         device.bus.end()
         proxy.end()
+    }
+
+    /// What a service says that is to go through a proxy.
+    private func refusal(_ url: String, _ environment: [String: String]) async throws -> BusError? {
+        var options = Device.Options()
+        options.manifests = [ManifestText(notes)]
+        options.environment = environment
+        let device = try await Device.start(on: .start(), options)
+        let account = try BusClient(device.bus).account
+        let refusal = await failure { try await account.signIn(url) }
+        check(device)
+        device.kill()
+        device.bus.end()
+        return refusal
+    }
+
+    @Test func `a server that no_proxy names is reached without a proxy, and one with TLS through a tunnel`()
+        async throws
+    {
+        let proxy = try ScriptedServer { _ in ServerAnswer(403) }
+        let place = "http://127.0.0.1:\(proxy.port)"
+        let direct = try await refusal("webdav://dav.invalid/x", ["http_proxy": place, "no_proxy": ".invalid"])
+        #expect(direct?.message.contains("dav.invalid") == true && proxy.requests.isEmpty)
+        let tunnel = try await refusal("webdavs://dav.invalid/x", ["https_proxy": place])
+        #expect(tunnel?.message.contains("proxy") == true && tunnel?.message.contains("403") == true)
+        #expect(proxy.requests.map(\.method) == ["CONNECT"] && proxy.requests.first?.path == "dav.invalid:443")
+        #expect(proxy.requests.allSatisfy { $0.headers["authorization"] == nil })
     }
 }
 

@@ -21,20 +21,38 @@ struct Multistatus {
     private var scanner = XMLScanner()
     private var path: [String] = []
     private var member: Member?
+    /// What a propstat says of the member, if it turns out to be so.
+    private var said: Member?
     private var text = ""
+    private var receivedBytes = 0
+    private var keptBytes = 0
     private let keeps: (String) -> Bool
 
     /// No folder of ours has more names. What is beyond is not listed.
     private static let mostMembers = 1 << 16
     private static let mostTextBytes = 8 << 10
+    private let mostBytes: Int
+    private let mostKeptBytes: Int
 
-    /// - Parameter keeps: whether a name is worth remembering.
-    init(keeping keeps: @escaping (String) -> Bool = { _ in true }) { self.keeps = keeps }
+    /// - Parameters:
+    ///   - keeps: whether a name is worth remembering.
+    ///   - mostBytes: as long may the answer be; more is refused.
+    ///   - mostKeptBytes: so much of it may be worth remembering.
+    init(
+        keeping keeps: @escaping (String) -> Bool = { _ in true }, mostBytes: Int = 64 << 20,
+        mostKeptBytes: Int = 16 << 20
+    ) {
+        (self.keeps, self.mostBytes, self.mostKeptBytes) = (keeps, mostBytes, mostKeptBytes)
+    }
 
     mutating func feed(_ bytes: UnsafeRawBufferPointer) throws(XMLScanner.Flaw) {
         var events: [XMLScanner.Event] = []
         try scanner.feed(bytes) { events.append($0) }
         for event in events { take(event) }
+        receivedBytes += bytes.count
+        guard keptBytes <= mostKeptBytes, receivedBytes <= mostBytes else {
+            throw XMLScanner.Flaw(clause: "it is longer than that of any account")
+        }
     }
 
     func finish() throws(XMLScanner.Flaw) { try scanner.finish() }
@@ -45,7 +63,8 @@ struct Multistatus {
             path.append(isDAV ? name : "")
             text = ""
             if path == ["multistatus", "response"] { member = Member() }
-            if path == Self.property + ["resourcetype", "collection"] { member?.isFolder = true }
+            if path == Self.propstat { said = Member() }
+            if path == Self.property + ["resourcetype", "collection"] { said?.isFolder = true }
         case .text(let more):
             if text.utf8.count + more.utf8.count <= Self.mostTextBytes { text += more }
         case .end:
@@ -54,25 +73,44 @@ struct Multistatus {
         }
     }
 
-    private static let property = ["multistatus", "response", "propstat", "prop"]
+    private static let propstat = ["multistatus", "response", "propstat"]
+    private static let property = propstat + ["prop"]
 
     private mutating func end() {
-        let trimmed = trimmed
+        let value = trimmed.isEmpty ? nil : trimmed
         switch path {
         case ["multistatus", "response", "href"]: setName()
-        case ["multistatus", "response", "status"]:
-            // Of itself: a member that is named and not there.
-            if text.split(separator: " ").dropFirst().first?.hasPrefix("2") == false { member = nil }
-        case Self.property + ["getetag"]: member?.tag = trimmed
-        case Self.property + ["getcontentlength"]: member?.length = trimmed
-        case Self.property + ["getlastmodified"]: member?.modified = trimmed
-        case ["multistatus", "response"]:
-            if let member, !member.name.isEmpty, keeps(member.name), members.count < Self.mostMembers {
-                members.append(member)
-            }
-            member = nil
+        // Of itself: a member that is named and not there.
+        case ["multistatus", "response", "status"]: if isRefusal { member = nil }
+        // What it has not, or does not tell, is named too, and empty.
+        case Self.propstat + ["status"]: if isRefusal { said = nil }
+        case Self.property + ["getetag"]: said?.tag = value
+        case Self.property + ["getcontentlength"]: said?.length = value
+        case Self.property + ["getlastmodified"]: said?.modified = value
+        case Self.propstat: takeSaid()
+        case ["multistatus", "response"]: keep()
         default: break
         }
+    }
+
+    private var isRefusal: Bool { text.split(separator: " ").dropFirst().first?.hasPrefix("2") == false }
+
+    private mutating func takeSaid() {
+        if let said, let known = member {
+            member = Member(
+                name: known.name, isFolder: said.isFolder || known.isFolder, tag: said.tag ?? known.tag,
+                length: said.length ?? known.length, modified: said.modified ?? known.modified)
+        }
+        said = nil
+    }
+
+    private mutating func keep() {
+        if let member, !member.name.isEmpty, keeps(member.name), members.count < Self.mostMembers {
+            members.append(member)
+            let texts = [member.name, member.tag ?? "", member.length ?? "", member.modified ?? ""]
+            keptBytes += texts.reduce(0) { $0 + $1.utf8.count }
+        }
+        member = nil
     }
 
     /// Only the last part counts: a server behind another one may take itself for something else before that.
@@ -84,8 +122,11 @@ struct Multistatus {
     }
 
     private var trimmed: String {
-        let spaces: Set<Character> = [" ", "\t", "\n", "\r", "\r\n"]
-        return String(text.drop { spaces.contains($0) }.reversed().drop { spaces.contains($0) }.reversed())
+        let bytes = text.utf8
+        guard let first = bytes.firstIndex(where: { !$0.isXMLSpace }),
+            let last = bytes.lastIndex(where: { !$0.isXMLSpace })
+        else { return "" }
+        return String(Substring(bytes[first...last]))
     }
 }
 

@@ -4,6 +4,16 @@ internal import HTTPClient
 internal import SyncEngine
 
 extension RemoteError {
+    /// What it means to a person that there is no answer.
+    init(webDAV failure: HTTPFailure) {
+        guard case .sentAway(let host, let place) = failure else {
+            self.init(failure)
+            return
+        }
+        // As an account's address is written.
+        self.init(HTTPFailure.sentAway(host, to: "webdav" + place.dropFirst("http".count)))
+    }
+
     /// What an answer means that is not the one that was asked for.
     init(_ response: HTTPResponse, from host: String, at path: String, hasCredentials: Bool) {
         let (code, sentence) = Self.meaning(of: response.status, host, path, hasCredentials)
@@ -14,6 +24,12 @@ extension RemoteError {
         of status: Int, _ host: String, _ path: String, _ hasCredentials: Bool
     ) -> (Code, String) {
         switch status {
+        case 303:
+            return (
+                .unavailable,
+                "\(host) sends to a page instead of \(path): the network wants somebody to log in, or that is no WebDAV "
+                    + "address."
+            )
         case 401:
             let wish = hasCredentials ? "takes neither this password nor this token" : "wants a user and a password"
             return (.unauthorized, "\(host) \(wish).")

@@ -18,8 +18,8 @@ public final class WebDAVStorage: BlobStorage {
     struct State {
         /// The folder itself may be made.
         var makesPlace = false
-        /// Folders are listed by asking for their index, since the server has no PROPFIND.
-        var listsByIndex = false
+        /// The server has PROPFIND: without it, it is not itself.
+        var hasListed = false
         /// The heads' versions at the last listing.
         var versions: [String: String] = [:]
     }
@@ -54,7 +54,7 @@ public final class WebDAVStorage: BlobStorage {
         let response: HTTPResponse
         do throws(HTTPFailure) { response = try await client.send(request) } catch {
             if case .tooLarge = error { return .unreadable("is too large") }
-            throw RemoteError(error)
+            throw RemoteError(webDAV: error)
         }
         switch response.status {
         case 200 where response.isPage: throw page
@@ -103,27 +103,30 @@ public final class WebDAVStorage: BlobStorage {
         let response = try await send(request)
         // 500 is what nginx has to say about a folder that is not there.
         guard [404, 409, 500].contains(response.status), let slash = name.lastIndex(of: "/") else { return response }
-        try await makeFolder(String(name[..<slash]) + "/")
-        return try await send(request)
+        let refusal = try await makeFolder(String(name[..<slash]) + "/")
+        let second = try await send(request)
+        return [404, 409, 500].contains(second.status) ? refusal ?? second : second
     }
 
     /// Makes a folder in the place, and the place itself if that is wanted. One that is there already is no failure.
-    private func makeFolder(_ folder: String) async throws(RemoteError) {
+    /// - Returns: the answer that says why it can't be made.
+    private func makeFolder(_ folder: String) async throws(RemoteError) -> HTTPResponse? {
         let response = try await send(HTTPRequest("MKCOL", address(folder)))
-        guard [404, 409].contains(response.status), state.withLock(\.makesPlace) else { return }
+        guard [404, 409].contains(response.status), state.withLock(\.makesPlace) else { return response.refusal }
         let place = try await send(HTTPRequest("MKCOL", address("")))
         if [404, 409].contains(place.status) {
             throw RemoteError(
                 .unavailable,
                 "The folder \(url.address.path) can't be made on \(url.address.host): make the one above it first.")
         }
-        _ = try await send(HTTPRequest("MKCOL", address(folder)))
+        if let refusal = place.refusal { return refusal }
+        return try await send(HTTPRequest("MKCOL", address(folder))).refusal
     }
 
     // MARK: Requests
 
     func send(_ request: HTTPRequest) async throws(RemoteError) -> HTTPResponse {
-        do throws(HTTPFailure) { return try await client.send(request) } catch { throw RemoteError(error) }
+        do throws(HTTPFailure) { return try await client.send(request) } catch { throw RemoteError(webDAV: error) }
     }
 
     /// The address of something in the place; names need no encoding.
@@ -144,6 +147,18 @@ public final class WebDAVStorage: BlobStorage {
         return RemoteError(response, from: url.address.host, at: address(name).path, hasCredentials: hasCredentials)
     }
 
+    /// Known, or found out, not to be the server that it was.
+    var lapse: RemoteError {
+        RemoteError(
+            .unavailable,
+            "\(url.address.host) is no WebDAV server at \(url.address.path) just now, but shows a page: it is being worked "
+                + "on, or that is no WebDAV address.")
+    }
+
+    var absence: RemoteError {
+        RemoteError(.unavailable, "There is no folder \(url.address.path) on \(url.address.host).")
+    }
+
     private var page: RemoteError {
         RemoteError(
             .unavailable,
@@ -158,7 +173,10 @@ public final class WebDAVStorage: BlobStorage {
 
 extension HTTPResponse {
     /// What was asked for is done.
-    fileprivate var isDone: Bool { status == 201 || status == 204 || (status == 200 && !isPage) }
+    var isDone: Bool { status == 201 || status == 204 || (status == 200 && !isPage) }
+
+    /// It says why a folder is not made, other than that it is there or the one above it is not.
+    fileprivate var refusal: HTTPResponse? { status < 400 || [404, 405, 409, 501].contains(status) ? nil : self }
 
     /// It is something for people to read, as no blob is.
     var isPage: Bool {

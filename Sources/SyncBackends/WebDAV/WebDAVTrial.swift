@@ -16,7 +16,7 @@ struct WebDAVTrial {
     func run() async -> [BackendCheck] {
         let response: HTTPResponse
         do throws(RemoteError) {
-            response = try await storage.propfind("", depth: "0", Multistatus.Reader(keeping: { _ in true }))
+            response = try await look(at: storage.address(""))
         } catch {
             return [BackendCheck(step: "connect", isPassed: false, detail: error.message)]
         }
@@ -25,6 +25,10 @@ struct WebDAVTrial {
         ]
         guard checks.allSatisfy(\.isPassed) else { return checks }
         return checks + (await checkFolder(response))
+    }
+
+    private func look(at address: HTTPAddress) async throws(RemoteError) -> HTTPResponse {
+        try await storage.propfind(address, depth: "0", Multistatus.Reader(keeping: { _ in false }))
     }
 
     private func signIn(_ response: HTTPResponse) -> BackendCheck {
@@ -36,13 +40,7 @@ struct WebDAVTrial {
     private func checkFolder(_ response: HTTPResponse) async -> [BackendCheck] {
         switch response.status {
         case 207: break
-        case 404, 410:
-            return [
-                BackendCheck(
-                    step: "folder", isPassed: true,
-                    detail: "\(storage.url.address.path) is not there yet; signing in makes it, if the folder above it "
-                        + "is there.")
-            ]
+        case 404, 410: return [await checkAbove()]
         case 405, 501:
             do throws(RemoteError) { _ = try await storage.list("") } catch {
                 return [BackendCheck(step: "folder", isPassed: false, detail: error.message)]
@@ -54,6 +52,28 @@ struct WebDAVTrial {
         await trial.run()
         let checks = [BackendCheck(step: "folder", isPassed: true)] + trial.checks.filter { $0.step != "open" }
         return checks.allSatisfy(\.isPassed) ? checks + [await checkConditions()] : checks
+    }
+
+    /// A folder that is missing is made, and none above it.
+    private func checkAbove() async -> BackendCheck {
+        let (path, host) = (storage.url.address.path, storage.url.address.host)
+        guard let above = storage.url.above else {
+            return BackendCheck(step: "folder", isPassed: false, detail: storage.absence.message)
+        }
+        let status: Int
+        do throws(RemoteError) { status = try await look(at: above).status } catch {
+            return BackendCheck(step: "folder", isPassed: false, detail: error.message)
+        }
+        if [404, 409, 410].contains(status) {
+            return BackendCheck(
+                step: "folder", isPassed: false,
+                detail:
+                    "The path is wrong: on \(host) there is no \(above.path) in which \(path) could be made. Look for a "
+                    + "typing error; on Nextcloud, what follows /files/ is the user's name, in its capitals.")
+        }
+        let condition = status == 207 ? "" : ", if the folder above it is there"
+        return BackendCheck(
+            step: "folder", isPassed: true, detail: "\(path) is not there yet; signing in makes it\(condition).")
     }
 
     /// Whether the server honours conditions, which nothing rests on.

@@ -34,6 +34,14 @@ struct WebDAVURL: Equatable {
         return encoded.isEmpty ? "/" : encoded
     }
 
+    /// The folder above it; `nil` if it is all of the server.
+    var above: HTTPAddress? {
+        guard let slash = address.path.lastIndex(of: "/"), address.path != "/" else { return nil }
+        var above = address
+        above.path = String(address.path[...slash])
+        return above
+    }
+
     private static func flaw(_ clause: String) -> RemoteError {
         RemoteError(.unsupported, "This is no WebDAV address: \(clause).")
     }

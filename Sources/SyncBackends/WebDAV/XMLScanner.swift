@@ -200,5 +200,5 @@ struct XMLScanner {
 }
 
 extension UInt8 {
-    fileprivate var isXMLSpace: Bool { [0x20, 0x09, 0x0A, 0x0D].contains(self) }
+    var isXMLSpace: Bool { [0x20, 0x09, 0x0A, 0x0D].contains(self) }
 }

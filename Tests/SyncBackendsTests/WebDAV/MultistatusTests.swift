@@ -83,6 +83,19 @@ import Testing
         #expect(try members(text).isEmpty)
     }
 
+    @Test func `what a server says that it has not is not what it has`() throws {
+        let text = """
+            <D:multistatus xmlns:D="DAV:"><D:response><D:href>/h/aa</D:href>
+            <D:propstat><D:prop><D:getetag>"none"</D:getetag><D:getlastmodified/><D:resourcetype><D:collection/>
+            </D:resourcetype></D:prop><D:status>HTTP/1.1 404 Not Found</D:status></D:propstat>
+            <D:propstat><D:prop><D:getcontentlength>7</D:getcontentlength><D:getlastmodified> </D:getlastmodified></D:prop>
+            <D:status>HTTP/1.1 200 OK</D:status></D:propstat>
+            <D:propstat><D:status>HTTP/1.1 403 Forbidden</D:status><D:prop><D:getcontentlength/></D:prop></D:propstat>
+            </D:response></D:multistatus>
+            """
+        #expect(try members(text) == [Multistatus.Member(name: "aa", length: "7")])
+    }
+
     @Test func `what is no listing is refused, and nothing that makes much out of little`() {
         for text in [
             "", "hello", "<a>", "<a></b>", "<a/><b/>", "<a b></a>", "<a b=c/>", "<a>&b;</a>", "<a>&#xD800;</a>",
@@ -100,6 +113,18 @@ import Testing
         try start.withUnsafeBytes { try multistatus.feed($0) }
         for _ in 0..<10_000 { try response.withUnsafeBytes { try multistatus.feed($0) } }
         #expect(multistatus.members.isEmpty)
+    }
+
+    @Test(arguments: [(true, 1 << 20, 50_000), (false, 50_000, 1 << 20)])
+    func `a listing that would fill the memory is refused, and so is one that goes on and on`(
+        keeps: Bool, mostBytes: Int, mostKeptBytes: Int
+    ) throws {
+        var multistatus = Multistatus(keeping: { _ in keeps }, mostBytes: mostBytes, mostKeptBytes: mostKeptBytes)
+        let properties = "<propstat><prop><getetag>\(String(repeating: "x", count: 8000))</getetag></prop></propstat>"
+        let response = Array("<response><href>/h/aa</href>\(properties)</response>".utf8)
+        try Array("<multistatus xmlns='DAV:'>".utf8).withUnsafeBytes { try multistatus.feed($0) }
+        for _ in 0..<6 { try response.withUnsafeBytes { try multistatus.feed($0) } }
+        #expect(throws: XMLScanner.Flaw.self) { try response.withUnsafeBytes { try multistatus.feed($0) } }
     }
 
     // MARK: Addresses

@@ -27,7 +27,8 @@ struct WebDAVStorageTests {
         (ServerAnswer(429, ["Retry-After": "77"]), .unavailable), (ServerAnswer(500), .unavailable),
         (ServerAnswer(503, ["Retry-After": "77"]), .unavailable), (ServerAnswer(507), .full),
         (ServerAnswer(302, ["Location": "https://login.example/?next=x"]), .unavailable),
-        (ServerAnswer(407), .unavailable), (ServerAnswer(418), .unavailable), (.cut, .unavailable),
+        (ServerAnswer(303, ["Location": "/login"]), .unavailable), (ServerAnswer(407), .unavailable),
+        (ServerAnswer(418), .unavailable), (.cut, .unavailable),
         (
             ServerAnswer(200, ["Content-Type": "text/html; charset=utf-8"], "\n<!DOCTYPE html><h1>Log in</h1>"),
             .unavailable
@@ -55,6 +56,33 @@ struct WebDAVStorageTests {
         let storage = try storage(server.port)
         #expect(await error { _ = try await storage.list("h") }?.code == .unsupported)
         #expect(await error { try await storage.put("h/00000000000000aa", [1]) }?.code == .unsupported)
+    }
+
+    @Test(arguments: [
+        ("https://127.0.0.1/dav/", "sends to webdavs://127.0.0.1."),
+        ("http://dav.example/", "sends to webdav://dav.example."),
+    ]) func `an address that a server sends to is written as one signs in with it`(place: String, words: String)
+        async throws
+    {
+        let server = try ScriptedServer { _ in ServerAnswer(301, ["Location": place]) }
+        let error = await error { _ = try await storage(server.port).list("h") }
+        #expect(error?.code == .unavailable && error?.message.contains(words) == true, "\(String(describing: error))")
+    }
+
+    @Test(arguments: [(403, .denied), (507, .full), (423, .unavailable)] as [(Int, RemoteError.Code)])
+    func `why a folder can't be made is said, and not that there is none`(status: Int, code: RemoteError.Code)
+        async throws
+    {
+        for refused in ["/dav/a/", "/dav/"] {
+            let server = try ScriptedServer { request in
+                if request.method == "PUT" { return ServerAnswer(409) }
+                return ServerAnswer(request.path == refused ? status : 409)
+            }
+            let storage = try storage(server.port)
+            _ = try await storage.check(makingPlace: true)
+            let error = await error { try await storage.create("a/00000000000000aa", [1]) }
+            #expect(error?.code == code && error?.message.contains("There is no folder") == false)
+        }
     }
 
     @Test func `a head whose ETag is not weak any more is the one it was`() async throws {
@@ -131,14 +159,58 @@ struct WebDAVStorageTests {
     // MARK: Trying a server out
 
     @Test func `a check says what was tried, how the clocks differ, and where it ends`() async throws {
-        let server = try ScriptedServer { _ in ServerAnswer(404, ["Date": "Sun, 06 Nov 1994 08:49:37 GMT"]) }
+        let server = try ScriptedServer { request in
+            ServerAnswer(request.path == "/" ? 207 : 404, ["Date": "Sun, 06 Nov 1994 08:49:37 GMT"])
+        }
         let checks = await WebDAVBackend.check(
             url: "webdav://127.0.0.1:\(server.port)/dav", credentials: .init(),
             environment: Environment(time: { 784_111_777_000_000 + 90_000_000 }, random: { 1 }))
         #expect(checks.map(\.step) == ["address", "connect", "clock", "sign in", "folder"])
         #expect(checks.allSatisfy { $0.isPassed })
         #expect(checks[2].detail.hasPrefix("The server's clock is 90 s behind this device's."))
-        #expect(checks[4].detail.contains("is not there yet"))
+        #expect(checks[4].detail == "/dav is not there yet; signing in makes it.")
+    }
+
+    @Test(arguments: ["/remote.php/dav/files/adda/Settings", "/dav", "/"])
+    func `a check of a path of which nothing is there says that it is wrong`(path: String) async throws {
+        let server = try ScriptedServer { _ in ServerAnswer(404) }
+        let checks = await WebDAVBackend.check(url: "webdav://127.0.0.1:\(server.port)\(path)", credentials: .init())
+        #expect(checks.last?.step == "folder" && checks.last?.isPassed == false)
+        #expect(checks.last?.detail.contains(path == "/" ? "There is no folder" : "The path is wrong") == true)
+    }
+
+    @Test(arguments: [
+        (507, "There is no space left on 127.0.0.1."), (403, "127.0.0.1 forbids to use /dav/check-1"),
+        (423, "/dav/check-1 is locked on 127.0.0.1 just now."),
+    ]) func `a check says why nothing can be written`(status: Int, words: String) async throws {
+        let files = Files()
+        let server = try ScriptedServer { $0.method == "PUT" ? ServerAnswer(status) : files.answer($0) }
+        let checks = await check(server)
+        #expect(checks.last?.step == "write" && checks.last?.isPassed == false)
+        let detail = (checks.last?.detail ?? "").replacing("check-0000000000000001", with: "check-1")
+        #expect(detail.hasPrefix(words), "\(detail)")
+    }
+
+    @Test func `a check says which conditions a server does not honour, and passes`() async throws {
+        for (honoured, words) in [
+            ([], "The server does not honour If-None-Match and If-Match, which is fine: it is not asked to."),
+            (["if-none-match"], "The server does not honour If-Match, which is fine: it is not asked to."),
+            (["if-none-match", "if-match"], ""),
+        ] {
+            let files = Files()
+            let server = try ScriptedServer { request in
+                honoured.contains { request.headers[$0] != nil } ? ServerAnswer(412) : files.answer(request)
+            }
+            let checks = await check(server)
+            #expect(checks.last == BackendCheck(step: "conditions", isPassed: true, detail: words))
+            #expect(files.isEmpty)
+        }
+    }
+
+    private func check(_ server: ScriptedServer) async -> [BackendCheck] {
+        await WebDAVBackend.check(
+            url: "webdav://127.0.0.1:\(server.port)/dav", credentials: .init(),
+            environment: Environment(time: { 1 }, random: { 1 }))
     }
 
     @Test func `a check ends with the step that fails`() async throws {
@@ -157,6 +229,30 @@ struct WebDAVStorageTests {
             #expect(checks.map(\.step) == steps)
             #expect(checks.last?.isPassed == false && checks.last?.detail.isEmpty == false)
             #expect(checks.dropLast().allSatisfy { $0.isPassed })
+        }
+    }
+}
+
+/// As much of a server as a check needs. It knows nothing of conditions.
+private final class Files: Sendable {
+    private let files = Mutex<[String: [UInt8]]>([:])
+
+    var isEmpty: Bool { files.withLock(\.isEmpty) }
+
+    func answer(_ request: ServerRequest) -> ServerAnswer {
+        files.withLock { files in
+            switch request.method {
+            case "PUT":
+                files[request.path] = request.body
+                return ServerAnswer(201)
+            case "GET":
+                return files[request.path].map { ServerAnswer(200, [:], String(decoding: $0, as: UTF8.self)) }
+                    ?? ServerAnswer(404)
+            case "DELETE": return ServerAnswer(files.removeValue(forKey: request.path) == nil ? 404 : 204)
+            default:
+                let members = files.keys.map { "<response><href>\($0)</href></response>" }.joined()
+                return ServerAnswer(207, [:], "<multistatus xmlns='DAV:'>\(members)</multistatus>")
+            }
         }
     }
 }

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import BackendTesting
+import PropertyList
+import ServerTesting
+import StoreEngine
+import SyncEngine
+import Testing
+
+@testable import SyncBackends
+
+/// Somebody puts a page in the place of all that a server has.
+@Suite(.timeLimit(.minutes(10)))
+struct WebDAVLapseTests {
+    static let kinds: [WebDAVServer.Kind] = [.lighttpd, .nginx, .nginxIndex].filter { $0.program != nil }
+
+    /// The paths that are answered with a page; all others are not there.
+    enum Page: CaseIterable { case everywhere, inThePlace, atTheRoot }
+
+    /// As a server for files answers: it shows pages, and knows no other methods.
+    private static func fault(_ page: Page) -> @Sendable (ServerRequest) -> FaultProxy.Fault? {
+        { request in
+            guard request.method == "GET" else { return .answer(ServerAnswer(405)) }
+            let isPage =
+                switch page {
+                case .everywhere: true
+                case .inThePlace: request.path == "/dav/sync/"
+                case .atTheRoot: request.path == "/"
+                }
+            // What looks like a name is one of a picture.
+            let text = "<!DOCTYPE html><img src='/d41d8cd98f00b204e9800998ecf8427e.png'>Back soon"
+            return .answer(isPage ? ServerAnswer(200, ["Content-Type": "text/html"], text) : ServerAnswer(404))
+        }
+    }
+
+    @Test(arguments: kinds, Page.allCases)
+    func `a page in the place of a server is waited for, and no emptied account`(
+        _ kind: WebDAVServer.Kind, _ page: Page
+    ) async throws {
+        let server = try WebDAVServer(kind)
+        let proxy = try FaultProxy(before: server.port)
+        defer { proxy.end() }
+        let place = BackendPlace {
+            try WebDAVBackend.make(url: "webdav://127.0.0.1:\(proxy.port)/dav/sync", credentials: .init())
+        }
+        let device = try await BackendConformance.devices(1, place)[0]
+        device.set("org.example.Notes", "a", .integer(1))
+        try await device.sync()
+        proxy.onRequest(Self.fault(page))
+        // That of a service that is started meanwhile as well.
+        let fresh = try place.makeBackend()
+        for _ in 0..<3 {
+            #expect(await code { try await device.pull() } == .unavailable)
+            #expect(await code { _ = try await fresh.open(creatingAccount: false) } == .unavailable)
+            #expect(await code { _ = try await fresh.pull(after: nil, as: Origin(bits: 1)) } == .unavailable)
+        }
+        proxy.onRequest(nil)
+        try await device.pull()
+        #expect(try await !fresh.open(creatingAccount: false).isNew)
+        #expect(device.values("org.example.Notes") == ["a": .integer(1)])
+    }
+
+    private func code(_ body: () async throws -> Void) async -> RemoteError.Code? {
+        do { try await body() } catch { return (error as? RemoteError)?.code }
+        return nil
+    }
+}
