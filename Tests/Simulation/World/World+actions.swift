@@ -146,10 +146,10 @@ extension World {
         let (before, place) = (contexts(device), device.place)
         device.signOut(keepingValues: keepsValues)
         if keepsValues { return }
-        // In a folder a copy may have removed the head that only this device would have written again.
+        // A copy may have removed the head that only this device would have written again.
         excuse(
             device, before: before, place: place, after: before.map { _ in Context() },
-            losesPlace: conditions.isFolder && conditions.hazards.contains(.clone))
+            losesPlace: conditions.hazards.contains(.clone))
     }
 
     func signIn(_ device: Device, to place: Int) {
