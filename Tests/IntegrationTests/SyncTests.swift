@@ -34,7 +34,7 @@ struct SyncTests {
         async throws
     {
         let other = "org.example.Other"
-        try await withTwoDevices([ManifestText(notes), ManifestText(other)]) { devices in
+        try await withTwoDevices({ $0.manifests = [ManifestText(notes), ManifestText(other)] }) { devices in
             try await devices.join()
             let (phone, segments) = (try devices.account(devices.phone), devices.folder + "/s/")
             try await phone.setPaused(true)
