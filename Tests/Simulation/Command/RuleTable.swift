@@ -18,7 +18,7 @@ struct RuleTable: ParsableCommand {
         ("daily-head", .core, 1...6000), ("keep-origins", .core, 1...6000),
         ("keep-pending", .core, 1...500), ("leave-twins", .core, 1...500), ("pass-on", .whole, 1...100),
         ("one-order", .etcd, 1...50), ("entries-first", .etcd, 1...500), ("read-anew", .etcd, 1...1500),
-        ("known-history", .etcd, 1...500), ("same-history", .etcd, 1401...1500),
+        ("known-history", .etcd, 901...1000), ("same-history", .etcd, 1401...1500),
     ]
 
     func run() throws {
