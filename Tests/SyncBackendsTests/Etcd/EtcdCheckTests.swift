@@ -139,8 +139,7 @@ struct EtcdCheckTests {
 
     @Test func `a token that a member does not know any more is renewed`() async throws {
         let cluster = try EtcdCluster(.init(asksWho: true))
-        let devices = try await BackendConformance.devices(
-            2, BackendPlace { try EtcdBackend.make(url: cluster.url(), credentials: cluster.credentials) })
+        let devices = try await BackendConformance.devices(2, cluster.place)
         cluster.kill(0)
         try cluster.start(0)
         devices[0].set("org.example.Notes", "a", .integer(1))
@@ -157,7 +156,7 @@ struct EtcdCheckTests {
         async throws
     {
         let cluster = try EtcdCluster(.init(quota: 2 << 20))
-        let place = BackendPlace { try EtcdBackend.make(url: cluster.url(), credentials: cluster.credentials) }
+        let place = cluster.place
         let devices = try await BackendConformance.devices(2, place)
         devices[0].set("org.example.Notes", "a", .integer(1))
         try await devices[0].sync()

@@ -94,7 +94,7 @@ struct EtcdFaultTests {
     @Test(arguments: Trouble.allCases)
     func `eight devices that write while members go lose nothing`(_ trouble: Trouble) async throws {
         let cluster = try EtcdCluster(.init(members: 3))
-        let place = BackendPlace { try EtcdBackend.make(url: cluster.url(), credentials: cluster.credentials) }
+        let place = cluster.place
         let judged = try await JudgedDevices(8, place)
         let isOver = Over()
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -146,10 +146,10 @@ struct EtcdFaultTests {
     @Test func `others' changes are told of, own ones are not, and none is missed while a member is away`() async throws
     {
         let cluster = try EtcdCluster(.init(members: 3))
-        let place = BackendPlace { try EtcdBackend.make(url: cluster.url(), credentials: cluster.credentials) }
+        let place = cluster.place
         let (writer, reader) = (
             try await BackendConformance.devices(1, place)[0],
-            try EtcdBackend.make(url: cluster.url(), credentials: cluster.credentials)
+            try cluster.backend()
         )
         let hints = reader.watch.hints()
         let count = Atomic(0)
@@ -185,9 +185,9 @@ struct EtcdFaultTests {
 
     @Test func `a compaction that forgets what was not heard of is a reason to look`() async throws {
         let cluster = try EtcdCluster()
-        let place = BackendPlace { try EtcdBackend.make(url: cluster.url(), credentials: cluster.credentials) }
+        let place = cluster.place
         let writer = try await BackendConformance.devices(1, place)[0]
-        let reader = try EtcdBackend.make(url: cluster.url(), credentials: cluster.credentials)
+        let reader = try cluster.backend()
         let device = BackendDevice("reader", seed: 9, backend: reader)
         try await device.signIn(creating: false)
         try await device.sync()
@@ -224,7 +224,7 @@ struct EtcdFaultTests {
         isBusy: Bool, isWriterGone: Bool
     ) async throws {
         let cluster = try EtcdCluster()
-        let place = BackendPlace { try EtcdBackend.make(url: cluster.url(), credentials: cluster.credentials) }
+        let place = cluster.place
         let devices = try await BackendConformance.devices(3, place)
         devices[0].set(Self.store, "before", .integer(1))
         devices[0].set(Self.store, "removed", .integer(1))
@@ -260,7 +260,7 @@ struct EtcdFaultTests {
         async throws
     {
         let cluster = try EtcdCluster()
-        let place = BackendPlace { try EtcdBackend.make(url: cluster.url(), credentials: cluster.credentials) }
+        let place = cluster.place
         let devices = try await BackendConformance.devices(2, place)
         devices[0].set(Self.store, "a", .integer(1))
         try await BackendConformance.settle(devices)
@@ -278,7 +278,7 @@ struct EtcdFaultTests {
         let cluster = try EtcdCluster()
         try cluster.control(["put", "other", "1"])
         try cluster.save(to: "backup")
-        let place = BackendPlace { try EtcdBackend.make(url: cluster.url(), credentials: cluster.credentials) }
+        let place = cluster.place
         let devices = try await BackendConformance.devices(2, place)
         devices[0].set(Self.store, "a", .integer(1))
         try await BackendConformance.settle(devices)

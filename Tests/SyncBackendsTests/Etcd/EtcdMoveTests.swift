@@ -19,7 +19,7 @@ struct EtcdMoveTests {
         isBusy: Bool
     ) async throws {
         let (first, second) = (try EtcdCluster(), try EtcdCluster())
-        let place = BackendPlace { try EtcdBackend.make(url: first.url(), credentials: first.credentials) }
+        let place = first.place
         let devices = try await BackendConformance.devices(2, place)
         devices[0].set(Self.store, "before", .integer(1))
         devices[0].set(Self.store, "removed", .integer(1))
@@ -30,7 +30,7 @@ struct EtcdMoveTests {
         try await BackendConformance.settle(devices)
         try await copy(from: first, to: second)
         for device in devices {
-            device.backend = try EtcdBackend.make(url: second.url(), credentials: second.credentials)
+            device.backend = try second.backend()
             try await device.signIn(creating: false)
         }
         devices[0].set(Self.store, "after", .integer(1))
@@ -51,8 +51,8 @@ struct EtcdMoveTests {
     }
 
     private func copy(from first: EtcdCluster, to second: EtcdCluster) async throws {
-        let source = try EtcdBackend.make(url: first.url(), credentials: first.credentials).client
-        let target = try EtcdBackend.make(url: second.url(), credentials: second.credentials).client
+        let source = try first.backend().client
+        let target = try second.backend().client
         let rows = try await source.range(EtcdRange(under: Array((EtcdCluster.prefix + "/").utf8))).rows.rows
         for row in rows { _ = try await target.commit(EtcdTransaction(operations: [.put(row.key, row.value)])) }
     }

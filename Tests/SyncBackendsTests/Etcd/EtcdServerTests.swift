@@ -31,7 +31,7 @@ struct EtcdServerTests {
 
     @Test func `a store that is too much for one answer is read in pages`() async throws {
         let cluster = try EtcdCluster()
-        let place = BackendPlace { try EtcdBackend.make(url: cluster.url(), credentials: cluster.credentials) }
+        let place = cluster.place
         let devices = try await BackendConformance.devices(2, place)
         for number in 0..<8 as Range<UInt8> {
             devices[0].set("org.example.Notes", "\(number)", .data([UInt8](repeating: number, count: 900_000)))

@@ -25,7 +25,7 @@ struct EtcdWatchTests {
 
         init(_ cluster: EtcdCluster) throws {
             self.cluster = cluster
-            backend = try EtcdBackend.make(url: cluster.url(), credentials: cluster.credentials)
+            backend = try cluster.backend()
         }
 
         var hints: Int { count.load(ordering: .relaxed) }
@@ -53,7 +53,7 @@ struct EtcdWatchTests {
     private func devices(
         _ cluster: EtcdCluster
     ) async throws -> (writer: BackendDevice, reader: BackendDevice, listener: Listener) {
-        let place = BackendPlace { try EtcdBackend.make(url: cluster.url(), credentials: cluster.credentials) }
+        let place = cluster.place
         let devices = try await BackendConformance.devices(2, place)
         let listener = try Listener(cluster)
         devices[1].backend = listener.backend
