@@ -97,8 +97,9 @@ extension AccountSync {
 
     /// Before an upload: says of this device that it is there, unless that was said within a day.
     func announceDevice() throws(EngineError) {
-        try removeForgotten()
-        let known = try knownDevice(device.identifier)
+        let devices = try knownDevices()
+        try removeForgotten(among: devices)
+        let known = devices.first { $0.identifier == device.identifier && !$0.isForgotten }
         if known?.name != device.name || isDayAway(from: known?.lastSeen ?? 0) {
             try write(
                 AccountDevice(identifier: device.identifier, name: device.name, lastSeen: database.environment.time()))
@@ -110,8 +111,8 @@ extension AccountSync {
 
     /// Removes the entries of devices that were forgotten and of which nothing is left at the remote: who comes back
     /// says so with a new one.
-    private func removeForgotten() throws(EngineError) {
-        let gone = try knownDevices().filter { $0.isForgotten && !presentDevices.contains($0.identifier) }
+    private func removeForgotten(among devices: [AccountDevice]) throws(EngineError) {
+        let gone = devices.filter { $0.isForgotten && !presentDevices.contains($0.identifier) }
         if gone.isEmpty { return }
         try database.store(HiddenStore.devices).stage(
             setting: [], removing: gone.map { Key(unchecked: $0.identifier) })

@@ -40,8 +40,7 @@ extension Head.Part {
     func written(over contextBase: Context) -> WrittenPart {
         WrittenPart(
             digest: digest, contextSegment: contextSegment, context: context.subtracting(contextBase),
-            form: .whole(base),
-            tail: tail, removed: removed)
+            form: .whole(base), tail: tail, removed: removed)
     }
 
     /// The part as it is written over an index's; `nil` if it is not a later form of that.

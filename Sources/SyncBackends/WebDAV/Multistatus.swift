@@ -28,8 +28,6 @@ struct Multistatus {
     private var keptBytes = 0
     private let keeps: (String) -> Bool
 
-    /// No folder of ours has more names. What is beyond is not listed.
-    private static let mostMembers = 1 << 16
     private static let mostTextBytes = 8 << 10
     private let mostBytes: Int
     private let mostKeptBytes: Int
@@ -105,7 +103,7 @@ struct Multistatus {
     }
 
     private mutating func keep() {
-        if let member, !member.name.isEmpty, keeps(member.name), members.count < Self.mostMembers {
+        if let member, !member.name.isEmpty, keeps(member.name), members.count < BlobName.mostListed {
             members.append(member)
             let texts = [member.name, member.tag ?? "", member.length ?? "", member.modified ?? ""]
             keptBytes += texts.reduce(0) { $0 + $1.utf8.count }

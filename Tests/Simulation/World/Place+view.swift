@@ -15,8 +15,6 @@ extension Place {
         /// Counts what became of it.
         var revision = 0
 
-        var names: [String] { entries.map(\.name) }
-
         subscript(name: String) -> Object? {
             get {
                 let index = index(of: name)
