@@ -156,10 +156,8 @@ private struct TablePull: RemotePull {
     func finish(joined stores: Set<String>) async -> PullResult {
         var joined = joined
         for store in stores { joined[store] = rows[store]?.revision }
-        return PullResult(
-            cursor: TableCursor.encode(joined),
-            isComplete: rows.allSatisfy { joined[$0.key] == $0.value.revision }
-        )
+        // All rows were read at the look; what was not joined is offered again.
+        return PullResult(cursor: TableCursor.encode(joined), isComplete: true)
     }
 }
 

@@ -261,11 +261,12 @@ actor EtcdPull: RemotePull {
     }
 
     func finish(joined stores: Set<String>) async -> PullResult {
+        let isRead = self.stores.allSatisfy { readings[$0] != nil }
         let joined = readings.filter { stores.contains($0.key) }
         readings = [:]
         let missing = Set(self.stores).subtracting(joined.keys)
         let cursor = await backend.keep(look, origin, joined, missing: missing)
-        return PullResult(cursor: cursor, isComplete: missing.isEmpty)
+        return PullResult(cursor: cursor, isComplete: isRead)
     }
 }
 

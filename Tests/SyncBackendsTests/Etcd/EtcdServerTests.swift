@@ -7,6 +7,7 @@ import StoreEngine
 import SyncEngine
 import Testing
 
+@testable import Simulation
 @testable import SyncBackends
 
 /// What every backend has to stand, against real clusters.
@@ -38,6 +39,28 @@ struct EtcdServerTests {
         }
         try await BackendConformance.settle(devices)
         #expect(devices[1].values("org.example.Notes").count == 8)
+    }
+
+    @Test func `a new device goes on without a store that two others have made too large`() async throws {
+        let cluster = try EtcdCluster()
+        let devices = try await BackendConformance.devices(2, cluster.place)
+        for (number, device) in devices.enumerated() {
+            for key in 0..<4500 { device.set("large", "\(number) \(key)", .integer(1)) }
+            try await device.push()
+        }
+        let late = try EngineDevice("late", seed: 9, ledger: { Ledger() }, report: { _ in })
+        try await late.signIn(to: try cluster.backend(), creating: false)
+        _ = try late.write(1, to: 0, of: 0, removes: false)
+        for _ in 0..<2 {
+            let error = await #expect(throws: RemoteError.self) { try await late.sync() }
+            #expect(error?.message == "the store large has grown too large to be joined any further")
+        }
+        #expect(!late.hasPendingChanges)
+        // It is offered as long as it is there, and arrives when it has shrunk.
+        for key in 0..<4500 { devices[0].set("large", "0 \(key)", nil) }
+        devices[0].forgetTombstones("large")
+        try await devices[0].push()
+        try await late.sync()
     }
 }
 
