@@ -114,7 +114,7 @@ public final class BackendDevice {
         for store in pull.stores {
             let change = try await pull.change(of: store)
             let before = stores[store] ?? StoreState()
-            stores[store, default: StoreState()].join(change.state, isDelta: change.isDelta)
+            stores[store, default: StoreState()].join(change.states.state(over: before), isDelta: change.isDelta)
             joined.insert(store)
             if stores[store] != before { sequences[store, default: 0] += 1 }
         }

@@ -12,6 +12,8 @@ package enum Rule: String, CaseIterable, Sendable {
     case contexts
     /// Causality decides before the stamps do.
     case causalityFirst = "causality-first"
+    /// States that are new together lose nothing to what one of them, or the state here, knows to be gone.
+    case allAtOnce = "all-at-once"
     /// A write's stamp follows the stamp that it replaces.
     case successors
     /// What was written before the account's values arrived gives way to them.

@@ -44,6 +44,8 @@ public struct JoinPlan: Equatable, Sendable {
     public var taken: [Key: Entry]
     /// Keys whose entry goes: the other side has seen it and no longer holds it.
     public var dropped: [Key]
+    /// Keys of which the entries on both sides live, neither of which knew of the other: the greater one is there now.
+    public var contested: [Key] = []
     /// The context afterwards.
     public var context: Context
 

@@ -120,7 +120,7 @@ extension AccountSync {
         if isArriving && (!change.isComplete || change.isDelta) { return .notWhole }
         try leaveSharedOrigins(store, change, isArriving: isArriving)
         let plan = Join.plan(
-            store, taking: change.state, isFirstDownload: isArriving, isDelta: change.isDelta)
+            store, taking: change.states.state(over: store), isFirstDownload: isArriving, isDelta: change.isDelta)
         if !isArriving, plan.changesNothing(in: store.context) { return .unchanged }
         guard store.canHold(plan) else {
             noteProblem("the store \(identifier) has grown too large to be joined any further")
@@ -136,9 +136,9 @@ extension AccountSync {
     private func leaveSharedOrigins(_ store: Store, _ change: RemoteChange, isArriving: Bool) throws(EngineError) {
         guard Rule.leaveTwins.isOn else { return }
         var shared = Join.sharedOrigins(
-            database.origin, store, in: change.state, writtenIn: isArriving ? 0..<0 : rememberedTimes,
+            database.origin, store, in: change.states.state, writtenIn: isArriving ? 0..<0 : rememberedTimes,
             isDelta: change.isDelta)
-        if isArriving { shared.formUnion(Join.sharedOrigins(ofDefaults: store, in: change.state)) }
+        if isArriving { shared.formUnion(Join.sharedOrigins(ofDefaults: store, in: change.states.state)) }
         if try database.leaveOrigins(among: shared) { ownPublication = .foreign }
     }
 

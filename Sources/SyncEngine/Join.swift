@@ -105,11 +105,12 @@ public enum Join {
             }
             // Of what is the same here and there, as most is, nobody asks who has seen it.
             let asks = Rule.contexts.isOn && version?.dot != entry.dot
-            let outcome = outcome(
-                here: version, there: entry.version,
-                isSeenHere: asks && here.context.contains(entry.dot),
-                isSeenThere: asks && version.map { there.context.contains($0.dot) } ?? false)
-            switch outcome {
+            let isSeenHere = asks && here.context.contains(entry.dot)
+            let isSeenThere = asks && version.map { there.context.contains($0.dot) } ?? false
+            if asks, version != nil, !isSeenHere, !isSeenThere { plan.contested.append(key) }
+            switch outcome(
+                here: version, there: entry.version, isSeenHere: isSeenHere, isSeenThere: isSeenThere)
+            {
             case .keep: break
             case .take: plan.taken[key] = entry
             case .drop: plan.dropped.append(key)
@@ -158,7 +159,11 @@ extension StoreState: Joinable {
 
     /// Takes in another state, or what has changed in it since it was taken in.
     public mutating func join(_ other: StoreState, isDelta: Bool = false) {
-        let plan = Join.plan(self, taking: other, isDelta: isDelta)
+        carryOut(Join.plan(self, taking: other, isDelta: isDelta))
+    }
+
+    /// Does what a join decided.
+    mutating func carryOut(_ plan: JoinPlan) {
         for (key, entry) in plan.taken { entries[key] = entry }
         for key in plan.dropped { entries[key] = nil }
         context = plan.context

@@ -65,7 +65,7 @@ public protocol RemotePull: Sendable {
     /// found as stores are read is added, so it is asked for again after that.
     var problems: [String] { get }
 
-    /// Reads a store's news: the joined states of all who publish it, or what has changed in them.
+    /// Reads a store's news: the states of all who publish it, or what has changed in them.
     func change(of store: String) async throws(RemoteError) -> RemoteChange
 
     /// Ends the pull.
@@ -76,17 +76,22 @@ public protocol RemotePull: Sendable {
 
 /// What is new of a store.
 public struct RemoteChange: Equatable, Sendable {
-    /// The joined states of those that could be read.
-    public let state: StoreState
+    /// The states of those that could be read.
+    public let states: JoinedStates
     /// Whether all of them could: the others have not arrived yet.
     public let isComplete: Bool
     /// Only what became another one since the cursor is among the entries; of all other keys there is what there was
     /// then. The context is whole all the same.
     public let isDelta: Bool
 
-    /// A change of its parts.
+    /// A change of one state.
     public init(state: StoreState, isComplete: Bool, isDelta: Bool = false) {
-        self.state = state
+        self.init(JoinedStates(state), isComplete: isComplete, isDelta: isDelta)
+    }
+
+    /// A change of its parts.
+    public init(_ states: JoinedStates, isComplete: Bool, isDelta: Bool = false) {
+        self.states = states
         self.isComplete = isComplete
         self.isDelta = isDelta
     }

@@ -203,7 +203,7 @@ import Testing
                 let pull = try await b.backend.pull(after: nil, as: b.database.origin)
                 for store in pull.stores {
                     let change = try await pull.change(of: store)
-                    #expect(change.state == StoreState())
+                    #expect(change.states.state == StoreState())
                 }
             }
             try place.write(name, bytes)

@@ -23,6 +23,20 @@ import Testing
         }
     }
 
+    @Test func `several states become what the document says, in any order`() throws {
+        for row in try FormatDocument().table("### Vectors of several states") {
+            let (a, b, c) = (try parseState(row[0]), try parseState(row[1]), try parseState(row[2]))
+            for (x, y, here) in [(a, b, c), (b, a, c), (a, c, b), (c, a, b), (b, c, a), (c, b, a)] {
+                var states = JoinedStates(x)
+                states.join(y)
+                var state = here
+                state.join(states.state(over: here))
+                states.join(here)
+                #expect(try state == parseState(row[3]) && states.state == state, "\(row)")
+            }
+        }
+    }
+
     @Test func `a write has the stamp that the document says`() throws {
         for row in try FormatDocument().table("### Vectors of writes") {
             let previous = try row[0] == "none" ? nil : parseEntry(row[0][...])

@@ -222,8 +222,8 @@ final class Device {
         var joined: Set<String> = []
         for store in pull.stores {
             let change = try await pull.change(of: store)
-            if !change.isComplete && change.state == StoreState() { continue }
-            try join(change.state, to: store)
+            if !change.isComplete && change.states.state == StoreState() { continue }
+            try join(change.states.state, to: store)
             joined.insert(store)
         }
         let result = await pull.finish(joined: joined)

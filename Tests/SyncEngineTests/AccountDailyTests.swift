@@ -52,7 +52,7 @@ struct AccountDailyTests {
 
     @Test func `what nobody may be shown is joined, told to nobody, and passed on as it came`() async throws {
         let (hidden, local, bad) = (Key(unchecked: "hidden"), Key(unchecked: "local"), Key(unchecked: "bad\u{0}key"))
-        var state = arriving(["k": 1, "local": 2]).state
+        var state = arriving(["k": 1, "local": 2]).states.state
         for (n, key) in [(8, hidden), (9, bad)] {
             let stamp = Stamp(isProvisional: false, wall: 1, counter: 9, origin: Origin(bits: 99))
             state.entries[key] = Entry(stamp: stamp, n: UInt64(n), value: [0xFF, 0xFF])
@@ -102,7 +102,7 @@ struct AccountDailyTests {
                 "the store app holds entries that break the rules for keys and values (\(count)): they are passed on, "
                     + "and shown to nobody")
         }
-        var state = arriving(["k": 1]).state
+        var state = arriving(["k": 1]).states.state
         for n: UInt64 in [7, 8, 9] {
             let stamp = Stamp(isProvisional: false, wall: 1, counter: 9, origin: Origin(bits: 99))
             state.entries[Key(unchecked: n == 7 ? "" : "bad \(n)")] = Entry(stamp: stamp, n: n, value: [0xFF])

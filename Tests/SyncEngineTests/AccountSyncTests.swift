@@ -128,7 +128,7 @@ struct AccountSyncTests {
         try device.write("k", 1)
         try await device.syncNow()
         let (origin, stamp) = (device.database.origin, try device.store().stamp(of: Key(unchecked: "k")))
-        var state = arriving(["k": 2]).state
+        var state = arriving(["k": 2]).states.state
         state.context.insert(Dot(origin: origin, n: try #require(stamp).n))
         await backend.change { [state] in $0.changes = ["app": RemoteChange(state: state, isComplete: true)] }
         try await device.syncNow()

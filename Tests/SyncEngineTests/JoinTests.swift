@@ -27,6 +27,34 @@ import Testing
         #expect(walk.failures == [])
     }
 
+    /// Every three states of every run of two devices, one of them as the state that is here.
+    @Test(arguments: [[0, 0], [0, 50], [50, 0]] as [[UInt64]])
+    func `of several states at once an entry lives if all that have seen it hold it, in any order`(skews: [UInt64]) {
+        var walk = Walk(skews: skews)
+        walk.joinsAtOnce = true
+        walk.go(Walk.Node(devices: [StoreState(), StoreState()], earlier: [StoreState()], writes: [0, 0]), depth: 4)
+        #expect(walk.triples > 1500)
+        #expect(walk.failures == [])
+    }
+
+    @Test func `what was removed and forgotten takes no later value along, whatever is joined first`() {
+        let (gone, late) = (entry(1, n: 1, 1, wall: 20), entry(2, n: 1, 2, wall: 10))
+        let old = StoreState(entries: [k: gone], context: Context([Origin(bits: 1): 1]))
+        let forgetful = StoreState(context: Context([Origin(bits: 1): 2]))
+        let writer = StoreState(entries: [k: late], context: Context([Origin(bits: 2): 1]))
+        // One after the other, the later value gives way and is seen; and then the greater one is gone.
+        #expect(old.joined(writer).joined(forgetful).entries.isEmpty)
+        for states in [
+            [old, writer, forgetful], [writer, old, forgetful], [forgetful, old, writer], [old, forgetful, writer],
+        ] {
+            var joined = JoinedStates(states[0])
+            joined.join(states[1])
+            #expect(states[2].joined(joined.state(over: states[2])).entries == [k: late])
+            joined.join(states[2])
+            #expect(joined.state.entries == [k: late])
+        }
+    }
+
     @Test func `where some have forgotten a deletion, all end with the same answer all the same`() {
         let (removed, late) = (entry(1, n: 2, nil, wall: 20), entry(2, n: 1, 5, wall: 10))
         let context = Context([Origin(bits: 1): 2])
@@ -245,22 +273,17 @@ private struct LocalState: Joinable {
 
 /// The definition, word for word: contexts are sets of dots, and an entry lives or doesn't.
 private struct Definition {
-    static func join(_ a: StoreState, _ b: StoreState) -> StoreState {
-        let (seenByA, seenByB) = (dots(a.context), dots(b.context))
+    static func join(_ states: StoreState...) -> StoreState {
+        let seen = states.map { dots($0.context) }
         var entries: [Key: Entry] = [:]
-        for key in Set(a.entries.keys).union(b.entries.keys) {
-            let (x, y) = (a.entries[key], b.entries[key])
-            let xLives = x.map { $0 == y || !seenByB.contains($0.dot) } ?? false
-            let yLives = y.map { $0 == x || !seenByA.contains($0.dot) } ?? false
-            switch (xLives ? x : nil, yLives ? y : nil) {
-            case (let x?, let y?): entries[key] = x.stamp < y.stamp ? y : x
-            case (let x?, nil): entries[key] = x
-            case (nil, let y?): entries[key] = y
-            case (nil, nil): break
+        for key in Set(states.flatMap(\.entries.keys)) {
+            let living = states.compactMap { $0.entries[key] }.filter { entry in
+                zip(states, seen).allSatisfy { $0.entries[key] == entry || !$1.contains(entry.dot) }
             }
+            entries[key] = living.max { $0.stamp < $1.stamp }
         }
         var context: [Origin: UInt64] = [:]
-        for dot in seenByA.union(seenByB) { context[dot.origin] = max(context[dot.origin] ?? 0, dot.n) }
+        for dot in seen.reduce(into: Set<Dot>(), { $0.formUnion($1) }) { context[dot.origin] = max(context[dot.origin] ?? 0, dot.n) }
         return StoreState(entries: entries, context: Context(context))
     }
 
@@ -280,6 +303,7 @@ private struct Walk {
     let skews: [UInt64]
     var dropsTombstones = true
     var joinsTriples = false
+    var joinsAtOnce = false
     var pairs = 0
     var triples = 0
     var failures: [String] = []
@@ -329,6 +353,7 @@ private struct Walk {
         guard !node.earlier.contains(state) else { return }
         for other in node.earlier { check(state, other) }
         if joinsTriples { checkTriples(state, node.earlier) }
+        if joinsAtOnce { checkAtOnce(state, node.earlier) }
         var node = node
         node.earlier.append(state)
         go(node, depth: depth - 1)
@@ -352,6 +377,22 @@ private struct Walk {
         news.entries = after.entries.filter { before.entries[$0.key] != $0.value }
         joined.join(news, isDelta: true)
         if joined != here.joined(after) { failures.append("a delta misleads: \(before), \(after) and \(own)") }
+    }
+
+    private mutating func checkAtOnce(_ a: StoreState, _ earlier: [StoreState]) {
+        for (index, b) in earlier.enumerated() {
+            for c in earlier[..<index] {
+                triples += 1
+                let expected = Definition.join(a, b, c)
+                for (x, y, z) in [(a, b, c), (a, c, b), (b, c, a), (b, a, c), (c, a, b), (c, b, a)] {
+                    var joined = JoinedStates(x)
+                    joined.join(y)
+                    if z.joined(joined.state(over: z)) != expected { failures.append("with \(z): \(x) and \(y)") }
+                    joined.join(z)
+                    if joined.state != expected { failures.append("at once: \(x), \(y) and \(z)") }
+                }
+            }
+        }
     }
 
     private mutating func checkTriples(_ a: StoreState, _ earlier: [StoreState]) {

@@ -212,12 +212,12 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
 
     func change(of store: String) async throws(RemoteError) -> RemoteChange {
         guard let news = news[store] else { return RemoteChange(state: StoreState(), isComplete: true) }
-        var joined: StoreState?
+        var joined: JoinedStates?
         var lacking: [(digest: Bits128, context: Context)] = []
         for (digest, parts) in news.sorted(by: { $0.key < $1.key }) {
             switch try await read(parts, of: store) {
             case .state(let state):
-                if joined?.join(state) == nil { joined = state }
+                if joined?.join(state) == nil { joined = JoinedStates(state) }
                 settled[store, default: []].insert(digest)
             case .senseless(let sentence):
                 report(sentence)
@@ -227,8 +227,8 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
                 if let part = parts.first { lacking.append((digest, part.context)) }
             }
         }
-        let needed = passOver(lacking, of: store, joined)
-        return RemoteChange(state: joined ?? StoreState(), isComplete: needed == 0)
+        let needed = passOver(lacking, of: store, joined?.state)
+        return RemoteChange(joined ?? JoinedStates(), isComplete: needed == 0)
     }
 
     /// Settles what need not arrive: a state of which others, that are here, have taken in everything.

@@ -45,7 +45,7 @@ struct DotLedger {
         let pull = try await backend.pull(after: nil, as: Origin(bits: 1))
         var values: [Key: Value] = [:]
         for store in pull.stores {
-            for (key, entry) in try await pull.change(of: store).state.entries {
+            for (key, entry) in try await pull.change(of: store).states.state.entries {
                 note(Name(store: store, dot: entry.dot), Write(key: key, value: entry.value))
                 if store == wanted, let bytes = entry.value { values[key] = try Value(encoded: bytes) }
             }

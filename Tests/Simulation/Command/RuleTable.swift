@@ -12,6 +12,7 @@ struct RuleTable: ParsableCommand {
     /// off, those before it are left out. Other plans have other first seeds: `simulate FORM --without RULE` finds them.
     private static let seeds: [(rule: String, form: Form, seeds: ClosedRange<UInt64>)] = [
         ("contexts", .core, 1...4000), ("causality-first", .core, 1...2000), ("successors", .core, 1...20),
+        ("all-at-once", .core, 460101...460300),
         ("provisional", .core, 1...200), ("fresh-origins", .core, 1...200), ("record-first", .core, 1...2000),
         ("sync-first", .core, 1...20), ("exact-marks", .core, 1...1000), ("whole-states", .core, 1...100),
         ("segments-first", .core, 1...5000), ("dead-heads", .core, 1...20), ("no-echo", .core, 1...50),

@@ -222,23 +222,24 @@ class CoreProcess: @unchecked Sendable {
     }
 
     private func join(_ store: Int, _ heads: Heads, _ segments: [CoreSegment]) -> Bool {
-        var news: StoreState?
+        var news: JoinedStates?
         for (_, head) in heads where store < head.parts.count {
             let part = head.parts[store]
             guard let base = base(of: part, segments) else { continue }
             let state = part.state(over: base)
-            if news?.join(state) == nil { news = state }
+            if news?.join(state) == nil { news = JoinedStates(state) }
         }
         return join(store, news)
     }
 
     /// Joins what is new of a store; what is not there of one that is still to arrive is nothing.
-    func join(_ store: Int, _ news: StoreState?, isDelta: Bool = false) -> Bool {
+    func join(_ store: Int, _ news: JoinedStates?, isDelta: Bool = false) -> Bool {
         let isArriving = !device.disk.replica(store).isDownloaded
         if news == nil, !isArriving { return false }
-        if let news { leaveSharedOrigins(store, news, isArriving: isArriving, isDelta: isDelta) }
+        if let news { leaveSharedOrigins(store, news.state, isArriving: isArriving, isDelta: isDelta) }
         let replica = device.disk.replica(store)
-        let plan = Join.plan(replica, taking: news ?? StoreState(), isFirstDownload: isArriving, isDelta: isDelta)
+        let plan = Join.plan(
+            replica, taking: news?.state(over: replica) ?? StoreState(), isFirstDownload: isArriving, isDelta: isDelta)
         device.disk.update(store) {
             $0.carryOut(plan)
             $0.isDownloaded = true

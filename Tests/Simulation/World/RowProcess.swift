@@ -95,7 +95,7 @@ final class RowProcess: CoreProcess, @unchecked Sendable {
             guard client.isAlive else { return received }
             guard let store = Names.stores.firstIndex(of: name) else { continue }
             if !device.disk.replica(store).isDownloaded, !change.isComplete || change.isDelta { continue }
-            if join(store, change.state, isDelta: change.isDelta) { received = true }
+            if join(store, change.states, isDelta: change.isDelta) { received = true }
             joined.insert(name)
         }
         let result = await pull.finish(joined: joined)

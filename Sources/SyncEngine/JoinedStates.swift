@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The rule of sync for more than two states: an entry lives if every state that has seen it holds it, and of those
+// under one key that live the greatest one stays.
+
+internal import PropertyList
+public import StoreEngine
+
+/// States that are new together, joined with each other and not yet with the one here.
+///
+/// Joined one after the other, states can take an entry away that none of them removed: it gives way to a greater one,
+/// of which a state that comes later knows that it was removed long ago. So what gave way is kept until all are joined.
+public struct JoinedStates: Equatable, Sendable {
+    /// The states, joined.
+    public private(set) var state: StoreState
+    /// Under each key what gave way to the entry there, and lives as well.
+    private var others: [Key: [Entry]] = [:]
+
+    /// One state; without any, that of a store that nobody ever wrote to.
+    public init(_ state: StoreState = StoreState()) { self.state = state }
+
+    /// Takes in another state.
+    public mutating func join(_ other: StoreState) {
+        leaveOut(goneIn: other)
+        let plan = Join.plan(state, taking: other)
+        for key in plan.contested where Rule.allAtOnce.isOn {
+            let lost = plan.taken[key] == nil ? other.entries[key] : state.entries[key]
+            if let lost { others[key, default: []].append(lost) }
+        }
+        state.carryOut(plan)
+    }
+
+    /// The joined states for who has the state `here`: without what was seen there and is gone, so that this takes
+    /// nothing else along.
+    public func state(over here: some Joinable) -> StoreState {
+        if others.isEmpty { return state }
+        var joined = self
+        joined.leaveOut(goneIn: here)
+        return joined.state
+    }
+
+    private mutating func leaveOut(goneIn other: some Joinable) {
+        for (key, entries) in others {
+            let living = (entries + [state.entries[key]].compactMap(\.self)).filter {
+                !other.isGone($0.dot, under: key)
+            }
+            // The join itself removes what is gone with nothing in its place.
+            guard let greatest = living.max(by: { $0.precedes($1) }) else { continue }
+            state.entries[key] = greatest
+            others[key] = living.filter { $0 != greatest }
+        }
+    }
+}
+
+extension Joinable {
+    /// Whether a write was seen and is not there any more.
+    fileprivate func isGone(_ dot: Dot, under key: Key) -> Bool {
+        context.contains(dot) && version(of: key)?.dot != dot
+    }
+}
