@@ -41,13 +41,14 @@ public struct JoinedStates: Equatable, Sendable {
 
     private mutating func leaveOut(goneIn other: some Joinable) {
         for (key, entries) in others {
-            let living = (entries + [state.entries[key]].compactMap(\.self)).filter {
-                !other.isGone($0.dot, under: key)
-            }
-            // The join itself removes what is gone with nothing in its place.
-            guard let greatest = living.max(by: { $0.precedes($1) }) else { continue }
+            var living = (entries + [state.entries[key]].compactMap(\.self))
+                .filter { !other.isGone($0.dot, under: key) }
+                .sorted { $0.precedes($1) }
+            others[key] = nil
+            // What is gone with nothing in its place the join itself removes.
+            guard let greatest = living.popLast() else { continue }
             state.entries[key] = greatest
-            others[key] = living.filter { $0 != greatest }
+            if !living.isEmpty { others[key] = living }
         }
     }
 }

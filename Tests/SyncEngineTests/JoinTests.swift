@@ -283,7 +283,9 @@ private struct Definition {
             entries[key] = living.max { $0.stamp < $1.stamp }
         }
         var context: [Origin: UInt64] = [:]
-        for dot in seen.reduce(into: Set<Dot>(), { $0.formUnion($1) }) { context[dot.origin] = max(context[dot.origin] ?? 0, dot.n) }
+        for dot in seen.reduce(into: Set<Dot>(), { $0.formUnion($1) }) {
+            context[dot.origin] = max(context[dot.origin] ?? 0, dot.n)
+        }
         return StoreState(entries: entries, context: Context(context))
     }
 
@@ -389,7 +391,9 @@ private struct Walk {
                     joined.join(y)
                     if z.joined(joined.state(over: z)) != expected { failures.append("with \(z): \(x) and \(y)") }
                     joined.join(z)
-                    if joined.state != expected { failures.append("at once: \(x), \(y) and \(z)") }
+                    if joined.state != expected || joined.state(over: StoreState()) != expected {
+                        failures.append("at once: \(x), \(y) and \(z)")
+                    }
                 }
             }
         }
