@@ -122,6 +122,16 @@ import Testing
         // It is as it was written and never gets better, so nothing waits for it.
         #expect(try await a.sync())
         #expect(a.problems.count == 3)
+        // It is named as long as it is there, after a restart as well.
+        try await a.sync()
+        #expect(a.problems.count == 3)
+        a.backend = try FaultConformance.place(storage).makeBackend()
+        try await a.signIn(creating: false)
+        #expect(try await a.sync())
+        #expect(a.problems.count == 3)
+        storage.blobs["h/00000000000000ff"] = nil
+        try await a.sync()
+        #expect(a.problems.isEmpty)
         #expect(a.stores[store] == b.stores[store] && a.stores["other"] == b.stores["other"])
         #expect(a.stores["fine"] == fine)
         #expect(a.stores["junk"]?.context.dots.isEmpty != false)

@@ -33,6 +33,9 @@ struct BlobMemory {
     /// The digests of states that are joined, of those that were there at the last pull.
     var joinedParts: [String: Set<Bits128>] = [:]
 
+    /// What is wrong with states that are there, were read and make no sense, by store and digest.
+    var senseless: [String: [Bits128: String]] = [:]
+
     /// What segments have that heads name: the digests of a bucket's entries, a context, an index's parts.
     var contents: [Bits128: [Key: Bits128]] = [:]
     var contexts: [Bits128: Context] = [:]

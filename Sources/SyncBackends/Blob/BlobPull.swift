@@ -27,6 +27,7 @@ extension BlobBackend {
             found: found.heads,
             known: known,
             joinedParts: memory.joinedParts,
+            senseless: memory.senseless,
             ownPublication: own == .asPublished && isOutdated(found.heads.heads, known) ? .outdated : own,
             formerOwn: cursor?.own
         )
@@ -120,13 +121,20 @@ extension BlobBackend {
 
     /// Remembers what was joined, and completes the cursor.
     func didJoin(
-        _ cursor: BlobCursor, parts: [String: Set<Bits128>], formerOwn: BlobCursor.Own?
+        _ cursor: BlobCursor, parts: [String: Set<Bits128>], senseless: [String: [Bits128: String]],
+        formerOwn: BlobCursor.Own?
     ) async -> BlobCursor {
         memory.joinedHeads = cursor.heads
         memory.joinedParts = parts
+        memory.senseless = senseless
         memory.forgetUnnamed()
         await sweep()
         var cursor = cursor
+        // Nobody would hear of these any more after a restart: the next process reads them again.
+        for found in memory.found.values
+        where found.head.parts.contains(where: { senseless[$0]?[$1.digest] != nil }) {
+            cursor.heads.remove(found.digest)
+        }
         cursor.own = formerOwn
         if let published = memory.published {
             cursor.own = BlobCursor.Own(
@@ -159,6 +167,8 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
     private let published: [String: Set<Bits128>]
     /// The digests of what was read, or need not be.
     private var settled: [String: Set<Bits128>] = [:]
+    /// What is wrong with what makes no sense.
+    private var senseless: [String: [Bits128: String]] = [:]
 
     init(
         backend: BlobBackend<Storage>,
@@ -166,6 +176,7 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
         found: FoundHeads,
         known: Set<Bits128>,
         joinedParts: [String: Set<Bits128>],
+        senseless: [String: [Bits128: String]],
         ownPublication: OwnPublication,
         formerOwn: BlobCursor.Own?
     ) {
@@ -175,7 +186,13 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
         self.formerOwn = formerOwn
         self.known = known
         heads = found.heads
-        problemList = Mutex(found.problems)
+        for found in found.heads where !senseless.isEmpty {
+            for (store, part) in found.head.parts {
+                guard let sentence = senseless[store]?[part.digest] else { continue }
+                self.senseless[store, default: [:]][part.digest] = sentence
+            }
+        }
+        problemList = Mutex(found.problems + self.senseless.values.flatMap(\.values).sorted())
         devices = Self.devices(found.heads)
         var joined = joinedParts
         for found in found.heads where known.contains(found.digest) {
@@ -221,6 +238,7 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
                 settled[store, default: []].insert(digest)
             case .senseless(let sentence):
                 report(sentence)
+                senseless[store, default: [:]][digest] = sentence
                 settled[store, default: []].insert(digest)
             case .lacking(let sentence):
                 if let sentence { report(sentence) }
@@ -283,7 +301,7 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
             if isJoined { cursor.heads.insert(found.digest) }
             if !isRead && !found.isCopy { isComplete = false }
         }
-        cursor = await backend.didJoin(cursor, parts: parts, formerOwn: formerOwn)
+        cursor = await backend.didJoin(cursor, parts: parts, senseless: senseless, formerOwn: formerOwn)
         return PullResult(cursor: cursor.encoded(), isComplete: isComplete)
     }
 
