@@ -7,8 +7,30 @@ internal import Synchronization
 /// A real etcd cluster on loopback, with directories and ports of its own. It is killed when this is released.
 public final class EtcdCluster: Sendable {
     /// Whether etcd and etcdctl are installed.
-    public static let isInstalled = ["/usr/bin/etcd", "/usr/bin/etcdctl"].allSatisfy {
+    public static let isInstalled = [Release.debian.program, "/usr/bin/etcdctl"].allSatisfy {
         (program: String) in Glibc.access(program, X_OK) == 0
+    }
+
+    /// The releases of etcd that there are tests with.
+    public enum Release: String, CaseIterable, Sendable {
+        /// Debian's: 3.4 in Debian 12.
+        case debian
+        /// 3.5, from PyPI.
+        case newer
+
+        fileprivate var program: String {
+            switch self {
+            case .debian: "/usr/bin/etcd"
+            case .newer: Cache.path + "/etcd/etcd"
+            }
+        }
+
+        /// Those that are installed.
+        public static var installed: [Release] { allCases.filter { Glibc.access($0.program, X_OK) == 0 } }
+        /// With which clusters are made where a test does not say: `UBIQUITOUS_STORE_TEST_ETCD=newer` has all of them
+        /// made with 3.5.
+        public static let usual =
+            ProcessInfo.processInfo.environment["UBIQUITOUS_STORE_TEST_ETCD"].flatMap(Release.init) ?? .debian
     }
 
     /// Who may do everything under ``prefix``, where the cluster asks.
@@ -29,10 +51,16 @@ public final class EtcdCluster: Sendable {
         public var asksWho = false
         /// The most bytes of a member's database; 0: etcd's own bound.
         public var quota = 0
+        /// What its members are.
+        public var release = Release.usual
 
         /// The usual ones.
-        public init(members: Int = 1, isSecure: Bool = false, asksWho: Bool = false, quota: Int = 0) {
+        public init(
+            members: Int = 1, isSecure: Bool = false, asksWho: Bool = false, quota: Int = 0,
+            release: Release = .usual
+        ) {
             (self.members, self.isSecure, self.asksWho, self.quota) = (members, isSecure, asksWho, quota)
+            self.release = release
         }
     }
 
@@ -129,7 +157,7 @@ public final class EtcdCluster: Sendable {
         let client = "\(scheme)://127.0.0.1:\(ports[member])"
         let peers = peerPorts.map { "http://127.0.0.1:\($0)" }
         var arguments = [
-            "/usr/bin/etcd", "--name", "n\(member)", "--data-dir", data(member), "--listen-client-urls", client,
+            options.release.program, "--name", "n\(member)", "--data-dir", data(member), "--listen-client-urls", client,
             "--advertise-client-urls", client, "--listen-peer-urls", peers[member],
             "--initial-advertise-peer-urls", peers[member], "--initial-cluster", initialCluster,
             "--initial-cluster-state", "new", "--logger", "zap", "--log-level", "warn", "--log-outputs",

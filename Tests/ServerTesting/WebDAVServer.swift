@@ -11,6 +11,8 @@ public final class WebDAVServer: Sendable {
         case apache, nginx, lighttpd, rclone, wsgidav
         /// nginx without dav-ext: no PROPFIND, but pages of what is in a folder.
         case nginxIndex
+        /// sabre/dav, on which Nextcloud's WebDAV is built, under Nextcloud's paths.
+        case sabre
 
         /// What runs it; `nil` if it is not installed.
         public var program: String? {
@@ -20,23 +22,18 @@ public final class WebDAVServer: Sendable {
                 case .nginx, .nginxIndex: ["/usr/sbin/nginx"]
                 case .lighttpd: ["/usr/sbin/lighttpd"]
                 case .rclone: ["/usr/bin/rclone"]
-                case .wsgidav: Self.wsgidavs
+                case .wsgidav: [Cache.path + "/wsgidav/bin/wsgidav", "/usr/bin/wsgidav"]
+                case .sabre: ["/usr/bin/php"]
                 }
             let modules: [String] =
                 switch self {
                 case .nginx: ["/usr/lib/nginx/modules/ngx_http_dav_ext_module.so"]
                 case .lighttpd: ["/usr/lib/lighttpd/mod_webdav.so"]
+                case .sabre: ["/usr/share/php/Sabre/autoload.php"]
                 default: []
                 }
             guard modules.allSatisfy({ Glibc.access($0, F_OK) == 0 }) else { return nil }
             return candidates.first { Glibc.access($0, X_OK) == 0 }
-        }
-
-        private static var wsgidavs: [String] {
-            let environment = ProcessInfo.processInfo.environment
-            let home = FileManager.default.homeDirectoryForCurrentUser.path
-            let cache = environment["XDG_CACHE_HOME"] ?? home + "/.cache"
-            return [cache + "/ubiquitous-store/wsgidav/bin/wsgidav", "/usr/bin/wsgidav"]
         }
 
         /// Those that are installed.
@@ -86,7 +83,10 @@ public final class WebDAVServer: Sendable {
     }
 
     /// What the account's address begins with.
-    public var url: String { "webdav\(authority == nil ? "" : "s")://127.0.0.1:\(port)/dav" }
+    public var url: String { "webdav\(authority == nil ? "" : "s")://127.0.0.1:\(port)\(path)" }
+
+    private var path: String { kind == .sabre ? "/remote.php/dav/files/\(Self.user)" : "/dav" }
+
     /// Where files are.
     public var root: String { directory + "/www/dav" }
 
@@ -155,6 +155,7 @@ public final class WebDAVServer: Sendable {
             let tls = authority == nil ? [] : ["--cert", directory + "/cert.pem", "--key", directory + "/key.pem"]
             return own + credentials + tls
         case .wsgidav: return ["--no-config", "--config", conf + ".yaml"].suffix(2) + ["--server", "cheroot"]
+        case .sabre: return ["-S", "127.0.0.1:\(port)", conf + ".php"]
         }
     }
 
@@ -166,6 +167,7 @@ public final class WebDAVServer: Sendable {
         case .lighttpd: try write(lighttpd, conf)
         case .rclone: break
         case .wsgidav: try write(wsgidav, conf + ".yaml")
+        case .sabre: try write(sabre, conf + ".php")
         }
         try writeUsers()
         chmod(directory, 0o755)
@@ -174,7 +176,7 @@ public final class WebDAVServer: Sendable {
     }
 
     /// They change to another user than root.
-    private var servesAsNobody: Bool { geteuid() == 0 && kind != .rclone && kind != .wsgidav }
+    private var servesAsNobody: Bool { geteuid() == 0 && ![.rclone, .wsgidav, .sabre].contains(kind) }
 
     private static let nobody: UInt32 = 65534
 
@@ -303,6 +305,29 @@ public final class WebDAVServer: Sendable {
             logging:
               enable: false
             \(tls)
+
+            """
+    }
+
+    /// It is older than the PHP that runs it, which has a lot to say about that.
+    private var sabre: String {
+        let asking = """
+            class Users extends Sabre\\DAV\\Auth\\Backend\\AbstractBasic {
+                protected function validateUserPass($user, $password) {
+                    return "$user:$password" === trim(file_get_contents('\(directory)/users.plain'));
+                }
+            }
+            $server->addPlugin(new Sabre\\DAV\\Auth\\Plugin(new Users(), 'dav'));
+            """
+        return """
+            <?php
+            error_reporting(0);
+            date_default_timezone_set('UTC');
+            require_once 'Sabre/autoload.php';
+            $server = new Sabre\\DAV\\Server(new Sabre\\DAV\\FS\\Directory('\(root)'));
+            $server->setBaseUri('\(path)/');
+            \(access == .open ? "" : asking)
+            $server->exec();
 
             """
     }

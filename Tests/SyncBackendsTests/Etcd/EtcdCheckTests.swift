@@ -155,7 +155,7 @@ struct EtcdCheckTests {
     @Test func `a cluster that is full is said to be, is read all the same, and takes what waited once it has room`()
         async throws
     {
-        let cluster = try EtcdCluster(.init(quota: 2 << 20))
+        let cluster = try EtcdCluster(.init(quota: 4 << 20))
         let place = cluster.place
         let devices = try await BackendConformance.devices(2, place)
         devices[0].set("org.example.Notes", "a", .integer(1))

@@ -13,10 +13,13 @@ import Testing
 /// What every backend has to stand, against real clusters.
 @Suite(.serialized, .timeLimit(.minutes(10)), .enabled(if: EtcdCluster.isInstalled))
 struct EtcdServerTests {
-    @Test(arguments: [
-        EtcdCluster.Options(), EtcdCluster.Options(members: 3),
-        EtcdCluster.Options(isSecure: true, asksWho: true),
-    ])
+    @Test(
+        arguments: EtcdCluster.Release.installed.flatMap { release in
+            [
+                EtcdCluster.Options(release: release), EtcdCluster.Options(members: 3, release: release),
+                EtcdCluster.Options(isSecure: true, asksWho: true, release: release),
+            ]
+        })
     func `a place in a cluster conforms`(_ options: EtcdCluster.Options) async throws {
         let cluster = try EtcdCluster(options)
         for (number, conformance) in BackendConformance.cases.enumerated() {

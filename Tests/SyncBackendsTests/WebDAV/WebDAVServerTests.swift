@@ -76,7 +76,7 @@ extension WebDAVServerTests {
 extension WebDAVServerTests {
     static let asking: [(WebDAVServer.Kind, WebDAVServer.Access)] = [
         (.apache, .basic), (.apache, .digest), (.nginx, .basic), (.lighttpd, .basic), (.lighttpd, .digest),
-        (.rclone, .basic), (.wsgidav, .basic), (.wsgidav, .digest),
+        (.rclone, .basic), (.wsgidav, .basic), (.wsgidav, .digest), (.sabre, .basic),
     ].filter { $0.0.program != nil }
 
     @Test(arguments: asking.indices) func `a password lets in, and another one does not`(_ index: Int) async throws {
