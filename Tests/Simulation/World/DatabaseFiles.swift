@@ -58,12 +58,19 @@ final class DatabaseFiles {
         return image
     }
 
-    /// Makes the files hold something else. Nobody may have them open.
+    /// Makes the files hold something else, that is on the disk. Nobody may have them open.
     func write(_ image: Image) {
         unlink(database + "-shm")
         Self.write(image.database, to: database)
         if image.log.isEmpty { unlink(log) } else { Self.write(image.log, to: log) }
         syncedLength = image.log.count
+    }
+
+    /// Makes the files hold what a process has left that was killed. What it had not synced is no safer for that.
+    func leave(_ image: Image) {
+        let synced = syncedLength
+        write(image)
+        syncedLength = min(synced, image.log.count)
     }
 
     // MARK: /run

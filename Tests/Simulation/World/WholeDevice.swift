@@ -74,7 +74,7 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
             let image = ending == .powerCut ? files.imageAfterPowerCut(&world.chance) : files.image
             // Closing moves the log into the database, which a process that is killed does not do.
             process.end()
-            files.write(image)
+            if ending == .crash { files.leave(image) } else { files.write(image) }
             files.writeRuntimeRecord([])
         }
         world.trace.note(world.timeline.now, 5, UInt64(number), line: "device \(number) ends: \(ending)")
