@@ -35,7 +35,8 @@ final class EngineDevice {
             ticks.next(after: 0)
         }
         self.report = { report("device \(name): \($0)") }
-        subscriber = Subscriber(store, ledger: ledger, report: self.report)
+        subscriber = Subscriber(
+            store, account: { [database] in database.account.identifier }, ledger: ledger, report: self.report)
         account.onNotice = { [subscriber] in subscriber.hear($0) }
     }
 

@@ -34,6 +34,8 @@ final class Process: @unchecked Sendable {
         for store in stores where store.isForgotten { try database.remember(store: store) }
         subscribers = stores.map { [world, number = device.number] store in
             Subscriber(store) {
+                database.account.identifier
+            } ledger: {
                 world.ledger
             } report: {
                 world.report("device \(number), \($0)")

@@ -4,50 +4,92 @@ internal import PropertyList
 internal import StoreEngine
 internal import SyncEngine
 
-/// An app that believes what it is told: what it takes a store to hold has to be what the store holds.
+/// An app that believes what it is told: what it takes a store to hold has to be what the store holds. And whatever it
+/// has to be told of, it has to be told.
 final class Subscriber {
     private let store: Store
+    private let account: () -> String
     private let ledger: () -> Ledger
     private let report: (String) -> Void
     private var shown: [Key: Value]
     private var generation: UInt64
-    private var hasArrived: Bool
+    private var standing: Standing
+    /// It was told that the store is over its limits, or found it so.
+    private var knowsOfOverflow: Bool
+
+    /// Where the values come from that a store shows.
+    private struct Standing {
+        let account: String
+        let hasArrived: Bool
+        /// They are those of the account before, until this one's have arrived.
+        let hasBackdrop: Bool
+    }
 
     /// - Parameters:
+    ///   - account: the identifier of the account that the device is in.
     ///   - ledger: who wrote what until now.
     ///   - report: takes a sentence for each rule that is seen broken.
-    init(_ store: Store, ledger: @escaping () -> Ledger, report: @escaping (String) -> Void) {
-        (self.store, self.ledger) = (store, ledger)
+    init(
+        _ store: Store, account: @escaping () -> String, ledger: @escaping () -> Ledger,
+        report: @escaping (String) -> Void
+    ) {
+        (self.store, self.account, self.ledger) = (store, account, ledger)
         self.report = { report("\(store.identifier): \($0)") }
         shown = store.values
         generation = store.generation
-        hasArrived = store.isDownloaded
+        standing = Standing(account: account(), hasArrived: store.isDownloaded, hasBackdrop: store.hasBackdrop)
+        knowsOfOverflow = store.isOverQuota
     }
 
     /// The app has written something itself.
     func refresh() {
         shown = store.values
         generation = store.generation
+        if !store.isOverQuota { knowsOfOverflow = false }
     }
 
-    /// The account is another one, or none.
-    func noteAccount() { hasArrived = store.isDownloaded }
+    /// The account is another one, or none; or the store takes part in it in another way.
+    func noteAccount() {
+        standing = Standing(account: account(), hasArrived: store.isDownloaded, hasBackdrop: store.hasBackdrop)
+        knowsOfOverflow = store.isOverQuota
+    }
 
     func hear(_ notice: StoreNotice) {
-        if notice.reason == .quotaViolationChange {
-            if notice.keys != store.overflow { report("I13: told of other keys than those that do not fit") }
-            return
-        }
+        if notice.reason == .quotaViolationChange { return hearOfOverflow(notice.keys) }
         if store.generation < generation { report("I14: a generation went back") }
         if store.generation == generation, !notice.keys.isEmpty { report("I14: keys changed without a generation") }
-        if notice.reason == .initialSyncChange {
-            if hasArrived { report("I14: the account's values arrived twice") }
-            hasArrived = true
-        }
-        if notice.reason == .accountChange { noteAccount() }
-        if notice.reason == .serverChange, !store.isDownloaded { report("I14: a change before the first download") }
+        check(notice.reason)
+        let (isOtherAccount, knew) = (account() != standing.account, knowsOfOverflow)
+        noteAccount()
+        // A join that takes the store over its limits is told of next.
+        if !isOtherAccount { knowsOfOverflow = knew && store.isOverQuota }
         generation = store.generation
         for key in notice.keys { change(key) }
+    }
+
+    /// The reason fits what has happened.
+    private func check(_ reason: StoreNotice.Reason) {
+        switch reason {
+        case .initialSyncChange:
+            if standing.hasArrived { report("I14: the account's values arrived twice") }
+            if standing.hasBackdrop { report("I14: another account's values arrived, told as a first one's") }
+            if !store.isDownloaded { report("I14: told of an arrival that was none") }
+        case .serverChange:
+            if !store.isDownloaded { report("I14: a change before the first download") }
+            if !standing.hasArrived { report("I14: a change that is the arrival of the account's values") }
+        case .accountChange:
+            if standing.hasArrived, !standing.hasBackdrop, account() == standing.account {
+                report("I14: told of another account, which is the same")
+            }
+        case .localChange: report("I14: told of a write of this device")
+        case .quotaViolationChange: break
+        }
+    }
+
+    private func hearOfOverflow(_ keys: [Key]) {
+        if keys != store.overflow || keys.isEmpty { report("I13: told of other keys than those that do not fit") }
+        if knowsOfOverflow { report("I13: told twice of what does not fit") }
+        knowsOfOverflow = true
     }
 
     private func change(_ key: Key) {
@@ -71,7 +113,15 @@ final class Subscriber {
         }
     }
 
+    /// What it was told is all that there is to tell.
     func verify() {
+        if account() != standing.account { noteAccount() }
+        if store.isDownloaded, !standing.hasArrived {
+            report("I14: the account's values have arrived and nobody was told")
+            noteAccount()
+        }
+        if store.isOverQuota, !knowsOfOverflow { report("I13: the store is over its limits and nobody was told") }
+        knowsOfOverflow = store.isOverQuota
         if store.values == shown { return }
         let keys = Set(shown.keys).union(store.values.keys).filter { shown[$0] != store.values[$0] }.sorted()
         report("I14: \(keys) changed and nobody was told")

@@ -57,6 +57,7 @@ extension WholeDevice {
     private func synchronize(_ store: Int, _ isSynchronized: Bool) throws(EngineError) {
         guard let process else { return }
         try process.database.synchronize(store: Names.stores[store], isSynchronized)
+        process.noteAccount()
         if isSynchronized {
             process.sync.noteHint()
             process.sync.noteLocalChange()
