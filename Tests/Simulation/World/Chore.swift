@@ -61,6 +61,7 @@ extension Plan {
         }
         (repeatsListings, agesListings) = (chores.contains(.repeatedListings), chores.contains(.olderListings))
         chores.removeAll { [.repeatedListings, .olderListings].contains($0) }
+        tags = chance.one(of: [.none, .right, .right, .late, .stuck, .restless])
         for index in steps.indices where steps[index].action == .wait && !chores.isEmpty {
             let (device, store) = (chance.below(8), chance.below(conditions.stores))
             steps[index].action = .chore(

@@ -1,5 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
+/// What a storage says of the versions of heads.
+enum Tags {
+    case none, right
+    /// None of what was written within the last seconds.
+    case late
+    /// Now and then the one before, though the content is another.
+    case stuck
+    /// Now and then another one, though the content is the same.
+    case restless
+}
+
 extension Place {
     /// What is stored under a name.
     struct Object {
@@ -7,6 +18,10 @@ extension Place {
         var blob: Blob?
         var former: Blob?
         var version: Int
+        /// Whose tag it has, if a storage gives it that of the one before.
+        var formerTag: Int?
+
+        var tag: Int { formerTag ?? version }
     }
 
     /// What somebody sees of a remote, in the order of names.

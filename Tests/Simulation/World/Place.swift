@@ -38,6 +38,9 @@ final class Place<Blob> {
     var repeatsListings = false
     var agesListings = false
     private var formerListings: [String: [String]] = [:]
+    /// What it says of the versions of heads.
+    var tags = Tags.none
+    private var writtenAt: [Int: UInt64] = [:]
     /// What was acknowledged may be lost: otherwise what is torn is new, and leaves what was there.
     var losesObjects = false
     private var isWell = false
@@ -105,7 +108,7 @@ final class Place<Blob> {
         request(client, writes: false, then: reply) { .success(()) }
     }
 
-    func list(_ folder: String, _ client: Client, then reply: @escaping Reply<[String]>) {
+    func list(_ folder: String, _ client: Client, then reply: @escaping Reply<[(name: String, tag: String?)]>) {
         request(client, writes: false, then: reply) { [self] in
             let view = view(of: client.device)
             if isUnplugged(client) || strikes(.emptyListing) { return .success([]) }
@@ -113,11 +116,20 @@ final class Place<Blob> {
             let names = view.below(prefix).filter { $0.object.blob != nil }.map(\.name)
             // Of two names of one account a device that sees one enters another account: not a matter of sync.
             let isPartial = strikes(.partialListing) && folder != "a"
-            return .success(
-                told(
-                    names.filter { _ in !(isPartial && chance.happens(0.3)) }.map {
-                        String($0.dropFirst(prefix.utf8.count))
-                    }, of: folder, client))
+            let shown = names.filter { _ in !(isPartial && chance.happens(0.3)) }.map {
+                String($0.dropFirst(prefix.utf8.count))
+            }
+            return .success(told(shown, of: folder, client).map { ($0, view[prefix + $0].flatMap(tag)) })
+        }
+    }
+
+    /// What it says of an object's version.
+    private func tag(of object: Object) -> String? {
+        switch tags {
+        case .none: nil
+        case .right, .stuck: "\(object.tag)"
+        case .late: timeline.now - writtenAt[object.version, default: 0] < 2 * second ? nil : "\(object.tag)"
+        case .restless: "\(object.tag) \(chance.below(2))"
         }
     }
 
@@ -131,10 +143,15 @@ final class Place<Blob> {
     }
 
     func get(_ name: String, _ client: Client, then reply: @escaping Reply<Blob?>) {
+        getTagged(name, client) { reply($0.map { $0?.blob }) }
+    }
+
+    /// The same, with what it says of its version.
+    func getTagged(_ name: String, _ client: Client, then reply: @escaping Reply<(blob: Blob, tag: String?)?>) {
         request(client, writes: false, then: reply) { [self] in
             if isUnplugged(client) { return .success(nil) }
             guard let object = view(of: client.device)[name], let blob = object.blob else { return .success(nil) }
-            return .success(read(name, object, blob))
+            return .success(read(name, object, blob).map { ($0, tag(of: object)) })
         }
     }
 
@@ -264,7 +281,10 @@ final class Place<Blob> {
         let view = viewID(client.device)
         versions += 1
         if views.isEmpty { views = [View()] }
-        views[view][name] = Object(blob: blob, former: views[view][name]?.blob, version: versions)
+        let former = views[view][name]
+        let formerTag = tags == .stuck && !isWell && chance.happens(0.3) ? former?.tag : nil
+        views[view][name] = Object(blob: blob, former: former?.blob, version: versions, formerTag: formerTag)
+        if tags == .late { writtenAt[versions] = timeline.now }
         views[view].revision += 1
         if name.utf8.first == UInt8(ascii: "h"), let blob {
             formerHeads.append((name, blob, timeline.now))

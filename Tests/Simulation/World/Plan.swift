@@ -53,6 +53,7 @@ struct Plan {
     /// What is listed may come twice, or as it was before.
     var repeatsListings = false
     var agesListings = false
+    var tags = Tags.none
 
     init(conditions: Conditions, steps: [Step]) {
         self.conditions = conditions

@@ -34,12 +34,15 @@ final class SimulatedStorage: BlobStorage, @unchecked Sendable {
     }
 
     func list(_ folder: String) async throws(RemoteError) -> [BlobListing] {
-        try await wait { place.list(folder, client, then: $0) }.map { BlobListing(name: $0) }
+        try await wait { place.list(folder, client, then: $0) }.map {
+            BlobListing(name: $0.name, version: folder == "h" ? $0.tag : nil)
+        }
     }
 
     func get(_ name: String, limit: Int, unless version: String?) async throws(RemoteError) -> BlobContent {
-        guard let bytes = try await wait({ place.get(name, client, then: $0) }) else { return .absent }
-        return bytes.count > limit ? .unreadable("is too large") : .content(bytes, version: nil)
+        guard let found = try await wait({ place.getTagged(name, client, then: $0) }) else { return .absent }
+        if let version, version == found.tag { return .unchanged }
+        return found.blob.count > limit ? .unreadable("is too large") : .content(found.blob, version: found.tag)
     }
 
     func put(_ name: String, _ bytes: [UInt8]) async throws(RemoteError) {

@@ -30,7 +30,7 @@ extension World {
 
     var hasWeather: Bool { conditions.hazards.contains(.weather) }
     /// That a head or a segment is gone may be noticed at any time: what a forgotten device named may go, too.
-    var mayNoticeLoss: Bool { hasWeather || hasForgottenDevice || isEmptied }
+    var mayNoticeLoss: Bool { hasWeather || hasStuckTags || hasForgottenDevice || isEmptied }
     /// So many publish once more, at most, since they know none of the few transactions that a cluster names, and take
     /// it for one that was restored. Where it names three, one publication is more than that, and they go on for a while.
     var mostMistaken: Int {
@@ -43,8 +43,9 @@ extension World {
 
     /// Waits until nobody writes to the remote any more.
     private func becomesQuiet(_ place: Place<Device.Blob>) -> Bool {
-        // That a segment is gone is noticed with every twentieth look.
-        let rest = (hasWeather ? Device.looksUntilNoticed : 4) * (conditions.tellsOfChanges ? 16 : 5) * minute
+        // That a segment is gone, or a head another one under the same tag, is noticed with every twentieth look.
+        let looks = hasWeather || hasStuckTags ? Device.looksUntilNoticed : 4
+        let rest = looks * (conditions.tellsOfChanges ? 16 : 5) * minute
         let start = timeline.now
         // Tombstones that not all have forgotten, and what a remote has lost, are made up for by the daily heads. With
         // these a twin that saw no stranger's head hears what others believe to have seen of its writes, leaves its

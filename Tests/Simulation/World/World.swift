@@ -45,6 +45,8 @@ final class World<Device: SimulatedDevice> {
     private var isOnDisk = false
 
     private let plan: Plan
+    /// What a storage has said of a head's version may be wrong, until everything is read again.
+    var hasStuckTags: Bool { plan.tags == .stuck }
     private var lastNumber: Int64 = 0
 
     static var mostDevices: Int { 7 }
@@ -69,6 +71,7 @@ final class World<Device: SimulatedDevice> {
             place.losesObjects = conditions.allows(.lostObject)
         }
         (place.repeatsListings, place.agesListings) = (plan.repeatsListings, plan.agesListings)
+        place.tags = plan.tags
         place.onArrival = { [unowned self] device in
             guard conditions.tellsOfChanges else { return }
             timeline.after(100 * millisecond) { [unowned self] in
