@@ -34,6 +34,14 @@ package enum Rule: String, CaseIterable, Sendable {
     case segmentsFirst = "segments-first"
     /// Only heads under which nobody writes any more are removed.
     case deadHeads = "dead-heads"
+    /// Another device's head stays until it has not changed for a month.
+    case headsStay = "heads-stay"
+    /// Another device's head is removed only if all in it is in what this device has published.
+    case knownHeads = "known-heads"
+    /// A segment that no head names stays for a week.
+    case segmentsStay = "segments-stay"
+    /// A segment that any head names stays.
+    case namedSegments = "named-segments"
     /// Receiving never causes an upload.
     case noEcho = "no-echo"
     /// What was received is published after a day at the latest.

@@ -44,7 +44,9 @@ extension BlobBackend {
         // A head that can't be read, or is of another account, names nobody knows what.
         let isKnown = memory.found.values.allSatisfy { $0.isWhole && account.isNamed($0.head.account.description) }
         guard isKnown, memory.hasFoundAll else { return ([], leftovers) }
-        for found in memory.found.values { segments.subtract(found.head.segmentNames) }
+        for found in memory.found.values where Rule.namedSegments.isOn {
+            segments.subtract(found.head.segmentNames)
+        }
         segments.subtract(memory.published?.head.segmentNames ?? [])
         return (segments, leftovers)
     }
@@ -87,7 +89,8 @@ extension BlobBackend {
         if memory.superseded.isEmpty { return }
         let published = memory.published?.head.segmentNames ?? []
         let own = memory.published?.head.origin
-        let named = Set(memory.found.values.filter { $0.head.origin != own }.flatMap(\.head.segmentNames))
+        let others = memory.found.values.filter { $0.head.origin != own && Rule.namedSegments.isOn }
+        let named = Set(others.flatMap(\.head.segmentNames))
         for name in memory.superseded.take(environment.time(), published: published, named: named) {
             memory.segments?.remove(name)
             do { try await storage.delete(BlobName.segment(name)) } catch { return }

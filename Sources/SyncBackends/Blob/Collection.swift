@@ -64,20 +64,20 @@ enum Collection {
             // Its own process replaces it, or removes it once it writes under another origin.
             if head.origin == own { return false }
             // It may be the only place where something is.
-            if !head.isDominated { return false }
+            if !head.isDominated, Rule.knownHeads.isOn { return false }
             let age = ages[head.digest] ?? 0
             // The person has said that nobody will miss it. What has not arrived gets a week to.
             if forgotten.contains(head.origin) { return head.isWhole || age >= 7 * Observations.day }
             // A device that lives publishes when it has written, and once a day if others have. One that did neither
             // for a month is gone, or has nothing to say that is not said; if it was only away, it publishes anew.
-            return age >= 30 * Observations.day
+            return age >= 30 * Observations.day || !Rule.headsStay.isOn
         }
     }
 
     /// Which segments may go, of those that no head names.
     static func segments(ages: [Bits128: UInt64]) -> [Bits128] {
         // Somebody may have written one and be about to publish the head, or the head be on its way here.
-        ages.filter { $0.value >= 7 * Observations.day }.map(\.key).sorted()
+        ages.filter { $0.value >= 7 * Observations.day || !Rule.segmentsStay.isOn }.map(\.key).sorted()
     }
 
     /// Which files may go that are not whole.

@@ -20,6 +20,8 @@ enum Chore: String, CaseIterable, Sendable {
     case failingSync
     /// A store is filled: up to its limits, in keys or in bytes.
     case fill
+    /// A value that takes a store over what a head has of it, so that there are segments.
+    case grow
     /// What is listed comes twice, or as it was before; through a whole run.
     case repeatedListings, olderListings
 
@@ -29,6 +31,7 @@ enum Chore: String, CaseIterable, Sendable {
         case .pause, .forgetDevice, .fullDisk, .failingSync: 0.2
         case .keepStoreHere, .forgetStore, .removeStore: 0.1
         case .fill: 0.03
+        case .grow: 0.4
         case .emptyRemote: 0.05
         case .repeatedListings, .olderListings: 0.15
         }
@@ -41,7 +44,7 @@ enum Chore: String, CaseIterable, Sendable {
         case .forgetStore: hazards.contains(where: \.losesDevices) && !hazards.contains(.twin)
         // What is written meanwhile goes to the account that is there when it is over.
         case .keepStoreHere: hazards.isDisjoint(with: [.accounts, .signOut, .clear])
-        case .fill: !hazards.contains(.quota)
+        case .fill, .grow: !hazards.contains(.quota)
         // The devices have what was there; and who is signed out has nothing to resolve, and finds no account.
         case .emptyRemote:
             !hazards.contains { $0.losesDevices || [.twin, .accounts, .signOut].contains($0) }
@@ -62,6 +65,7 @@ extension Plan {
         (repeatsListings, agesListings) = (chores.contains(.repeatedListings), chores.contains(.olderListings))
         chores.removeAll { [.repeatedListings, .olderListings].contains($0) }
         tags = chance.one(of: [.none, .right, .right, .late, .stuck, .restless])
+        endsWithMonth = chance.happens(0.2)
         for index in steps.indices where steps[index].action == .wait && !chores.isEmpty {
             let (device, store) = (chance.below(8), chance.below(conditions.stores))
             steps[index].action = .chore(

@@ -54,6 +54,8 @@ struct Plan {
     var repeatsListings = false
     var agesListings = false
     var tags = Tags.none
+    /// Before anything else is looked at in the end, a month passes in which everything is tidied up.
+    var endsWithMonth = false
 
     init(conditions: Conditions, steps: [Step]) {
         self.conditions = conditions

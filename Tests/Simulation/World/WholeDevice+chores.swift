@@ -30,6 +30,7 @@ extension WholeDevice {
                 }
             case .failingSync: files.failsToSync(until: world.timeline.now + duration)
             case .fill: try fill(store, bytes: duration % 2 == 0)
+            case .grow: try grow(store, by: 1100 + Int(duration % 3000))
             case .repeatedListings, .olderListings: break
             }
         } catch {
@@ -77,11 +78,20 @@ extension WholeDevice {
     }
 
     private func fill(_ index: Int, bytes: Bool) throws(EngineError) {
-        guard let process else { return }
         let (count, size) = bytes ? (2, 400_000) : (900, 8)
         let values = (0..<count).map {
             (Key(unchecked: "fill\($0)"), Value.data([UInt8](repeating: UInt8(number), count: size)))
         }
+        try set(values, in: index)
+    }
+
+    private func grow(_ index: Int, by size: Int) throws(EngineError) {
+        let content = UInt8(truncatingIfNeeded: world.nextNumber())
+        try set([(Key(unchecked: "large"), .data([UInt8](repeating: content, count: size)))], in: index)
+    }
+
+    private func set(_ values: [(Key, Value)], in index: Int) throws(EngineError) {
+        guard let process else { return }
         try process.store(index).stage(setting: values, removing: [])
         try process.database.commit()
         process.noteOwnWrite(index)

@@ -10,6 +10,7 @@ extension World {
     func afterwards(_ place: Place<Device.Blob>) {
         judgeHeads(place)
         replay(place)
+        if violation == nil, endsWithMonth, place.number == 0 { passMonth(place) }
         if violation == nil { welcomeNewDevice(place) }
         if violation == nil { writeOnce(place) }
     }

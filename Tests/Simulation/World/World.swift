@@ -45,6 +45,7 @@ final class World<Device: SimulatedDevice> {
     private var isOnDisk = false
 
     private let plan: Plan
+    var endsWithMonth: Bool { plan.endsWithMonth }
     /// What a storage has said of a head's version may be wrong, until everything is read again.
     var hasStuckTags: Bool { plan.tags == .stuck }
     private var lastNumber: Int64 = 0

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// A month in which everybody tidies up: what nobody needs goes, and what goes was needed by nobody.
+
+internal import PropertyList
+internal import StoreEngine
+
+extension World {
+    /// A month passes, in which one device is away, and now and then somebody writes something large.
+    func passMonth(_ place: Place<Device.Blob>) {
+        guard present.count > 2, let away = present.last else { return passDays(of: present, place) }
+        let others = Array(present.dropLast())
+        // What only the one that is away has published: the others have that store out of their sync meanwhile.
+        let isOnlyThere = Chore.keepStoreHere.isJudgeable(with: conditions.hazards) && chance.happens(0.5)
+        let store = conditions.stores - 1
+        if isOnlyThere {
+            for device in others { device.perform(.keepStoreHere, store: store, duration: 0) }
+            away.write(store: store, key: 0, number: nextNumber(), removes: away.values(of: store)[0] != nil)
+            away.syncNow()
+            timeline.run(for: fewLooks)
+        }
+        let wanted = away.values(of: store)
+        away.stop(.restart)
+        executor.drain()
+        passDays(of: others, place)
+        judgeHeads(place, of: others.count + (isOnlyThere ? 1 : 0))
+        if isOnlyThere {
+            for device in others { device.endChores() }
+            timeline.run(for: fewLooks)
+            if others.contains(where: { $0.values(of: store) != wanted }) {
+                report("I2: what only a device that is away had published is gone")
+            }
+        }
+        away.start()
+        timeline.run(for: fewLooks)
+    }
+
+    private func judgeHeads(_ place: Place<Device.Blob>, of most: Int) {
+        let names = place.names(seenBy: present[0].number).filter { $0.hasPrefix("h/") }
+        let heads = names.filter { Origin($0.dropFirst(2)) != nil && !Device.junk.map(\.0).contains($0) }
+        if heads.count > most { report("I16: \(heads.count) heads after a month, of \(most) devices") }
+    }
+
+    /// Days pass, on each of which everybody publishes, and tidies up.
+    private func passDays(of devices: [Device], _ place: Place<Device.Blob>) {
+        let (settling, days) = (4, 38)
+        // What a run has left to be noticed is noticed in the first days.
+        for date in 0..<settling where violation == nil { passDay(date, of: devices) }
+        let puts = place.headPuts
+        for date in settling..<days where violation == nil { passDay(date, of: devices) }
+        let most = (days - settling) * (devices.count + 1)
+        if place.headPuts - puts > most { report("I10: what was published was removed, and published again") }
+    }
+
+    /// Everybody looks twice. What one writes meanwhile is everywhere then.
+    private func passDay(_ date: Int, of devices: [Device]) {
+        for device in devices { device.clock += Int64(28 * hour / millisecond) }
+        let writer = devices[chance.below(devices.count)]
+        if date % 2 == 0, writer.isSynchronized(0) {
+            writer.perform(.grow, store: 0, duration: UInt64(chance.below(3000)))
+        }
+        let written = writer.state(of: 0).context
+        for _ in 0..<2 {
+            for device in devices { device.syncNow() }
+            timeline.run(for: minute)
+        }
+        if date > 3, devices.contains(where: { !$0.state(of: 0).context.isSuperset(of: written) }) {
+            report("I15: what was written on a quiet day did not arrive")
+        }
+    }
+}
