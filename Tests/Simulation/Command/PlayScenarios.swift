@@ -14,7 +14,10 @@ struct Scenarios: ParsableCommand {
         var differences = 0
         for file in files {
             let text = try String(contentsOfFile: file, encoding: .utf8)
-            let (seen, difference) = Scenario(text).play()
+            let (seen, difference): (String, String?)
+            do throws(Scenario.Flaw) { (seen, difference) = try Scenario(text).play() } catch {
+                throw ValidationError("\(file):\(error.line): \(error.sentence)")
+            }
             if rewrite { try seen.write(toFile: file, atomically: true, encoding: .utf8) }
             guard let difference, !rewrite else { continue }
             differences += 1

@@ -32,6 +32,26 @@ struct SimulationTests {
         #expect(run.status == 0, "\(run.output)")
     }
 
+    @Test(arguments: [
+        ("# A story\n\ndevice laptop\nlaptop signs in\n", 3, "not followed by ----"),
+        ("device laptop\n----\nok\n\nlaptop sings in\n----\nok\n", 5, "laptop sings in: this is nothing that laptop"),
+        ("device laptop\ndesktop signs in\n----\nok\n", 2, "there is no desktop"),
+        ("device laptop\nwait 1 fortnight\n----\nok\n", 2, "1 fortnight is no time"),
+        ("device laptop\n----\nok\n----\nok\n", 4, "second dashes"),
+    ])
+    func `a story that makes no sense is refused with its line, and left as it is`(
+        text: String, line: Int, clause: String
+    ) throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: "story-\(UUID().uuidString).txt")
+        try text.write(to: file, atomically: true, encoding: .utf8)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let run = try simulate("scenarios", "--rewrite", file.path)
+        #expect(run.status != 0)
+        #expect(run.output.contains("\(file.path):\(line): "), "\(run.output)")
+        #expect(run.output.contains(clause), "\(run.output)")
+        #expect(try String(contentsOf: file, encoding: .utf8) == text)
+    }
+
     @Test func `a seed does the same whenever it is run`() throws {
         let first = try simulate("replay", "whole", "3", "--trace")
         #expect(first.output.utf8.count > 1000)

@@ -154,7 +154,7 @@ final class Process: @unchecked Sendable {
             world.noteSettled(device)
         }
         // Somebody looks at what is the matter, after a while.
-        if sync.isReset {
+        if sync.isReset, world.resolvesByItself {
             world.timeline.after(10 * minute) { [weak device] in device?.takeUp() }
         }
     }

@@ -9,41 +9,62 @@ public struct Scenario {
     /// Blocks of commands with what is expected of them, and comments.
     private enum Part {
         case text(String)
-        case block(commands: [String], expected: [String])
+        case block(line: Int, commands: [String], expected: [String])
+    }
+
+    /// Something in a story that makes no sense.
+    public struct Flaw: Error, Equatable {
+        /// The line that it is in, from 1.
+        public let line: Int
+        /// What is wrong with it.
+        public let sentence: String
     }
 
     private var parts: [Part] = []
 
     /// Reads a story.
-    public init(_ text: String) {
-        var lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)[...]
-        while let line = lines.popFirst() {
+    /// - Throws: if commands are not followed by dashes.
+    public init(_ text: String) throws(Flaw) {
+        let all = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        var lines = all[...]
+        while let line = lines.first {
             if line.isEmpty || line.hasPrefix("#") {
-                parts.append(.text(line))
+                parts.append(.text(lines.removeFirst()))
                 continue
             }
-            var (commands, expected) = ([line], [String]())
-            while let next = lines.popFirst(), next != "----" { commands.append(next) }
-            while let next = lines.first, !next.isEmpty { expected.append(lines.removeFirst().isEmpty ? "" : next) }
-            parts.append(.block(commands: commands, expected: expected))
+            let start = lines.startIndex
+            let commands = Array(lines.prefix { !$0.isEmpty && $0 != Self.dashes })
+            lines = lines.dropFirst(commands.count)
+            guard lines.popFirst() == Self.dashes else {
+                throw Flaw(line: start + 1, sentence: "these commands are not followed by \(Self.dashes)")
+            }
+            let expected = Array(lines.prefix { !$0.isEmpty })
+            if let second = expected.firstIndex(of: Self.dashes) {
+                throw Flaw(line: lines.startIndex + second + 1, sentence: "these are second dashes in one block")
+            }
+            lines = lines.dropFirst(expected.count)
+            parts.append(.block(line: start + 1, commands: commands, expected: expected))
         }
     }
 
+    private static let dashes = "----"
+
     /// Plays the story.
     /// - Returns: the text as it should read, and the first block that reads otherwise.
-    public func play() -> (text: String, difference: String?) {
+    /// - Throws: if a command is none.
+    public func play() throws(Flaw) -> (text: String, difference: String?) {
         let stage = Stage()
         defer { stage.end() }
         var (lines, difference) = ([String](), String?.none)
         for part in parts {
             switch part {
             case .text(let line): lines.append(line)
-            case .block(let commands, let expected):
-                let seen = stage.perform(commands)
+            case .block(let line, let commands, let expected):
+                let seen = try stage.perform(commands, from: line)
                 if seen != expected, difference == nil {
                     difference = "after \(commands)\nexpected \(expected)\n     but \(seen)"
                 }
-                lines += commands + ["----"] + seen
+                lines += commands + [Self.dashes] + seen
             }
         }
         return (lines.joined(separator: "\n"), difference)

@@ -10,6 +10,7 @@ final class Stage {
     private lazy var world = makeWorld()
     private var names: [String] = []
     private var seen: [String] = []
+    private var origins: [Origin] = []
 
     init() { conditions.places = 2 }
 
@@ -18,6 +19,7 @@ final class Stage {
     private func makeWorld() -> World<WholeDevice> {
         let plan = Plan(conditions: conditions, steps: [])
         let world = World<WholeDevice>(seed: 1, plan: plan, isOrderly: true, trace: Trace(nil))
+        world.resolvesByItself = false
         world.onNotice = { [unowned self] device, notice in
             let keys = notice.keys.map(\.string).joined(separator: ", ")
             seen.append("\(names[device]) is told: \(notice.reason), \(keys.isEmpty ? "no keys" : keys)")
@@ -26,12 +28,15 @@ final class Stage {
     }
 
     /// Does what commands say.
+    /// - Parameter line: the number of the first one's line.
     /// - Returns: what was seen.
-    func perform(_ commands: [String]) -> [String] {
+    func perform(_ commands: [String], from line: Int) throws(Scenario.Flaw) -> [String] {
         seen = []
-        for command in commands {
+        for (index, command) in commands.enumerated() {
             let words: [Substring] = command.split(separator: " " as Character)
-            obey(words.map { "\($0)" })
+            do throws(Nonsense) { try obey(words.map { "\($0)" }) } catch {
+                throw Scenario.Flaw(line: line + index, sentence: "\(command): \(error.clause)")
+            }
             world.executor.drain()
             world.timeline.run(for: 0)
         }
@@ -39,74 +44,102 @@ final class Stage {
         return seen.isEmpty ? ["ok"] : seen
     }
 
-    private func obey(_ words: [String]) {
-        switch (words[0], words.count) {
+    /// A command that is none.
+    private struct Nonsense: Error {
+        let clause: String
+
+        static let command = Nonsense(clause: "this is no command")
+    }
+
+    private func obey(_ words: [String]) throws(Nonsense) {
+        switch (words.first ?? "", words.count) {
         case ("folder", 1): conditions.isFolder = true
-        case ("limit", 3): conditions.limits = Limits(keys: Int(words[1]) ?? 0)
-        case ("wait", 3): world.timeline.run(for: Self.duration(words[1], words[2]))
-        case ("device", _): addDevice(words)
-        case ("carry", _): carry(words)
-        case ("empty", _): world.places[0].empty()
-        case ("remote", _): seen.append(remote(words.last ?? ""))
+        case ("limit", 3):
+            guard let keys = Int(words[1]), words[2] == "keys" else { throw .command }
+            conditions.limits = Limits(keys: keys)
+        case ("wait", 3): world.timeline.run(for: try Self.duration(words[1...]))
+        case ("device", 2...): try addDevice(words)
+        case ("carry", 4):
+            let folders = ["heads": "h/", "segments": "s/", "markers": "a/", "all": ""]
+            guard let folder = folders[words[1]] else { throw Nonsense(clause: "\(words[1]) can't be carried") }
+            world.places[0].carryAll(below: folder, from: try number(words[2]), to: try number(words[3]))
+        case _ where words == ["empty", "the", "remote"]: world.places[0].empty()
+        case ("remote", 4) where words[1...2] == ["seen", "by"]: seen.append(remote(try number(words[3])))
         default:
-            guard let device = device(words[0]) else { return seen.append("there is no \(words[0])") }
-            perform(device, words[0], Array(words.dropFirst()))
+            let device = world.devices[try number(words.first ?? "")]
+            guard words.count > 1 else { throw .command }
+            try perform(device, words[0], Array(words.dropFirst()))
         }
     }
 
-    private func device(_ name: String) -> WholeDevice? { names.firstIndex(of: name).map { world.devices[$0] } }
+    private func number(_ name: String) throws(Nonsense) -> Int {
+        guard let number = names.firstIndex(of: name) else { throw Nonsense(clause: "there is no \(name)") }
+        return number
+    }
 
     /// `device NAME [N years ahead]`
-    private func addDevice(_ words: [String]) {
-        names.append(words[1])
+    private func addDevice(_ words: [String]) throws(Nonsense) {
+        guard words.count == 2 || words.count == 5 && words[4] == "ahead" else { throw .command }
+        let ahead = words.count == 5 ? try Self.duration(words[2...3]) : 0
+        try add(words[1])
         let device = world.addDevice()
-        if words.count > 2 { device.clock = Int64(Self.duration(words[2], words[3]) / 1000) }
+        device.clock = Int64(ahead / 1000)
         for place in world.places { place.isCarriedByHand = conditions.isFolder }
         device.start()
     }
 
-    /// `carry heads|segments|all NAME NAME`
-    private func carry(_ words: [String]) {
-        guard let from = names.firstIndex(of: words[2]), let to = names.firstIndex(of: words[3]) else { return }
-        let folder = ["heads": "h/", "segments": "s/", "markers": "a/"][words[1]] ?? ""
-        world.places[0].carryAll(below: folder, from: from, to: to)
+    private func add(_ name: String) throws(Nonsense) {
+        if names.contains(name) { throw Nonsense(clause: "there is a \(name) already") }
+        names.append(name)
     }
 
-    /// `remote seen by NAME`
-    private func remote(_ name: String) -> String {
-        let objects = world.places[0].names(seenBy: names.firstIndex(of: name) ?? 0)
+    /// What a device sees of the remote.
+    private func remote(_ device: Int) -> String {
+        let objects = world.places[0].names(seenBy: device)
         func count(_ folder: String) -> Int { objects.count { $0.hasPrefix(folder) } }
         return "\(count("a/")) accounts, \(count("h/")) heads, \(count("s/")) segments"
     }
 
-    private static func duration(_ number: String, _ unit: String) -> UInt64 {
+    /// `N years`
+    private static func duration(_ words: ArraySlice<String>) throws(Nonsense) -> UInt64 {
         let units = ["second": second, "minute": minute, "hour": hour, "day": day, "year": 365 * day]
-        let name = unit.hasSuffix("s") ? String(unit.dropLast()) : unit
-        return (UInt64(number) ?? 0) * (units[name] ?? 0)
+        let unit = words.last ?? ""
+        guard let number = words.first.flatMap(UInt64.init),
+            let length = units[unit] ?? units[unit.hasSuffix("s") ? String(unit.dropLast()) : ""]
+        else { throw Nonsense(clause: "\(words.joined(separator: " ")) is no time") }
+        return number * length
     }
 
     // MARK: What devices do
 
-    private func perform(_ device: WholeDevice, _ name: String, _ words: [String]) {
-        switch words[0] {
-        case "sets": device.set(words[1], Self.text(words)).map { seen.append("\(name): \($0)") }
-        case "removes": device.set(words[1], nil).map { seen.append("\(name): \($0)") }
-        case "shows": show(device, name)
-        case "state": seen.append("\(name) is \(device.stateDescription)")
-        case "signs": sign(device, words)
-        case "goes": world.places.forEach { $0.cutUntil[device.number] = .max }
-        case "comes": world.places.forEach { $0.cutUntil[device.number] = nil }
-        case "syncs": device.syncNow()
-        case "stops": device.stop(.restart)
-        case "starts": device.start()
-        case "crashes": stop(device, .crash)
-        case "reboots": stop(device, .reboot)
-        case "resolves": device.resolve()
-        case "saves": device.backUp()
-        case "restores": restore(device)
-        case "clones", "forks": copy(device, words[1], isTwin: words[0] == "forks")
-        default: seen.append("\(words[0]) is nothing that \(name) can do")
+    private func perform(_ device: WholeDevice, _ name: String, _ words: [String]) throws(Nonsense) {
+        switch (words[0], words.count) {
+        case ("sets", 3...): device.set(words[1], Self.text(words)).map { seen.append("\(name): \($0)") }
+        case ("removes", 2): device.set(words[1], nil).map { seen.append("\(name): \($0)") }
+        case ("shows", 1): show(device, name)
+        case ("state", 1): seen.append("\(name) is \(device.stateDescription)")
+        case ("origin", 1): seen.append("\(name) writes under origin \(origin(of: device))")
+        case ("signs", 2...): try sign(device, Array(words.dropFirst()))
+        case _ where words == ["goes", "offline"]: world.places.forEach { $0.cutUntil[device.number] = .max }
+        case _ where words == ["comes", "online"]: world.places.forEach { $0.cutUntil[device.number] = nil }
+        case ("syncs", 1): device.syncNow()
+        case ("stops", 1): device.stop(.restart)
+        case ("starts", 1): device.start()
+        case ("crashes", 1): stop(device, .crash)
+        case ("reboots", 1): stop(device, .reboot)
+        case ("resolves", 1): device.resolve()
+        case ("saves", 1): device.backUp()
+        case ("restores", 1): try restore(device)
+        case ("clones", 2), ("forks", 2): try copy(device, words[1], isTwin: words[0] == "forks")
+        default: throw Nonsense(clause: "this is nothing that \(name) can do")
         }
+    }
+
+    /// Origins are random; they have numbers here in the order in which they are asked for.
+    private func origin(of device: WholeDevice) -> Int {
+        guard let origin = device.origin else { return 0 }
+        if !origins.contains(origin) { origins.append(origin) }
+        return (origins.firstIndex(of: origin) ?? 0) + 1
     }
 
     /// `sets KEY TEXT`, or `sets KEY N bytes`.
@@ -121,11 +154,13 @@ final class Stage {
     }
 
     /// `NAME signs in [at work]`, `NAME signs out [and clears]`
-    private func sign(_ device: WholeDevice, _ words: [String]) {
-        if words[1] == "in" {
-            device.signIn(to: world.places[words.last == "work" ? 1 : 0])
-        } else {
-            device.signOut(keepingValues: words.last != "clears")
+    private func sign(_ device: WholeDevice, _ words: [String]) throws(Nonsense) {
+        switch words {
+        case ["in"]: device.signIn(to: world.places[0])
+        case ["in", "at", "work"]: device.signIn(to: world.places[1])
+        case ["out"]: device.signOut(keepingValues: true)
+        case ["out", "and", "clears"]: device.signOut(keepingValues: false)
+        default: throw .command
         }
     }
 
@@ -135,15 +170,15 @@ final class Stage {
         device.start()
     }
 
-    private func restore(_ device: WholeDevice) {
+    private func restore(_ device: WholeDevice) throws(Nonsense) {
         device.stop(.restart)
         world.executor.drain()
-        if !device.restore() { seen.append("there is no backup") }
+        if !device.restore() { throw Nonsense(clause: "there is no backup") }
         device.start()
     }
 
-    private func copy(_ original: WholeDevice, _ name: String, isTwin: Bool) {
-        names.append(name)
+    private func copy(_ original: WholeDevice, _ name: String, isTwin: Bool) throws(Nonsense) {
+        try add(name)
         let copy = world.addDevice()
         copy.copyDisk(of: original, isTwin: isTwin)
         for place in world.places { place.copyView(of: original.number, to: copy.number) }

@@ -31,6 +31,8 @@ final class World<Device: SimulatedDevice> {
     var isEmptied = false
     /// Somebody took a device off the list.
     var hasForgottenDevice = false
+    /// Somebody finds after a while that a device's sync is paused because the remote is another one, and acts.
+    var resolvesByItself = true
     /// Nobody is at home before.
     var homecoming: UInt64 = 0
     var chance: Chance
