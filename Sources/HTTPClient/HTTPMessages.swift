@@ -21,8 +21,8 @@ public struct HTTPRequest: Sendable {
     public enum Patience: Sendable {
         /// As long as the client's options say.
         case usual
-        /// That long for all of it, the connection included.
-        case atMost(Duration)
+        /// As long as something comes or goes, and that long, or a quarter longer, while nothing does.
+        case silence(Duration)
         /// As long as the connection lasts, which may be silent: for answers that go on.
         case endless
     }

@@ -81,9 +81,22 @@ final class HTTPSession {
             transfer.continuation = continuation
             if curl.multiAdd(multi, transfer.easy) != CURLM_OK {
                 end(transfer, .failure(.libraryMissing("it takes no request")))
+            } else if case .silence(let limit) = request.patience {
+                listen(to: transfer, HTTPSilence(limit: limit))
             }
         }
         return try result.get()
+    }
+
+    /// Ends a transfer on which nothing comes and goes any more.
+    private func listen(to transfer: HTTPTransfer, _ silence: HTTPSilence) {
+        var silence = silence
+        let interval = silence.interval
+        transfer.timer = EventLoop.shared.after(interval, accuracy: interval / 10) { [weak self, weak transfer] in
+            guard let self, let transfer else { return }
+            if silence.hasLasted(on: transfer.socket) { return end(transfer, .failure(transfer.timeout)) }
+            listen(to: transfer, silence)
+        }
     }
 
     // MARK: What libcurl wants
@@ -100,11 +113,11 @@ final class HTTPSession {
         guard let multi = curl.multiMake() else { throw .libraryMissing("it could not be started") }
         let isConnected = curl.connect(
             multi, object,
-            sockets: { _, socket, what, object, _ in
-                HTTPSession.call(object) { $0.watch(socket, what) }
+            sockets: { easy, socket, what, object, _ in
+                HTTPSession.call((object, easy)) { $0.watch(socket, what, of: $1) }
             },
             timer: { _, milliseconds, object in
-                HTTPSession.call(object) { $0.setTimer(milliseconds) }
+                HTTPSession.call((object, nil)) { session, _ in session.setTimer(milliseconds) }
             })
         guard isConnected else {
             _ = curl.multiEnd(multi)
@@ -115,16 +128,18 @@ final class HTTPSession {
     }
 
     private nonisolated static func call(
-        _ object: UnsafeMutableRawPointer?, _ body: @escaping @BusActor (HTTPSession) -> Void
+        _ objects: (session: UnsafeMutableRawPointer?, easy: Curl.Easy?),
+        _ body: @escaping @BusActor (HTTPSession, Curl.Easy?) -> Void
     ) -> Int32 {
-        BusActor.assumeIsolated(lending: (object, body)) { object, body in
-            guard let object else { return }
-            body(Unmanaged<HTTPSession>.fromOpaque(object).takeUnretainedValue())
+        BusActor.assumeIsolated(lending: (objects, body)) { objects, body in
+            guard let session = objects.session else { return }
+            body(Unmanaged<HTTPSession>.fromOpaque(session).takeUnretainedValue(), objects.easy)
         }
         return 0
     }
 
-    private func watch(_ socket: Int32, _ what: Int32) {
+    private func watch(_ socket: Int32, _ what: Int32, of easy: Curl.Easy?) {
+        if let easy { transfers[easy]?.note(socket, isUsed: what != CURL_POLL_REMOVE) }
         // Releasing it would not do: it may be the one that is being called.
         sockets.removeValue(forKey: socket)?.cancel()
         var readiness: Readiness = []

@@ -9,7 +9,7 @@ extension HTTPTransfer {
         case CURLE_COULDNT_RESOLVE_PROXY: .proxy("its name can't be looked up")
         case CURLE_PROXY: .proxy(curl.text(of: code))
         case CURLE_COULDNT_CONNECT: .refused(host)
-        case CURLE_OPERATION_TIMEDOUT: .timedOut(host)
+        case CURLE_OPERATION_TIMEDOUT: timeout
         case CURLE_PEER_FAILED_VERIFICATION: .certificate(host, reason: tlsReason)
         case CURLE_SSL_CACERT_BADFILE: .authority
         case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_SSL_CERTPROBLEM, CURLE_SSL_INVALIDCERTSTATUS:
@@ -18,6 +18,9 @@ extension HTTPTransfer {
         default: connectionFailure
         }
     }
+
+    /// What did not come in time.
+    var timeout: HTTPFailure { .timedOut(host) }
 
     private var connectionFailure: HTTPFailure {
         let status = curl.number(easy, CURLINFO_HTTP_CONNECTCODE)

@@ -9,6 +9,10 @@ final class HTTPTransfer {
     let curl: Curl
     let easy: Curl.Easy
     var continuation: CheckedContinuation<Result<HTTPResponse, HTTPFailure>, Never>?
+    /// The socket that it uses now.
+    private(set) var socket: Int32?
+    /// Looks whether there is silence.
+    var timer: EventSource?
     private let options: HTTPOptions
     private var request: HTTPRequest?
     private var response = HTTPResponse()
@@ -89,6 +93,11 @@ final class HTTPTransfer {
         }
     }
 
+    /// libcurl has come to use a socket, or to use it no more.
+    func note(_ socket: Int32, isUsed: Bool) {
+        if isUsed { self.socket = socket } else if self.socket == socket { self.socket = nil }
+    }
+
     // MARK: Asking
 
     func prepare(_ request: HTTPRequest, _ scheme: HTTPScheme?) throws(HTTPFailure) {
@@ -107,13 +116,12 @@ final class HTTPTransfer {
 
     /// Zero is for ever.
     private func setPatience(_ patience: HTTPRequest.Patience) throws(HTTPFailure) {
-        var (connecting, whole, stall) = (options.connectTime, options.wholeTime, max(.seconds(1), options.stallTime))
+        var (whole, stall) = (options.wholeTime, max(.seconds(1), options.stallTime))
         switch patience {
-        case .usual: break
-        case .atMost(let time): (connecting, whole) = (min(connecting, time), time)
+        case .usual, .silence: break
         case .endless: (whole, stall) = (.zero, .zero)
         }
-        try curl.set(easy, CURLOPT_CONNECTTIMEOUT_MS, connecting.milliseconds)
+        try curl.set(easy, CURLOPT_CONNECTTIMEOUT_MS, options.connectTime.milliseconds)
         try curl.set(easy, CURLOPT_TIMEOUT_MS, whole.milliseconds)
         // Where there is a limit libcurl looks every second, whatever the time.
         try curl.set(easy, CURLOPT_LOW_SPEED_LIMIT, stall == .zero ? 0 : 16)
@@ -138,7 +146,7 @@ final class HTTPTransfer {
 
     /// Forgets what the request was about.
     func finish() {
-        request = nil
+        (request, timer, socket) = (nil, nil, nil)
         response = HTTPResponse()
     }
 

@@ -107,7 +107,7 @@ private struct BareClient {
     private func send(_ body: String) async throws {
         var request = HTTPRequest(
             "POST", member, headers: [("Content-Type", "application/json")], body: Array(body.utf8))
-        request.patience = .atMost(.seconds(10))
+        request.patience = .silence(.seconds(10))
         let response = try await client.send(request)
         guard response.status == 200 else { throw RemoteError(.unavailable, "\(response.status)") }
     }

@@ -262,6 +262,40 @@ struct HTTPClientTests {
         #expect(failure == .timedOut("127.0.0.1"))
     }
 
+    // MARK: Silence
+
+    /// The limit, with which each of these takes longer than it and is never silent for half as long.
+    private static let limit = HTTPRequest.Patience.silence(.seconds(1))
+
+    @Test func `an answer that comes slowly is no silence`() async throws {
+        var answer = ServerAnswer(200, [:], String(repeating: "x", count: 1000))
+        answer.pause = 250
+        let server = try ScriptedServer { [answer] _ in answer }
+        var request = HTTPRequest("GET", try address(server))
+        request.patience = Self.limit
+        #expect(try await HTTPClient(options()).send(request).body.count == 1000)
+    }
+
+    @Test func `a request that goes slowly is no silence`() async throws {
+        let server = try ScriptedServer(readingPause: 50) { _ in ServerAnswer(201) }
+        let body = [UInt8](repeating: 1, count: 6 << 20)
+        var request = HTTPRequest("PUT", try address(server), body: body)
+        request.patience = Self.limit
+        #expect(try await HTTPClient(options()).send(request).status == 201)
+        #expect(server.requests.first?.body == body)
+    }
+
+    @Test(arguments: [[], Array("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc".utf8)])
+    func `a server that says nothing, or nothing more, is given up`(_ bytes: [UInt8]) async throws {
+        let server = try ScriptedServer { _ in bytes.isEmpty ? .nothing : ServerAnswer(bytes: bytes) }
+        let client = HTTPClient(options())
+        var request = HTTPRequest("PUT", try address(server), body: [1])
+        request.patience = .silence(.milliseconds(50))
+        let failure = await failure { _ = try await client.send(request) }
+        #expect(failure == .timedOut("127.0.0.1"))
+        while server.openConnections > 0 { try await Task.sleep(for: .milliseconds(5)) }
+    }
+
     @Test func `whoever closes the client is not kept by a server that never answers`() async throws {
         let server = try ScriptedServer { _ in .nothing }
         let client = HTTPClient(HTTPOptions())

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
 internal import Synchronization
 
 /// A server that answers as a test has it.
@@ -7,6 +8,7 @@ public final class ScriptedServer: Sendable {
     /// Where it is.
     public let port: UInt16
     private let socket: Socket
+    private let readingPause: UInt32
     private let answer: @Sendable (ServerRequest) -> ServerAnswer
     private let state = Mutex(State())
 
@@ -18,8 +20,13 @@ public final class ScriptedServer: Sendable {
     }
 
     /// Begins to answer.
-    public init(on port: UInt16 = 0, _ answer: @escaping @Sendable (ServerRequest) -> ServerAnswer) throws {
+    /// - Parameter readingPause: milliseconds between two pieces of what it reads, of 64 KiB at most.
+    public init(
+        on port: UInt16 = 0, readingPause: UInt32 = 0, _ answer: @escaping @Sendable (ServerRequest) -> ServerAnswer
+    ) throws {
         (socket, self.port) = try Socket.listening(on: port)
+        self.readingPause = readingPause
+        if readingPause > 0 { socket.keepsLittle() }
         self.answer = answer
         onThread { [socket, weak self] in
             while let connection = socket.accept() {
@@ -66,12 +73,12 @@ public final class ScriptedServer: Sendable {
     }
 
     private func serve(_ connection: Socket, _ number: Int) {
-        var reader = MessageReader(connection)
+        var reader = MessageReader(connection, pause: readingPause)
         while var request = reader.readRequest() {
             request.connection = number
             state.withLock { $0.requests.append(request) }
             let answer = self.answer(request)
-            if !answer.hangs, !connection.write(answer.bytes) { break }
+            if !answer.hangs, !answer.write(to: connection) { break }
             if answer.hangs { while !connection.read().isEmpty {} }
             if answer.closes { break }
         }
@@ -104,6 +111,8 @@ public struct ServerAnswer: Sendable {
     public var closes = false
     /// It writes nothing, and waits for the other side to leave.
     public var hangs = false
+    /// It writes ten pieces, with so many milliseconds before each of them.
+    public var pause: UInt32 = 0
 
     /// Writes some bytes.
     public init(bytes: [UInt8], closes: Bool = false) {
@@ -115,6 +124,15 @@ public struct ServerAnswer: Sendable {
         let lines = headers.map { "\($0.key): \($0.value)\r\n" }.joined()
         let length = [204, 304].contains(status) ? "" : "Content-Length: \(body.utf8.count)\r\n"
         bytes = Array("HTTP/1.1 \(status) Answer\r\n\(lines)\(length)\r\n\(body)".utf8)
+    }
+
+    fileprivate func write(to connection: Socket) -> Bool {
+        if pause == 0 { return connection.write(bytes) }
+        let length = bytes.count / 10 + 1
+        return stride(from: 0, to: bytes.count, by: length).allSatisfy { start in
+            usleep(pause * 1000)
+            return connection.write(Array(bytes[start..<min(start + length, bytes.count)]))
+        }
     }
 
     /// Nothing, for ever.
@@ -131,9 +149,10 @@ public struct ServerAnswer: Sendable {
 /// Takes messages off a connection.
 struct MessageReader {
     private let connection: Socket
+    private let pause: UInt32
     private var buffer: [UInt8] = []
 
-    init(_ connection: Socket) { self.connection = connection }
+    init(_ connection: Socket, pause: UInt32 = 0) { (self.connection, self.pause) = (connection, pause) }
 
     mutating func readRequest() -> ServerRequest? {
         guard let head = readHead() else { return nil }
@@ -145,6 +164,7 @@ struct MessageReader {
         request.headers = Self.headers(lines.dropFirst())
         let length = Int(request.headers["content-length"] ?? "0") ?? 0
         while buffer.count < length {
+            usleep(pause * 1000)
             let more = connection.read()
             if more.isEmpty { return nil }
             buffer += more

@@ -58,6 +58,12 @@ final class Socket: Sendable {
         }
     }
 
+    /// Has the system take little from the other side before it is read.
+    func keepsLittle() {
+        var bytes: Int32 = 64 << 10
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &bytes, 4)
+    }
+
     func accept() -> Socket? {
         let connection = Glibc.accept(descriptor, nil, nil)
         return connection < 0 ? nil : Socket(descriptor: connection)

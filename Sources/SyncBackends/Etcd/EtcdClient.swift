@@ -60,7 +60,7 @@ final class EtcdClient: Sendable {
     }
 
     /// Asks every member in turn, each time with more patience.
-    /// - Parameter bytes: about what goes or comes at most; the way may be a slow one.
+    /// - Parameter bytes: about what goes or comes at most, for which a slow cluster needs longer.
     func ask(_ path: String, _ question: Value, bytes: Int) async throws(EtcdFailure) -> Value {
         var failure: EtcdFailure?
         for time in patience(bytes) {
@@ -83,11 +83,13 @@ final class EtcdClient: Sendable {
         throw failure ?? .http(.closed, member)
     }
 
-    /// A member that was cut off passes on to a leader that is gone, and waits for 7 s. So nobody waits long where there
-    /// are others to ask; but for large things as long as they take.
+    /// For how long a member may say nothing, round by round. One that is dead says nothing at all, and one that was cut
+    /// off passes on to a leader that is gone, and waits for 7 s: nobody waits long for either where there are others to
+    /// ask. Then all of them may be slow.
     private func patience(_ bytes: Int) -> [Duration] {
-        let times: [Double] = url.members.count > 1 ? [0.3, 1, 4] : [5, 10]
-        return times.map { .seconds($0 * (1 + Double(bytes) / 100_000)) }
+        let times: [Double] = url.members.count > 1 ? [1, 4] : [5, 10]
+        let slow = times.map { Duration.seconds($0 * (1 + Double(bytes) / 100_000)) }
+        return url.members.count > 1 ? [.milliseconds(300)] + slow : slow
     }
 
     /// Asks the next member from now on, if this one was asked until now.
@@ -100,15 +102,16 @@ final class EtcdClient: Sendable {
     /// Asks the current member, with a new token if it does not know the old one.
     private func ask(_ path: String, _ body: Value, within time: Duration) async throws(EtcdFailure) -> Value {
         let token = try await token(anew: false, time)
-        do throws(EtcdFailure) { return try await send(path, body, token, time) } catch {
+        do throws(EtcdFailure) { return try await send(path, body, token, to: member, time) } catch {
             guard case .refusal(let refusal) = error, refusal.isStaleToken || refusal.asksWho, case .password = proof
             else { throw error }
         }
-        return try await send(path, body, try await self.token(anew: true, time), time)
+        let newToken = try await self.token(anew: true, time)
+        return try await send(path, body, newToken, to: member, time)
     }
 
     private func send(
-        _ path: String, _ body: Value, _ token: String?, _ time: Duration
+        _ path: String, _ body: Value, _ token: String?, to member: HTTPAddress, _ time: Duration
     ) async throws(EtcdFailure) -> Value {
         try await gateway.ask(EtcdQuestion(path, body, token: token), of: member, within: time).answer
     }
@@ -133,14 +136,17 @@ final class EtcdClient: Sendable {
     // MARK: Signing in
 
     /// The token, which every member knows until it is started anew. To get one takes a member 50 ms, or much longer if
-    /// many want one.
+    /// many want one, and what it has begun it ends though nobody waits for it. So it is asked first whether it is there.
     func token(anew: Bool, _ time: Duration) async throws(EtcdFailure) -> String? {
         let (known, isOpen) = state.withLock { ($0.token, $0.isOpen) }
         guard case .password(let user, let password) = proof else { return known }
         if !anew, isOpen || known != nil { return known }
         let question = Value.dictionary(["name": .string(Text(user)), "password": .string(Text(password))])
+        let member = member
+        if url.members.count > 1 { try await greet(member, within: time) }
         do throws(EtcdFailure) {
-            let token = try await send("/v3/auth/authenticate", question, nil, max(time, .seconds(2)))["token"]?.text
+            let time = max(time, .seconds(2))
+            let token = try await send("/v3/auth/authenticate", question, nil, to: member, time)["token"]?.text
             state.withLock { ($0.token, $0.isOpen) = (token, false) }
             return token
         } catch {
@@ -148,6 +154,13 @@ final class EtcdClient: Sendable {
             state.withLock { ($0.token, $0.isOpen) = (nil, true) }
             return nil
         }
+    }
+
+    /// Sees that a member answers, whatever it says.
+    private func greet(_ member: HTTPAddress, within time: Duration) async throws(EtcdFailure) {
+        do throws(EtcdFailure) { _ = try await status(of: member, within: time) } catch  where error.isPassing {
+            throw error
+        } catch {}
     }
 
     /// The cluster lets everybody do everything, though a user was given.

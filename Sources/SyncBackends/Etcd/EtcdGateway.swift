@@ -9,6 +9,7 @@ internal import Synchronization
 /// The way to the members of a cluster: the JSON gateway that each of them has, or a simulation's.
 package protocol EtcdGateway: Sendable {
     /// Asks a member for something.
+    /// - Parameter time: for how long it may say nothing; an answer that comes slowly is no silence.
     /// - Returns: the answer, and when the member thinks that it is, in seconds since 1970.
     func ask(
         _ question: EtcdQuestion, of member: HTTPAddress, within time: Duration
@@ -57,7 +58,7 @@ struct EtcdHTTP: EtcdGateway {
         _ question: EtcdQuestion, of member: HTTPAddress, within time: Duration
     ) async throws(EtcdFailure) -> (answer: Value, time: Int?) {
         var request = Self.request(question, member)
-        request.patience = .atMost(time)
+        request.patience = .silence(time)
         let response: HTTPResponse
         do throws(HTTPFailure) { response = try await http.send(request) } catch { throw .http(error, member) }
         guard response.status == 200, let answer = try? JSONReader.read(response.body), answer["header"] != nil else {
