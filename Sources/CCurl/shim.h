@@ -30,7 +30,15 @@ static inline CURLcode shim_easy_set_data_callback(
     return ((CURLcode (*)(CURL *, CURLoption, ...)) function)(easy, option, value);
 }
 
+static inline CURLcode shim_easy_set_debug_callback(void *function, CURL *easy, curl_debug_callback value) {
+    return ((CURLcode (*)(CURL *, CURLoption, ...)) function)(easy, CURLOPT_DEBUGFUNCTION, value);
+}
+
 static inline CURLcode shim_easy_get_number(void *function, CURL *easy, CURLINFO info, long *value) {
+    return ((CURLcode (*)(CURL *, CURLINFO, ...)) function)(easy, info, value);
+}
+
+static inline CURLcode shim_easy_get_size(void *function, CURL *easy, CURLINFO info, curl_off_t *value) {
     return ((CURLcode (*)(CURL *, CURLINFO, ...)) function)(easy, info, value);
 }
 

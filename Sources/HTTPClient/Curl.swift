@@ -114,9 +114,18 @@ final class Curl {
         try check(shim_easy_set_data_callback(easySet, easy, option, callback))
     }
 
+    func set(_ easy: Easy, _ callback: @escaping curl_debug_callback) throws(HTTPFailure) {
+        try check(shim_easy_set_debug_callback(easySet, easy, callback))
+    }
+
     func number(_ easy: Easy, _ info: CURLINFO) -> Int {
         var value = 0
         return shim_easy_get_number(easyGet, easy, info, &value) == CURLE_OK ? value : 0
+    }
+
+    func size(_ easy: Easy, _ info: CURLINFO) -> Int {
+        var value: curl_off_t = 0
+        return shim_easy_get_size(easyGet, easy, info, &value) == CURLE_OK ? Int(value) : 0
     }
 
     /// Has a multi handle tell of its sockets and its timer.

@@ -4,7 +4,7 @@
 public enum HTTPFailure: Error, Equatable {
     /// libcurl can't be loaded, with the reason.
     case libraryMissing(String)
-    /// The name of the server, or of a proxy, leads nowhere.
+    /// The name of the server leads nowhere.
     case nameUnknown(String)
     /// Nobody takes connections there.
     case refused(String)
@@ -18,8 +18,8 @@ public enum HTTPFailure: Error, Equatable {
     case secureConnection(String, reason: String)
     /// The certificates to trust can't be read.
     case authority
-    /// A proxy did not let the request through.
-    case proxy(String)
+    /// There is no way through a proxy, with what it does.
+    case proxy(HTTPProxy?, String)
     /// The answer is larger than anything that was asked for.
     case tooLarge(String)
     /// The answer is no HTTP.
@@ -45,7 +45,7 @@ extension HTTPFailure: CustomStringConvertible {
         case .certificate(let host, let reason): "The certificate of \(host) is not trusted: \(reason)."
         case .secureConnection(let host, let reason): "There is no secure connection to \(host): \(reason)."
         case .authority: "The certificates to trust are no PEM that can be read."
-        case .proxy(let reason): "The proxy did not let the request through: \(reason)."
+        case .proxy(let proxy, let clause): "The proxy \(proxy.map { "\($0) " } ?? "")\(clause)."
         case .tooLarge(let host): "\(host) answered more than what can have been asked for."
         case .senseless(let host): "What \(host) answers is no HTTP."
         case .sentAway(let host, let place):

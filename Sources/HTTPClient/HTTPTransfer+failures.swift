@@ -5,10 +5,9 @@ internal import CCurl
 extension HTTPTransfer {
     func failure(_ code: CURLcode) -> HTTPFailure {
         switch code {
-        case CURLE_COULDNT_RESOLVE_HOST: .nameUnknown(host)
-        case CURLE_COULDNT_RESOLVE_PROXY: .proxy("its name can't be looked up")
-        case CURLE_PROXY: .proxy(curl.text(of: code))
-        case CURLE_COULDNT_CONNECT: .refused(host)
+        case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY: nameUnknown
+        case CURLE_PROXY: .proxy(proxy, "did not let the request through: \(curl.text(of: code))")
+        case CURLE_COULDNT_CONNECT: refused
         case CURLE_OPERATION_TIMEDOUT: timeout
         case CURLE_PEER_FAILED_VERIFICATION: .certificate(host, reason: tlsReason)
         case CURLE_SSL_CACERT_BADFILE: .authority
@@ -19,12 +18,23 @@ extension HTTPTransfer {
         }
     }
 
+    private var refused: HTTPFailure {
+        missingProxy.map { .proxy($0, "takes no connections: it is off, or it is another port") } ?? .refused(host)
+    }
+
+    private var nameUnknown: HTTPFailure {
+        missingProxy.map { .proxy($0, "leads nowhere: its name can't be looked up now") } ?? .nameUnknown(host)
+    }
+
     /// What did not come in time.
-    var timeout: HTTPFailure { .timedOut(host) }
+    var timeout: HTTPFailure { missingProxy.map { .proxy($0, "did not answer in time") } ?? .timedOut(host) }
+
+    /// The proxy, if that is where no connection came about.
+    private var missingProxy: HTTPProxy? { curl.size(easy, CURLINFO_CONNECT_TIME_T) == 0 ? proxy : nil }
 
     private var connectionFailure: HTTPFailure {
         let status = curl.number(easy, CURLINFO_HTTP_CONNECTCODE)
-        return status >= 300 ? .proxy("it answered \(status)") : .cut(host)
+        return status >= 300 ? .proxy(proxy, "did not let the request through: it answered \(status)") : .cut(host)
     }
 
     /// What the library says of a certificate. Of other failures it may say the address of a proxy, with its password.

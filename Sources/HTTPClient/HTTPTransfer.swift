@@ -13,6 +13,8 @@ final class HTTPTransfer {
     private(set) var socket: Int32?
     /// Looks whether there is silence.
     var timer: EventSource?
+    /// Through which it goes.
+    private(set) var proxy: HTTPProxy?
     private let options: HTTPOptions
     private var request: HTTPRequest?
     private var response = HTTPResponse()
@@ -33,6 +35,7 @@ final class HTTPTransfer {
         try setLimits()
         try setTrust(options)
         try setCallbacks()
+        if HTTPProxy.isInEnvironment { try noteProxies() }
         try setPassword(options.credentials)
     }
 
@@ -93,6 +96,21 @@ final class HTTPTransfer {
         }
     }
 
+    /// Nothing else says whether there is one, and which, in all versions of the library.
+    private func noteProxies() throws(HTTPFailure) {
+        let object = UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque())
+        try curl.set(easy, pointer: CURLOPT_DEBUGDATA, object)
+        try curl.set(easy) { _, kind, text, count, object in
+            guard kind == CURLINFO_TEXT else { return 0 }
+            _ = HTTPTransfer.call(object, text, count) { transfer, text in
+                if let proxy = HTTPProxy(said: String(decoding: text, as: UTF8.self)) { transfer.proxy = proxy }
+                return true
+            }
+            return 0
+        }
+        try curl.set(easy, CURLOPT_VERBOSE, 1)
+    }
+
     /// libcurl has come to use a socket, or to use it no more.
     func note(_ socket: Int32, isUsed: Bool) {
         if isUsed { self.socket = socket } else if self.socket == socket { self.socket = nil }
@@ -102,7 +120,7 @@ final class HTTPTransfer {
 
     func prepare(_ request: HTTPRequest, _ scheme: HTTPScheme?) throws(HTTPFailure) {
         self.request = request
-        (response, headerBytes, receivedBytes, refusal) = (HTTPResponse(), 0, 0, nil)
+        (response, headerBytes, receivedBytes, refusal, proxy) = (HTTPResponse(), 0, 0, nil, nil)
         reason[0] = 0
         try curl.set(easy, CURLOPT_URL, request.address.description)
         // What this machine says to itself no proxy could pass on.

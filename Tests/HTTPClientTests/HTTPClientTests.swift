@@ -408,6 +408,17 @@ struct HTTPClientTests {
         }
     }
 
+    // MARK: Proxies
+
+    @Test(arguments: [
+        ("Uses proxy env variable https_proxy == 'http://eve:s3cret@proxy.example:3128/'\n", "proxy.example:3128"),
+        ("Uses proxy env variable https_proxy == 'eve:s3@cr/et@proxy.example'\n", "proxy.example"),
+        ("Uses proxy env variable https_proxy == 'socks5h://[::1]:1080'\n", "[::1]:1080"),
+        ("Uses proxy env variable no_proxy == 'example.org'\n", nil), ("  Trying 127.0.0.1:80...\n", nil),
+    ]) func `which proxy is taken is heard of, and not its password`(_ text: String, _ place: String?) {
+        #expect(HTTPProxy(said: text) == place.map { HTTPProxy(place: $0, variable: "https_proxy") })
+    }
+
     // MARK: Addresses
 
     @Test func `an address is taken apart, or refused`() {

@@ -321,6 +321,19 @@ struct WebDAVTests {
         proxy.end()
     }
 
+    @Test(arguments: [
+        ("http_proxy", "webdav", "http"), ("https_proxy", "webdavs", "http"), ("all_proxy", "webdavs", "socks5h"),
+    ]) func `a proxy that is not there is named, and neither the server nor the password`(
+        _ variable: String, _ scheme: String, _ proxyScheme: String
+    ) async throws {
+        for (place, words) in [("127.0.0.1:1", "takes no connections"), ("nowhere.invalid:1", "leads nowhere")] {
+            let proxy = "\(proxyScheme)://eve:pr0xy-s3cret@\(place)"
+            let message = try await refusal("\(scheme)://dav.example/x", [variable: proxy])?.message ?? ""
+            #expect(message.contains("The proxy \(place) (\(variable)) \(words)"), "\(message)")
+            #expect(!message.contains("dav.example") && !message.contains("pr0xy-s3cret"), "\(message)")
+        }
+    }
+
     /// What a service says that is to go through a proxy.
     private func refusal(_ url: String, _ environment: [String: String]) async throws -> BusError? {
         var options = Device.Options()

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+/// A proxy that the environment names.
+public struct HTTPProxy: Equatable, Sendable {
+    /// Its host, and its port if that is said.
+    public let place: String
+    /// The variable that names it: `https_proxy`, `all_proxy`…
+    public let variable: String
+
+    init(place: String, variable: String) { (self.place, self.variable) = (place, variable) }
+
+    /// What libcurl says when it takes one for a request: its name for the variable, and all of the value, which has
+    /// the proxy's password in it.
+    init?(said text: String) {
+        guard text.hasPrefix(Self.beginning), let middle = text.firstRange(of: " == '") else { return nil }
+        variable = String(text[..<middle.lowerBound].dropFirst(Self.beginning.count))
+        guard variable.lowercased() != "no_proxy" else { return nil }
+        let value = text[middle.upperBound...].prefix { !$0.isNewline }.dropLast()
+        let authority = value.firstRange(of: "://").map { value[$0.upperBound...] } ?? value
+        let host = authority.lastIndex(of: "@").map { authority[authority.index(after: $0)...] } ?? authority
+        place = String(host.prefix { $0 != "/" })
+    }
+
+    private static let beginning = "Uses proxy env variable "
+
+    /// Whether there is any, so that it is worth listening to libcurl.
+    static var isInEnvironment: Bool {
+        ["http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"].contains { (name: String) in
+            getenv(name) != nil
+        }
+    }
+}
+
+extension HTTPProxy: CustomStringConvertible {
+    /// As a sentence has it.
+    public var description: String { "\(place) (\(variable))" }
+}
