@@ -4,6 +4,7 @@ import Foundation
 import PropertyList
 import SDBus
 import ServerTesting
+import Synchronization
 import Testing
 import UbiquitousStoreTesting
 
@@ -68,6 +69,40 @@ struct EtcdTests {
             try await waiting { for member in 0..<3 { try cluster.start(member) } }
             let expected: [Text: Value] = ["laptop": .integer(1), "phone": .integer(1), "both": "laptop"]
             #expect(try await devices.converge() == expected)
+        }
+    }
+
+    @Test func `while all members are frozen amid work everything local answers, and then it goes on`() async throws {
+        try await withCluster { devices, cluster in
+            let (laptop, phone) = (try devices.store(devices.laptop), try devices.store(devices.phone))
+            // On the laptop's way, to see when it asks.
+            let proxies = try cluster.ports.map { try FaultProxy(before: $0) }
+            defer { for proxy in proxies { proxy.end() } }
+            let members = proxies.map { "127.0.0.1:\($0.port)" }.joined(separator: ",")
+            try await laptop.client.account.join("etcd://\(members)/\(EtcdCluster.prefix)", Self.credentials)
+            try await laptop.apply(["before": .integer(1), "both": .integer(1)])
+            _ = try await devices.converge()
+            try await laptop.set("amid", .integer(1))
+            for member in 0..<3 { cluster.freeze(member) }
+            let other = try devices.account(devices.laptop)
+            let passes = Atomic(0)
+            let pass = Task {
+                _ = await failure { try await other.syncNow() }
+                passes.add(1, ordering: .relaxed)
+            }
+            try await eventually("a pass is under way") { proxies.contains { $0.isWaiting } }
+            for number in 0..<50 as Range<Int64> { try await laptop.set("\(number)", .integer(number)) }
+            try await laptop.apply(["both": "laptop"], removing: ["before"])
+            _ = try await laptop.synchronize()
+            #expect(try await laptop.value("both") == "laptop")
+            #expect(try await laptop.everything().count == 52)
+            try await phone.set("both", "phone")
+            #expect(try await phone.value("both") == "phone")
+            #expect(passes.load(ordering: .relaxed) == 0, "the cluster still hangs, and the pass with it")
+            for member in 0..<3 { cluster.freeze(member, false) }
+            await pass.value
+            let values = try await devices.converge()
+            #expect(values.count == 52 && values["both"] == "phone" && values["before"] == nil)
         }
     }
 
