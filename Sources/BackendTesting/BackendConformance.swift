@@ -64,6 +64,17 @@ public struct BackendConformance: Sendable, CustomStringConvertible {
     public static let cases: [BackendConformance] =
         accounts + exchanges + failures
 
+    /// Tries again what a server has no time for, as the service does: some lock a file that another one writes.
+    @discardableResult
+    private static func again<Result>(_ body: () async throws -> Result) async throws -> Result {
+        for pause in 0..<6 {
+            do { return try await body() } catch let error as RemoteError where error.code == .unavailable {
+                try await Task.sleep(for: .milliseconds(50 << pause))
+            }
+        }
+        return try await body()
+    }
+
     static let store = "org.example.Notes"
 
     /// Devices that have signed in, the first of which has made the account.
@@ -116,7 +127,7 @@ extension BackendConformance {
             let backends = devices.map(\.backend)
             let accounts = try await withThrowingTaskGroup(of: (Int, RemoteAccount).self) { group in
                 for (number, backend) in backends.enumerated() {
-                    group.addTask { (number, try await backend.open(creatingAccount: true)) }
+                    group.addTask { (number, try await again { try await backend.open(creatingAccount: true) }) }
                 }
                 var accounts: [Int: RemoteAccount] = [:]
                 for try await (number, account) in group { accounts[number] = account }
@@ -124,9 +135,9 @@ extension BackendConformance {
             }
             try expect(accounts.count == 3, "each finds one")
             for device in devices {
-                try await device.signIn(creating: true)
+                try await again { try await device.signIn(creating: true) }
                 device.set(store, device.name, .integer(1))
-                try await device.sync()
+                try await again { try await device.sync() }
             }
             try await settle(devices)
             try expect(Set(devices.map(\.account)).count == 1, "all have one")
