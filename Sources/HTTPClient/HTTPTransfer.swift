@@ -126,7 +126,10 @@ final class HTTPTransfer {
         // What this machine says to itself no proxy could pass on.
         try curl.set(easy, CURLOPT_NOPROXY, request.address.isLoopback ? "*" : nil)
         try curl.set(easy, CURLOPT_HTTPAUTH, scheme.bits)
+        try curl.set(easy, CURLOPT_NOBODY, 0)
         if let body = request.body { try curl.set(easy, body: body) } else { try curl.set(easy, CURLOPT_HTTPGET, 1) }
+        // Its answer says a length, and nothing of it comes.
+        if request.method == "HEAD" { try curl.set(easy, CURLOPT_NOBODY, 1) }
         try curl.set(easy, CURLOPT_CUSTOMREQUEST, request.method)
         try setPatience(request.patience)
         try setHeaders(request)

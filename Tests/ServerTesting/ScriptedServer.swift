@@ -181,6 +181,7 @@ struct MessageReader {
         let lines = String(decoding: head, as: UTF8.self).split(separator: "\r\n")
         let status = Int(lines.first?.split(separator: " ").dropFirst().first ?? "") ?? 0
         let headers = Self.headers(lines.dropFirst())
+        if method == "HEAD" { return (head, status) }
         if headers["transfer-encoding"]?.lowercased() == "chunked" {
             let end = Array("0\r\n\r\n".utf8)
             while !(buffer == end || buffer.suffix(7) == Array("\r\n".utf8) + end) {

@@ -11,6 +11,8 @@ public final class WebDAVServer: Sendable {
         case apache, nginx, lighttpd, rclone, wsgidav
         /// nginx without dav-ext: no PROPFIND, but pages of what is in a folder.
         case nginxIndex
+        /// nginx with neither: nothing can be listed.
+        case nginxBare
         /// sabre/dav, on which Nextcloud's WebDAV is built, under Nextcloud's paths.
         case sabre
 
@@ -19,7 +21,7 @@ public final class WebDAVServer: Sendable {
             let candidates: [String] =
                 switch self {
                 case .apache: ["/usr/sbin/apache2"]
-                case .nginx, .nginxIndex: ["/usr/sbin/nginx"]
+                case .nginx, .nginxIndex, .nginxBare: ["/usr/sbin/nginx"]
                 case .lighttpd: ["/usr/sbin/lighttpd"]
                 case .rclone: ["/usr/bin/rclone"]
                 case .wsgidav: [Cache.path + "/wsgidav/bin/wsgidav", "/usr/bin/wsgidav"]
@@ -147,7 +149,7 @@ public final class WebDAVServer: Sendable {
         let conf = directory + "/run/conf"
         switch kind {
         case .apache: return ["-f", conf, "-D", "FOREGROUND"]
-        case .nginx, .nginxIndex: return ["-c", conf]
+        case .nginx, .nginxIndex, .nginxBare: return ["-c", conf]
         case .lighttpd: return ["-D", "-f", conf]
         case .rclone:
             let own = ["serve", "webdav", directory + "/www", "--addr", "127.0.0.1:\(port)", "--config", "/dev/null"]
@@ -163,7 +165,7 @@ public final class WebDAVServer: Sendable {
         let conf = directory + "/run/conf"
         switch kind {
         case .apache: try write(apache, conf)
-        case .nginx, .nginxIndex: try write(nginx, conf)
+        case .nginx, .nginxIndex, .nginxBare: try write(nginx, conf)
         case .lighttpd: try write(lighttpd, conf)
         case .rclone: break
         case .wsgidav: try write(wsgidav, conf + ".yaml")
@@ -245,7 +247,7 @@ public final class WebDAVServer: Sendable {
     private var nginx: String {
         let isWhole = kind == .nginx
         let load = isWhole ? "load_module /usr/lib/nginx/modules/ngx_http_dav_ext_module.so;" : ""
-        let listing = isWhole ? "dav_ext_methods PROPFIND OPTIONS;" : "autoindex on;"
+        let listing = isWhole ? "dav_ext_methods PROPFIND OPTIONS;" : kind == .nginxIndex ? "autoindex on;" : ""
         let auth = access == .open ? "" : "auth_basic dav; auth_basic_user_file \(directory)/users.basic;"
         let tls =
             authority == nil ? "" : "ssl_certificate \(directory)/cert.pem; ssl_certificate_key \(directory)/key.pem;"

@@ -11,6 +11,7 @@ extension WebDAVStorage {
     /// Lists a folder by its index.
     func listByIndex(_ folder: String) async throws(RemoteError) -> [BlobListing] {
         let names = try await index(folder)
+        if let names, !names.isDisjoint(with: state.withLock { $0.names[folder]?.known ?? [] }) { believeIndex() }
         if let names, !names.isEmpty {
             return names.sorted().map { BlobListing(name: $0) }
         }
@@ -30,6 +31,12 @@ extension WebDAVStorage {
         let isNamed = try await index("")?.contains(name) == true
         try await delete(name)
         if !isNamed { throw lapse }
+        believeIndex()
+    }
+
+    /// It has named what is known to be there, as no page does.
+    private func believeIndex() {
+        state.withLock { ($0.hasIndex, $0.names) = (true, [:]) }
     }
 
     /// Whatever in an index looks like a name; `nil` if the folder is not there.

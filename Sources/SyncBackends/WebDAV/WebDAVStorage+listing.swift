@@ -7,6 +7,7 @@ internal import Synchronization
 extension WebDAVStorage {
     /// The names in a folder that may be those of blobs; with versions if they are heads.
     public func list(_ folder: String) async throws(RemoteError) -> [BlobListing] {
+        if state.withLock(\.keepsNames) { return try await listByNames(folder) }
         let reader = Multistatus.Reader(keeping: Self.mayBeOurs)
         let isHeads = folder == BlobName.heads
         let properties = isHeads ? Self.versionProperties : Self.kind
@@ -16,7 +17,12 @@ extension WebDAVStorage {
         case 404, 410: return try await listAbsent(folder)
         case 405, 501:
             if state.withLock(\.hasListed) { throw lapse }
-            return try await listByIndex(folder)
+            do { return try await listByIndex(folder) } catch
+                where error.code == .unsupported && !state.withLock(\.hasIndex)
+            {
+                state.withLock { $0.keepsNames = true }
+                return try await listByNames(folder)
+            }
         default: throw answer(response, folder)
         }
         let members: [Multistatus.Member]
@@ -52,7 +58,7 @@ extension WebDAVStorage {
 
     /// Remembers the heads' versions. The length is in them, since some servers give all that is written in a second the
     /// same ETag, and no head is as long as the one before it.
-    private func note(_ members: [Multistatus.Member]) {
+    func note(_ members: [Multistatus.Member]) {
         var versions: [String: String] = [:]
         for member in members where member.tag != nil || member.modified != nil {
             // Apache's ETag of a file is weak for a second after it was written, and then the same without its mark.

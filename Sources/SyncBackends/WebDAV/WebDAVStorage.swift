@@ -14,18 +14,26 @@ public final class WebDAVStorage: BlobStorage {
     let client: HTTPClient
     private let hasCredentials: Bool
     let state = Mutex(State())
+    /// After so long whoever has read a file of names before it was written has written it, too.
+    let settling: Duration
 
     struct State {
         /// The folder itself may be made.
         var makesPlace = false
         /// The server has PROPFIND: without it, it is not itself.
         var hasListed = false
+        /// It has an index instead.
+        var hasIndex = false
+        /// It has neither.
+        var keepsNames = false
+        /// What is known of each folder then.
+        var names: [String: Names] = [:]
         /// The heads' versions at the last listing.
         var versions: [String: String] = [:]
     }
 
-    init(_ url: WebDAVURL, _ options: HTTPOptions) {
-        self.url = url
+    init(_ url: WebDAVURL, _ options: HTTPOptions, settling: Duration = .seconds(1)) {
+        (self.url, self.settling) = (url, settling)
         client = HTTPClient(options)
         hasCredentials = options.credentials != .none
     }
@@ -71,8 +79,10 @@ public final class WebDAVStorage: BlobStorage {
 
     /// Replaces a file.
     public func put(_ name: String, _ bytes: [UInt8]) async throws(RemoteError) {
+        try await noteSegments(before: name)
         let response = try await write(name, bytes)
         guard response.isDone else { throw answer(response, name) }
+        try await noteWritten(name)
     }
 
     /// Writes a file that never replaces one: its name is random, or it is the same file. Servers that know how are
@@ -81,17 +91,22 @@ public final class WebDAVStorage: BlobStorage {
         let response = try await write(name, bytes, [("If-None-Match", "*")])
         if response.status == 412 {
             // The answer to the same request may have been lost.
-            if case .content(bytes, _) = try await get(name, limit: bytes.count, unless: nil) { return }
-            throw RemoteError(.denied, "\(name) is there already.")
+            guard case .content(bytes, _) = try await get(name, limit: bytes.count, unless: nil) else {
+                throw RemoteError(.denied, "\(name) is there already.")
+            }
+        } else if !response.isDone {
+            throw answer(response, name)
         }
-        guard response.isDone else { throw answer(response, name) }
+        try await noteWritten(name)
     }
 
     /// Removes a file.
     public func delete(_ name: String) async throws(RemoteError) {
         let response = try await send(HTTPRequest("DELETE", address(name)))
-        if response.status == 404 || response.status == 410 { return }
-        guard response.isDone else { throw answer(response, name) }
+        guard response.isDone || response.status == 404 || response.status == 410 else {
+            throw answer(response, name)
+        }
+        await noteRemoved(name)
     }
 
     /// Writes a file, and makes its folder if it turns out to be missing.

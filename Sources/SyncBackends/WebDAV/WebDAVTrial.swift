@@ -3,6 +3,7 @@
 internal import HTTPClient
 internal import StoreEngine
 internal import SyncEngine
+internal import Synchronization
 
 /// Tries a server out: first whether it can be reached and lets one in, then what every storage has to do.
 struct WebDAVTrial {
@@ -48,9 +49,13 @@ struct WebDAVTrial {
         default:
             return [BackendCheck(step: "folder", isPassed: false, detail: storage.failure(response).message)]
         }
+        let words =
+            storage.state.withLock(\.keepsNames)
+            ? "The server lists no folders, so files with the names in them are kept." : ""
+        let folder = BackendCheck(step: "folder", isPassed: true, detail: words)
         var trial = BlobTrial(of: storage, environment: environment, name: WebDAVStorage.trialName)
         await trial.run()
-        let checks = [BackendCheck(step: "folder", isPassed: true)] + trial.checks.filter { $0.step != "open" }
+        let checks = [folder] + trial.checks.filter { $0.step != "open" }
         return checks.allSatisfy(\.isPassed) ? checks + [await checkConditions()] : checks
     }
 

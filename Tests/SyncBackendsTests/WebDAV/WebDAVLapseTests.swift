@@ -12,7 +12,7 @@ import Testing
 /// Somebody puts a page in the place of all that a server has.
 @Suite(.timeLimit(.minutes(10)))
 struct WebDAVLapseTests {
-    static let kinds: [WebDAVServer.Kind] = [.lighttpd, .nginx, .nginxIndex].filter { $0.program != nil }
+    static let kinds: [WebDAVServer.Kind] = [.lighttpd, .nginx, .nginxIndex, .nginxBare].filter { $0.program != nil }
 
     /// The paths that are answered with a page; all others are not there.
     enum Page: CaseIterable { case everywhere, inThePlace, atTheRoot }

@@ -30,7 +30,8 @@ struct WebDAVServerTests {
             // Where the first thing is to find no account, the place is there.
             if number == 0 { try server.makeFolder(folder) }
             let storage: @Sendable () throws -> WebDAVStorage = {
-                WebDAVStorage(try WebDAVURL(server.url + "/" + folder), HTTPOptions())
+                WebDAVStorage(
+                    try WebDAVURL(server.url + "/" + folder), HTTPOptions(), settling: .milliseconds(100))
             }
             let place = BackendPlace {
                 BlobBackend(storage: try storage(), environment: .system)
