@@ -202,6 +202,27 @@ extension BackendConformance {
             try await settle([a, b])
             try expect(a.values(store) == ["b": .integer(1), "c": .integer(1)], "and never comes back")
         },
+        BackendConformance("C1: what was deleted takes no write along that did not know of it") { place in
+            let devices = try await devices(3, place)
+            // In one of several stores states are joined in the order in which that could happen.
+            for number in 0..<8 { devices[0].set("\(store)\(number)", "k", .integer(1)) }
+            try await devices[0].sync()
+            try await devices[1].sync()
+            for number in 0..<8 {
+                devices[1].set("\(store)\(number)", "k", nil)
+                devices[1].forgetTombstones("\(store)\(number)")
+            }
+            try await devices[1].push()
+            devices[2].time -= 3_600_000_000
+            for number in 0..<8 { devices[2].set("\(store)\(number)", "k", .integer(2)) }
+            try await devices[2].push()
+            let late = BackendDevice("late", seed: 99, backend: try place.makeBackend())
+            try await late.signIn(creating: false)
+            try await late.pull()
+            for number in 0..<8 {
+                try expect(late.values("\(store)\(number)") == ["k": .integer(2)], "the later write is there")
+            }
+        },
         BackendConformance("C2: values and keys that break every rule are passed on as they came") { place in
             let (a, b) = try await pair(place)
             for key in ["", "nul\0", String(repeating: "k", count: 4000), "é", "e\u{301}", "line\nfeed"] {

@@ -139,6 +139,26 @@ struct AccountSyncTests {
         #expect(uploaded?.value == Value.integer(1).encoded())
     }
 
+    @Test func `what was removed here takes nothing along of what arrives with it`() async throws {
+        let backend = ScriptedBackend()
+        try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
+        let (stranger, late) = (Origin(bits: 99), Origin(bits: 7))
+        func state(_ origin: Origin, wall: UInt64, value: Int64) -> StoreState {
+            let stamp = Stamp(isProvisional: false, wall: wall, counter: 0, origin: origin)
+            let entry = Entry(stamp: stamp, n: 1, value: Value.integer(value).encoded())
+            return StoreState(entries: [Key(unchecked: "k"): entry], context: Context([origin: 1]))
+        }
+        // It is known here that the stranger's first write is gone, and nobody remembers by what.
+        let forgetful = StoreState(context: Context([stranger: 2]))
+        await backend.change { $0.changes = ["app": RemoteChange(state: forgetful, isComplete: true)] }
+        try await device.syncNow()
+        var states = JoinedStates(state(stranger, wall: 20, value: 1))
+        states.join(state(late, wall: 10, value: 2))
+        await backend.change { [states] in $0.changes = ["app": RemoteChange(states, isComplete: true)] }
+        try await device.syncNow()
+        #expect(try device.value("k") == 2)
+    }
+
     @Test func `a write during an upload stays pending, and goes with the next one`() async throws {
         let backend = ScriptedBackend()
         try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)

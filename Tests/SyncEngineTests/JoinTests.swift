@@ -55,6 +55,28 @@ import Testing
         }
     }
 
+    /// The greatest of three is gone, or the two greatest are: what gave way to them is there again.
+    @Test(arguments: [[1], [1, 2], [2], [1, 2, 3], []] as [[UInt64]])
+    func `of several that gave way the greatest that lives stays, in any order`(gone: [UInt64]) {
+        let writers: [StoreState] = (1...3).map { origin in
+            StoreState(
+                entries: [k: entry(origin, n: 1, Int(origin), wall: 50 - origin)],
+                context: Context([Origin(bits: origin): 1]))
+        }
+        let forgetful = StoreState(
+            context: Context(Dictionary(uniqueKeysWithValues: gone.map { (Origin(bits: $0), UInt64(1)) })))
+        let states = writers + [forgetful]
+        let expected = Definition.join(states[0], states[1], states[2], states[3])
+        for order in permutations([0, 1, 2, 3]) {
+            var joined = JoinedStates(states[order[0]])
+            for index in order[1...2] { joined.join(states[index]) }
+            let last = states[order[3]]
+            #expect(last.joined(joined.state(over: last)) == expected, "\(order)")
+            joined.join(last)
+            #expect(joined.state == expected && joined.state(over: StoreState()) == expected, "\(order)")
+        }
+    }
+
     @Test func `where some have forgotten a deletion, all end with the same answer all the same`() {
         let (removed, late) = (entry(1, n: 2, nil, wall: 20), entry(2, n: 1, 5, wall: 10))
         let context = Context([Origin(bits: 1): 2])
@@ -236,6 +258,13 @@ import Testing
 
 private let k = Key(unchecked: "k")
 private let l = Key(unchecked: "l")
+
+private func permutations(_ numbers: [Int]) -> [[Int]] {
+    if numbers.count < 2 { return [numbers] }
+    return numbers.flatMap { first in
+        permutations(numbers.filter { $0 != first }).map { [first] + $0 }
+    }
+}
 
 private func entry(
     _ origin: UInt64,
