@@ -65,7 +65,7 @@ extension Plan {
         (repeatsListings, agesListings) = (chores.contains(.repeatedListings), chores.contains(.olderListings))
         chores.removeAll { [.repeatedListings, .olderListings].contains($0) }
         tags = chance.one(of: [.none, .right, .right, .late, .stuck, .restless])
-        endsWithMonth = chance.happens(0.2)
+        endsWithMonth = chance.happens(0.05)
         for index in steps.indices where steps[index].action == .wait && !chores.isEmpty {
             let (device, store) = (chance.below(8), chance.below(conditions.stores))
             steps[index].action = .chore(
