@@ -137,6 +137,44 @@ import Testing
         #expect(a.stores["junk"]?.context.dots.isEmpty != false)
     }
 
+    @Test func `what was published wrongly is joined once somebody has published it rightly`() async throws {
+        let (storage, a, b) = try await world()
+        let stamp = Stamp(isProvisional: false, wall: 1, counter: 0, origin: Origin(bits: 7))
+        let right = StoreState(
+            entries: [Key(unchecked: "k"): Entry(stamp: stamp, n: 9, value: [2])],
+            context: Context([Origin(bits: 7): 9]))
+        let digest = StateDigests(of: right, store: "late").state
+        storage.blobs["h/00000000000000ff"] = head(b, ["late": part(digest, [])])
+        try await a.sync()
+        #expect(a.problems.count == 1 && a.stores["late"]?.entries.isEmpty != false)
+        storage.blobs["h/00000000000000ff"] = head(b, ["late": part(digest, [], right.entries)])
+        try await a.sync()
+        #expect(a.problems.isEmpty && a.stores["late"] == right)
+    }
+
+    @Test func `what a device only claims to have is not published by others`() async throws {
+        let (storage, a, b) = try await world()
+        try await a.sync()
+        for store in [store, "other"] {
+            let state = try #require(b.stores[store])
+            let claim = WrittenPart(
+                digest: StateDigests(of: state, store: store).state, context: state.context, form: .whole([]),
+                tail: [:],
+                removed: [])
+            storage.blobs["h/00000000000000ff"] = head(b, [store: claim])
+            // One publishes the store for the first time, the other one has.
+            for device in [a, b] {
+                device.set("another", device.name, .integer(1))
+                try await device.sync()
+            }
+            storage.blobs["h/00000000000000ff"] = nil
+            let late = BackendDevice("late", seed: 9, backend: try FaultConformance.place(storage).makeBackend())
+            try await late.signIn(creating: false)
+            #expect(try await late.pull() && late.problems.isEmpty)
+            #expect(late.stores[store] == state)
+        }
+    }
+
     @Test func `an index that makes no sense keeps its head from being read, and nothing else`() async throws {
         let (storage, a, b) = try await world()
         let junk = Array("UKVi".utf8) + [1, 0, 9, 9, 9]

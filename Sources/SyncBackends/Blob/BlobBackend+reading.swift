@@ -251,8 +251,7 @@ extension BlobBackend {
         var contents: [Key: Bits128] = [:]
         for segment in base where segment.name != .zero {
             if memory.contents[segment.name] == nil {
-                guard case .entries(let entries) = try await readBase([segment], store: store) else { return nil }
-                memory.contents[segment.name] = StateDigests(of: StoreState(entries: entries), store: store).entries
+                guard case .entries = try await readBase([segment], store: store) else { return nil }
             }
             contents.merge(memory.contents[segment.name] ?? [:]) { $1 }
         }
@@ -297,6 +296,9 @@ extension BlobBackend {
             }
             guard segment.store == store, segment.bucket == part.bucket else {
                 return .senseless("The file s/\(name) is not of the store \(store).")
+            }
+            if memory.contents[name] == nil {
+                memory.contents[name] = StateDigests(of: StoreState(entries: segment.entries), store: store).entries
             }
             entries.merge(segment.entries) { $1 }
             guard entries.count <= EntryLimits.entries, size <= Segment.limit else {

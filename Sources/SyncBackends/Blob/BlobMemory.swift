@@ -28,12 +28,15 @@ struct BlobMemory {
     /// The origins under whose name a pull has looked.
     private(set) var lookedUp: Set<Origin> = []
 
+    /// Since when heads under former origins of this device can't be read.
+    var unreadable: [Origin: UInt64] = [:]
+
     /// Heads whose news are joined, of those that were there at the last pull.
     var joinedHeads: Set<Bits128> = []
     /// The digests of states that are joined, of those that were there at the last pull.
     var joinedParts: [String: Set<Bits128>] = [:]
 
-    /// What is wrong with states that are there, were read and make no sense, by store and digest.
+    /// What is wrong with states of these heads that were read and make no sense, by store and digest.
     var senseless: [String: [Bits128: String]] = [:]
 
     /// What segments have that heads name: the digests of a bucket's entries, a context, an index's parts.
@@ -93,6 +96,7 @@ struct BlobMemory {
     mutating func forgetJoined() {
         joinedHeads = []
         joinedParts = [:]
+        senseless = [:]
         held = []
         published?.isTrusted = false
     }

@@ -20,7 +20,10 @@ extension BlobBackend {
         if own == .asPublished, isFormerLost(found.heads, origin, cursor) { own = .missing }
         var known = cursor?.heads ?? []
         // What was published before everything was to be downloaded anew is not here any more.
-        if cursor != nil, let published = memory.published, published.isTrusted { known.insert(published.digest) }
+        if cursor != nil {
+            known.formUnion(memory.joinedHeads)
+            if let published = memory.published, published.isTrusted { known.insert(published.digest) }
+        }
         return BlobPull(
             backend: self,
             account: found.account,
@@ -186,7 +189,7 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
         self.formerOwn = formerOwn
         self.known = known
         heads = found.heads
-        for found in found.heads where !senseless.isEmpty {
+        for found in found.heads where !senseless.isEmpty && known.contains(found.digest) {
             for (store, part) in found.head.parts {
                 guard let sentence = senseless[store]?[part.digest] else { continue }
                 self.senseless[store, default: [:]][part.digest] = sentence
@@ -196,7 +199,8 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
         devices = Self.devices(found.heads)
         var joined = joinedParts
         for found in found.heads where known.contains(found.digest) {
-            for (store, part) in found.head.parts {
+            // Somebody else may have published what one's head only claims to have.
+            for (store, part) in found.head.parts where self.senseless[store]?[part.digest] == nil {
                 joined[store, default: []].insert(part.digest)
             }
         }
@@ -235,6 +239,7 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
             switch try await read(parts, of: store) {
             case .state(let state):
                 if joined?.join(state) == nil { joined = JoinedStates(state) }
+                senseless[store]?[digest] = nil
                 settled[store, default: []].insert(digest)
             case .senseless(let sentence):
                 report(sentence)
@@ -288,11 +293,12 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
         var (cursor, isComplete) = (BlobCursor(), true)
         for found in heads {
             // Of a head that was joined before nothing is new, even if it can't be read whole any more.
-            var isJoined = found.isWhole || known.contains(found.digest)
+            let isKnown = known.contains(found.digest)
+            var isJoined = found.isWhole || isKnown
             var isRead = isJoined
             for (store, part) in found.head.parts {
-                if isSettled(part, of: store, stores) {
-                    parts[store, default: []].insert(part.digest)
+                if isKnown || isSettled(part, of: store, stores) {
+                    if senseless[store]?[part.digest] == nil { parts[store, default: []].insert(part.digest) }
                 } else {
                     isJoined = false
                     if settled[store]?.contains(part.digest) != true { isRead = false }

@@ -87,6 +87,14 @@ extension BlobBackend {
         return true
     }
 
+    /// What a part has; `nil` if not all of it can be read.
+    func content(of part: Head.Part, store: String) async throws(RemoteError) -> StateContent? {
+        guard var entries = try await contents(of: part.base, store: store) else { return nil }
+        for key in part.removed { entries[key] = nil }
+        entries.merge(StateDigests(of: StoreState(entries: part.tail), store: store).entries) { $1 }
+        return StateContent(entries: entries, context: part.context)
+    }
+
     /// How many of the segments of a base would have to be read.
     func unknownSegments(of base: [BaseSegment]) -> Int {
         base.names.count { memory.contents[$0] == nil }
@@ -192,12 +200,30 @@ extension BlobBackend {
         let digest = Head.digest(of: bytes)
         do throws(BlobFlaw) {
             let head = try WrittenHead(decoding: bytes).head
+            memory.unreadable[origin] = nil
             guard head.sequence <= sequence || !Rule.deadHeads.isOn else { return }
             guard memory.joinedHeads.contains(digest) || memory.held.contains(digest) else { return }
         } catch {
-            if error == .tooNew { return }
+            if error == .tooNew || !isUnreadableForADay(origin) { return }
         }
         try await storage.delete(BlobName.head(origin))
+    }
+}
+
+/// What a state has, however it is cut.
+struct StateContent: Equatable {
+    /// The digests of the entries.
+    let entries: [Key: Bits128]
+    let context: Context
+}
+
+extension BlobBackend {
+    /// A head that is torn now may be whole later, with what nobody else has.
+    private func isUnreadableForADay(_ origin: Origin) -> Bool {
+        let now = environment.time()
+        let since = min(memory.unreadable[origin] ?? now, now)
+        memory.unreadable[origin] = since
+        return now - since >= Observations.day
     }
 }
 
@@ -298,7 +324,8 @@ actor BlobPush<Storage: BlobStorage>: RemotePush {
         let digests = StateDigests(of: state, store: store)
         try check(store, state, digests)
         uploaded.insert(store)
-        if let same = try await sharedPart(of: store, digests.state) {
+        let content = StateContent(entries: digests.entries, context: state.context)
+        if let same = try await sharedPart(of: store, digests.state, content) {
             parts[store] = same
             return
         }
@@ -323,11 +350,19 @@ actor BlobPush<Storage: BlobStorage>: RemotePush {
     }
 
     /// The way of cutting a state that all who hold it prefer, of those that are there.
-    private func sharedPart(of store: String, _ digest: Bits128) async throws(RemoteError) -> Head.Part? {
-        var shared = former[store].flatMap { present.isSuperset(of: $0.segmentNames) && $0.digest == digest ? $0 : nil }
+    /// - Parameter content: what the state has; `nil`: what this device published of it last.
+    private func sharedPart(
+        of store: String, _ digest: Bits128, _ content: StateContent? = nil
+    ) async throws(RemoteError) -> Head.Part? {
+        let own = former[store].flatMap { present.isSuperset(of: $0.segmentNames) && $0.digest == digest ? $0 : nil }
+        var (shared, content) = (own, content)
         for part in candidates(of: store) where part.digest == digest && part != shared {
             if let shared, !part.isPreferable(to: shared) { continue }
-            if try await backend.areGood(part.segmentNames) { shared = part }
+            guard try await backend.areGood(part.segmentNames) else { continue }
+            // Who says that a part has this state may be mistaken, and whoever took it over would be, too.
+            if content == nil, let own { content = try await backend.content(of: own, store: store) }
+            guard let content, try await backend.content(of: part, store: store) == content else { continue }
+            shared = part
         }
         return shared
     }
