@@ -88,10 +88,14 @@ extension AccountSync {
         let states = try database.statesOfOthers(named: names)
         if states.isEmpty { return }
         try database.forgetPublication()
+        var joined: [String: JoinedStates] = [:]
         for (identifier, state) in states {
+            if joined[identifier]?.join(state) == nil { joined[identifier] = JoinedStates(state) }
+        }
+        for (identifier, states) in joined.sorted(by: { $0.key < $1.key }) {
             let store = try database.store(identifier, localKeys: localKeys(identifier))
             guard store.isReplicated else { continue }
-            let plan = Join.plan(store, taking: state)
+            let plan = Join.plan(store, taking: states.state(over: store))
             guard store.canHold(plan) else {
                 throw .storage("the store \(identifier) would be too large with what this device has of it twice")
             }
