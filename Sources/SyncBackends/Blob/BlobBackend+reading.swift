@@ -66,7 +66,7 @@ extension BlobBackend {
         var problems: [String] = []
         var found: [String: FoundHead] = [:]
         var bytes = 0
-        let (listings, isAll) = try await listHeads(as: origin)
+        let (listings, isAll) = try await listHeads(as: origin, &problems)
         if !isAll { problems.append("The folder h holds too many files; some were not read.") }
         for listing in listings {
             guard bytes < Self.mostBytes else {
@@ -85,10 +85,16 @@ extension BlobBackend {
 
     /// Plain names first, so that a copy of a head is found to be one.
     /// - Returns: what is to be read, and whether that is all there is.
-    private func listHeads(as origin: Origin) async throws(RemoteError) -> ([BlobListing], isAll: Bool) {
-        let listings = try await storage.list(BlobName.heads)
-            .filter { BlobName.origin(inHeadName: $0.name) != nil }
+    private func listHeads(
+        as origin: Origin, _ problems: inout [String]
+    ) async throws(RemoteError) -> ([BlobListing], isAll: Bool) {
+        let all = try await storage.list(BlobName.heads).filter { BlobName.origin(inHeadName: $0.name) != nil }
+        let listings = all.filter { !BlobName.hasControls($0.name) }
             .sorted { ($0.name.utf8.count, $0.name) < ($1.name.utf8.count, $1.name) }
+        if listings.count < all.count {
+            problems.append(
+                "The folder h holds names with control characters, which nobody gives; they are passed over.")
+        }
         if listings.count <= Self.mostHeads { return (listings, true) }
         // Strange names must not hide what was there before, nor this device's own head. They may not even be listed.
         let known = Set(memory.found.keys).union([origin.description])

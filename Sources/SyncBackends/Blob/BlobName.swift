@@ -40,6 +40,9 @@ enum BlobName {
         return false
     }
 
+    /// Whether a name has control characters, line feeds among them: neither we nor sync tools give such names.
+    static func hasControls(_ name: String) -> Bool { name.utf8.contains { $0 < 0x20 || $0 == 0x7F } }
+
     /// The origin that a name in the folder of heads begins with: a head's, or a copy's that some sync tool made of
     /// it when it found two versions. All of them put something behind the name.
     static func origin(inHeadName name: String) -> Origin? {
