@@ -18,8 +18,8 @@ struct RuleTable: ParsableCommand {
         ("segments-first", .core, 1...5000), ("dead-heads", .core, 1...20), ("no-echo", .core, 1...50),
         ("daily-head", .core, 1...6000), ("keep-origins", .core, 1...6000),
         ("keep-pending", .core, 1...500), ("leave-twins", .core, 1...500), ("pass-on", .whole, 1...100),
-        ("heads-stay", .whole, 1...60), ("known-heads", .whole, 81...100), ("segments-stay", .whole, 1...60),
-        ("named-segments", .whole, 31...60),
+        ("heads-stay", .whole, 1...40), ("known-heads", .whole, 1...60), ("segments-stay", .whole, 1...40),
+        ("named-segments", .whole, 61...100),
         ("one-order", .etcd, 1...50), ("entries-first", .etcd, 1...500), ("read-anew", .etcd, 1...1500),
         ("known-history", .etcd, 901...1000), ("same-history", .etcd, 1401...1500),
     ]
