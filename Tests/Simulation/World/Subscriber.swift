@@ -14,8 +14,8 @@ final class Subscriber {
     private var shown: [Key: Value]
     private var generation: UInt64
     private var standing: Standing
-    /// It was told that the store is over its limits, or found it so.
-    private var knowsOfOverflow: Bool
+    /// It was told that the store is over its limits; `nil` where it found it so, in an account that is new to it.
+    private var knowsOfOverflow: Bool?
 
     /// Where the values come from that a store shows.
     private struct Standing {
@@ -38,7 +38,7 @@ final class Subscriber {
         shown = store.values
         generation = store.generation
         standing = Standing(account: account(), hasArrived: store.isDownloaded, hasBackdrop: store.hasBackdrop)
-        knowsOfOverflow = store.isOverQuota
+        knowsOfOverflow = store.isOverQuota ? nil : false
     }
 
     /// The app has written something itself.
@@ -51,7 +51,7 @@ final class Subscriber {
     /// The account is another one, or none; or the store takes part in it in another way.
     func noteAccount() {
         standing = Standing(account: account(), hasArrived: store.isDownloaded, hasBackdrop: store.hasBackdrop)
-        knowsOfOverflow = store.isOverQuota
+        knowsOfOverflow = store.isOverQuota ? nil : false
     }
 
     func hear(_ notice: StoreNotice) {
@@ -62,7 +62,7 @@ final class Subscriber {
         let (isOtherAccount, knew) = (account() != standing.account, knowsOfOverflow)
         noteAccount()
         // A join that takes the store over its limits is told of next.
-        if !isOtherAccount { knowsOfOverflow = knew && store.isOverQuota }
+        if !isOtherAccount { knowsOfOverflow = store.isOverQuota ? knew : false }
         generation = store.generation
         for key in notice.keys { change(key) }
     }
@@ -88,7 +88,7 @@ final class Subscriber {
 
     private func hearOfOverflow(_ keys: [Key]) {
         if keys != store.overflow || keys.isEmpty { report("I13: told of other keys than those that do not fit") }
-        if knowsOfOverflow { report("I13: told twice of what does not fit") }
+        if knowsOfOverflow == true { report("I13: told twice of what does not fit") }
         knowsOfOverflow = true
     }
 
@@ -120,7 +120,9 @@ final class Subscriber {
             report("I14: the account's values have arrived and nobody was told")
             noteAccount()
         }
-        if store.isOverQuota, !knowsOfOverflow { report("I13: the store is over its limits and nobody was told") }
+        if store.isOverQuota, knowsOfOverflow == false {
+            report("I13: the store is over its limits and nobody was told")
+        }
         knowsOfOverflow = store.isOverQuota
         if store.values == shown { return }
         let keys = Set(shown.keys).union(store.values.keys).filter { shown[$0] != store.values[$0] }.sorted()
