@@ -89,9 +89,7 @@ extension AccountSync {
         if states.isEmpty { return }
         try database.forgetPublication()
         var joined: [String: JoinedStates] = [:]
-        for (identifier, state) in states {
-            if joined[identifier]?.join(state) == nil { joined[identifier] = JoinedStates(state) }
-        }
+        for (identifier, state) in states { joined[identifier, default: JoinedStates()].join(state) }
         for (identifier, states) in joined.sorted(by: { $0.key < $1.key }) {
             let store = try database.store(identifier, localKeys: localKeys(identifier))
             guard store.isReplicated else { continue }

@@ -21,6 +21,11 @@ public struct JoinedStates: Equatable, Sendable {
 
     /// Takes in another state.
     public mutating func join(_ other: StoreState) {
+        // The first one is taken as it is: most stores have no other.
+        if state == StoreState() {
+            state = other
+            return
+        }
         leaveOut(goneIn: other)
         let plan = Join.plan(state, taking: other)
         for key in plan.contested where Rule.allAtOnce.isOn {
@@ -41,7 +46,7 @@ public struct JoinedStates: Equatable, Sendable {
 
     private mutating func leaveOut(goneIn other: some Joinable) {
         for (key, entries) in others {
-            var living = (entries + [state.entries[key]].compactMap(\.self))
+            var living = (entries + (state.entries[key].map { [$0] } ?? []))
                 .filter { !other.isGone($0.dot, under: key) }
                 .sorted { $0.precedes($1) }
             others[key] = nil

@@ -233,12 +233,12 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
 
     func change(of store: String) async throws(RemoteError) -> RemoteChange {
         guard let news = news[store] else { return RemoteChange(state: StoreState(), isComplete: true) }
-        var joined: JoinedStates?
+        var joined = JoinedStates()
         var lacking: [(digest: Bits128, context: Context)] = []
         for (digest, parts) in news.sorted(by: { $0.key < $1.key }) {
             switch try await read(parts, of: store) {
             case .state(let state):
-                if joined?.join(state) == nil { joined = JoinedStates(state) }
+                joined.join(state)
                 senseless[store]?[digest] = nil
                 settled[store, default: []].insert(digest)
             case .senseless(let sentence):
@@ -250,8 +250,8 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
                 if let part = parts.first { lacking.append((digest, part.context)) }
             }
         }
-        let needed = passOver(lacking, of: store, joined?.state)
-        return RemoteChange(joined ?? JoinedStates(), isComplete: needed == 0)
+        let needed = passOver(lacking, of: store, joined.state)
+        return RemoteChange(joined, isComplete: needed == 0)
     }
 
     /// Settles what need not arrive: a state of which others, that are here, have taken in everything.
@@ -259,10 +259,10 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
     private func passOver(
         _ lacking: [(digest: Bits128, context: Context)],
         of store: String,
-        _ joined: StoreState?
+        _ joined: StoreState
     ) -> Int {
         if lacking.isEmpty { return 0 }
-        var context = joined?.context ?? Context()
+        var context = joined.context
         for found in heads where known.contains(found.digest) {
             if let part = found.head.parts[store] { context.formUnion(part.context) }
         }
