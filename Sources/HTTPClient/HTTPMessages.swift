@@ -102,7 +102,7 @@ extension HTTPCredentials: CustomStringConvertible, CustomDebugStringConvertible
 
 extension String {
     /// There are no control characters in it.
-    var isPrintable: Bool { utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } }
+    package var isPrintable: Bool { utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } }
 }
 
 /// How a client works.

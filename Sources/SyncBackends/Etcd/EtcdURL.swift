@@ -45,7 +45,7 @@ struct EtcdURL: Equatable {
         guard !prefix.isEmpty else {
             throw flaw("it says where in the cluster the account is, as in etcds://HOST/settings/ada")
         }
-        guard let name = PercentCoding.decode(prefix), !name.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
+        guard let name = PercentCoding.decode(prefix), name.isPrintable else {
             throw flaw("a % in it is followed by two digits, and it has no control characters")
         }
         guard name.utf8.count <= 512 else { throw flaw("its prefix has 512 bytes at most") }

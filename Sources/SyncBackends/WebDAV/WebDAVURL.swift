@@ -24,7 +24,7 @@ struct WebDAVURL: Equatable {
         }
         var encoded = ""
         for part in text.split(separator: "/") {
-            guard let name = PercentCoding.decode(part), !name.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
+            guard let name = PercentCoding.decode(part), name.isPrintable else {
                 throw flaw("a % in it is followed by two digits, and it has no control characters")
             }
             guard name != ".", name != ".." else { throw flaw("it has no . and .. in its path") }
