@@ -29,11 +29,8 @@ extension WebDAVStorage {
         do throws(XMLScanner.Flaw) { members = try reader.members().filter { !$0.isFolder } } catch {
             throw senseless(error)
         }
-        if isHeads { note(members) }
         state.withLock { $0.hasListed = true }
-        return state.withLock { state in
-            members.map { BlobListing(name: $0.name, version: isHeads ? state.versions[$0.name] : nil) }
-        }
+        return listings(of: members, in: folder)
     }
 
     private static let kind = "<D:resourcetype/>"
@@ -56,9 +53,18 @@ extension WebDAVStorage {
         }
     }
 
+    /// What is in a folder, with versions if these are heads: only those are ever replaced.
+    func listings(of members: [Multistatus.Member], in folder: String) -> [BlobListing] {
+        guard folder == BlobName.heads else { return members.map { BlobListing(name: $0.name) } }
+        note(members)
+        return state.withLock { state in
+            members.map { BlobListing(name: $0.name, version: state.versions[$0.name]) }
+        }
+    }
+
     /// Remembers the heads' versions. The length is in them, since some servers give all that is written in a second the
     /// same ETag, and no head is as long as the one before it.
-    func note(_ members: [Multistatus.Member]) {
+    private func note(_ members: [Multistatus.Member]) {
         var versions: [String: String] = [:]
         for member in members where member.tag != nil || member.modified != nil {
             // Apache's ETag of a file is weak for a second after it was written, and then the same without its mark.

@@ -35,17 +35,12 @@ extension WebDAVStorage {
             if let member = try await look(at: name, in: folder) { members.append(member) }
         }
         note(members.map(\.name), in: folder)
-        if folder == BlobName.heads { note(members) }
         if [BlobName.markers, BlobName.heads].contains(folder) {
             // It works without, as long as this process does. The next look tries again.
             do { try await writeNames(folder) } catch {}
         }
         if folder == BlobName.markers, members.isEmpty { try await provePlace(wasNamed: wasNamed || isNamed) }
-        return state.withLock { state in
-            members.map {
-                BlobListing(name: $0.name, version: folder == BlobName.heads ? state.versions[$0.name] : nil)
-            }
-        }
+        return listings(of: members, in: folder)
     }
 
     /// Notes that something was written. A head is not published before its name is where others find it.
