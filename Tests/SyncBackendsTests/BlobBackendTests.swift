@@ -286,6 +286,30 @@ import Testing
         #expect(try a.values(store) == ["a": .integer(1), "b": .integer(2)])
     }
 
+    @Test func `a device that forgot a store leaves the segments of what it published, as long as it was not read`()
+        async throws
+    {
+        let (place, a, _) = try await two()
+        try a.set(store, "a", .data([UInt8](repeating: 1, count: 30_000)))
+        try await a.sync()
+        let (name, earlier) = (a.headName, try place.read(a.headName))
+        try a.set(store, "b", .data([UInt8](repeating: 2, count: 30_000)))
+        try await a.sync()
+        let latest = try place.read(name)
+        try forgetStore(on: a)
+        // The storage gives an older version.
+        try place.write(name, earlier)
+        try a.set(store, "c", .integer(3))
+        try await a.sync()
+        try place.write(name, latest)
+        a.wait(minutes: 3)
+        try a.set(store, "c", .integer(4))
+        try await a.push()
+        let c = try await newcomer("C", at: place)
+        #expect(try await c.pull().isComplete)
+        #expect(try Set(c.values(store).keys) == ["a", "b", "c"])
+    }
+
     @Test func `a copy of a head whose index is gone keeps nobody from arriving`() async throws {
         let (place, a, head) = try await publishedHead()
         var copy = head

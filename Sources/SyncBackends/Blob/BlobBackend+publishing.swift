@@ -124,7 +124,8 @@ extension BlobBackend {
         let digest = Head.digest(of: bytes)
         memory.noteWriting(digest)
         try await storage.put(BlobName.head(head.origin), bytes)
-        let former = memory.published?.head.segmentNames ?? []
+        // What was published before a download began anew has nothing in its place until it was read again.
+        let former = memory.published.flatMap { $0.isTrusted ? $0.head.segmentNames : nil } ?? []
         memory.superseded.note(former, now: written.head.segmentNames(with: head), time: environment.time())
         memory.published = BlobMemory.PublishedHead(
             head: written.head.with(head.parts), digest: digest, length: bytes.count, isTrusted: true)
