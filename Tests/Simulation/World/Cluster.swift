@@ -48,17 +48,22 @@ final class Cluster {
     // MARK: Questions
 
     /// Asks a member. What is lost is never answered.
-    func ask(_ question: EtcdQuestion, of member: HTTPAddress, _ client: Client, then reply: @escaping Reply) {
+    /// - Parameter begin: called if an answer begins to come long before all of it is there.
+    func ask(
+        _ question: EtcdQuestion, of member: HTTPAddress, _ client: Client, begin: @escaping () -> Void,
+        then reply: @escaping Reply
+    ) {
         let (path, body) = (question.path, question.body)
         let writes = path == "/v3/kv/txn" && EtcdModel.writes(body)
-        place.request(client, writes: writes) { result in
+        place.request(client, writes: writes) { (result: Result<Result<Value, EtcdFailure>, RemoteError>) in
             switch result {
             case .success(let answer): reply(answer)
             case .failure(let error) where error.retryAfter != nil: reply(.failure(.refusal(Self.leaderChanged)))
             case .failure: if !client.isAlive { reply(.failure(.http(.closed, member))) }
             }
         } _: { [self] in
-            .success(answer(path, body, of: Self.number(member), member, client, writes: writes))
+            if place.weather.rate(.slowReply) > 0, chance.happens(0.5) { begin() }
+            return .success(answer(path, body, of: Self.number(member), member, client, writes: writes))
         }
     }
 

@@ -15,6 +15,9 @@ final class ClusterGateway: EtcdGateway, @unchecked Sendable {
     private var count = 0
     private var isClosed = false
 
+    /// What has begun to come is there by then, or its end is lost.
+    private static let longest = 10 * minute
+
     init(_ cluster: Cluster, _ client: Client, _ timeline: Timeline) {
         (self.cluster, self.client, self.timeline) = (cluster, client, timeline)
     }
@@ -51,8 +54,15 @@ final class ClusterGateway: EtcdGateway, @unchecked Sendable {
         _ question: EtcdQuestion, of member: HTTPAddress, within time: Duration
     ) async throws(EtcdFailure) -> (answer: Value, time: Int?) {
         let result: Result<Value, EtcdFailure> = await wait(otherwise: .failure(.http(.closed, member))) { answer in
-            cluster.ask(question, of: member, client, then: answer)
-            timeline.after(time.microseconds) { answer(.failure(.http(.timedOut(member.host), member))) }
+            var hasBegun = false
+            let begin = { [timeline] in
+                hasBegun = true
+                timeline.after(Self.longest) { answer(.failure(.http(.cut(member.host), member))) }
+            }
+            cluster.ask(question, of: member, client, begin: begin, then: answer)
+            timeline.after(time.microseconds) {
+                if !hasBegun { answer(.failure(.http(.timedOut(member.host), member))) }
+            }
         }
         return (try result.get(), nil)
     }
