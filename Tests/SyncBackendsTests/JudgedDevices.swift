@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import BackendTesting
+import Foundation
 import PropertyList
 import ServerTesting
 import StoreEngine
@@ -60,8 +61,31 @@ final class JudgedDevices: @unchecked Sendable {
 
     private static func cell(_ key: Int) -> Cell { Cell(place: 0, store: 0, key: key) }
 
+    /// All write and sync while something befalls the server, and then until they have come through.
+    func work(while trouble: () throws -> Void) async throws {
+        let isOver = Flag()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for device in devices.indices {
+                group.addTask {
+                    try await self.work(device, Dice(seed: UInt64(device)), atLeast: 3) {
+                        !isOver.value.load(ordering: .relaxed)
+                    }
+                }
+            }
+            usleep(300_000)
+            try trouble()
+            usleep(300_000)
+            isOver.value.store(true, ordering: .relaxed)
+            try await group.waitForAll()
+        }
+    }
+
+    private final class Flag: Sendable {
+        let value = Atomic(false)
+    }
+
     /// A device writes and syncs as long as it is told to, and then until it has come through.
-    func work(_ index: Int, _ dice: Dice, atLeast rounds: Int, while isWanted: () -> Bool) async throws {
+    private func work(_ index: Int, _ dice: Dice, atLeast rounds: Int, while isWanted: () -> Bool) async throws {
         var done = 0
         while isWanted() || done < rounds || devices[index].hasPendingChanges {
             try write(index, dice.roll())

@@ -86,38 +86,23 @@ struct EtcdFaultTests {
 
     // MARK: Members
 
-    /// What happens to members while devices write.
+    /// What happens to a cluster while devices write.
     enum Trouble: CaseIterable {
-        case leaderKilled, leaderFrozen, eachRestarted, majorityGone
+        case leaderKilled, leaderFrozen, eachRestarted, majorityGone, restored
     }
 
     @Test(arguments: Trouble.allCases)
-    func `eight devices that write while members go lose nothing`(_ trouble: Trouble) async throws {
+    func `eight devices that write while something befalls their cluster lose nothing`(_ trouble: Trouble)
+        async throws
+    {
         let cluster = try EtcdCluster(.init(members: 3))
         let place = cluster.place
         let judged = try await JudgedDevices(8, place)
-        let isOver = Over()
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for device in judged.devices.indices {
-                group.addTask {
-                    try await judged.work(device, Dice(seed: UInt64(device)), atLeast: 3) {
-                        !isOver.flag.load(ordering: .relaxed)
-                    }
-                }
-            }
-            try cause(trouble, in: cluster)
-            isOver.flag.store(true, ordering: .relaxed)
-            try await group.waitForAll()
-        }
+        try await judged.work { try cause(trouble, in: cluster) }
         #expect(try await judged.judge() == [])
     }
 
-    private final class Over: Sendable {
-        let flag = Atomic(false)
-    }
-
     private func cause(_ trouble: Trouble, in cluster: EtcdCluster) throws {
-        usleep(300_000)
         switch trouble {
         case .leaderKilled: cluster.kill(try cluster.leader())
         case .leaderFrozen:
@@ -125,6 +110,10 @@ struct EtcdFaultTests {
             cluster.freeze(leader)
             usleep(3_000_000)
             cluster.freeze(leader, false)
+        case .restored:
+            try cluster.save(to: "backup")
+            usleep(300_000)
+            try cluster.restore(from: "backup")
         case .eachRestarted:
             for member in 0..<3 {
                 cluster.kill(member)
@@ -138,7 +127,6 @@ struct EtcdFaultTests {
             try cluster.start(0)
             try cluster.start(1)
         }
-        usleep(300_000)
     }
 
     // MARK: Watching

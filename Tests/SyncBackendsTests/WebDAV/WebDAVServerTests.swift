@@ -71,6 +71,24 @@ extension WebDAVServerTests {
         try await judged.work(through: proxy, faults, Dice(seed: seed + 100))
         #expect(try await judged.judge() == [])
     }
+
+    @Test(.enabled(if: WebDAVCostTests.kind != nil, "no WebDAV server is installed"))
+    func `devices that write while their server is restored from a backup lose nothing`() async throws {
+        let server = try WebDAVServer(#require(WebDAVCostTests.kind))
+        let judged = try await JudgedDevices(
+            4, BackendPlace { try WebDAVBackend.make(url: server.url, credentials: .init()) })
+        let backup = try Place()
+        try await judged.work {
+            server.stop()
+            _ = try run("cp", "-a", server.root, backup.path + "/dav")
+            try server.start()
+            usleep(500_000)
+            server.stop()
+            try server.restore(from: backup.path + "/dav")
+            try server.start()
+        }
+        #expect(try await judged.judge() == [])
+    }
 }
 
 /// A password and TLS, as real servers ask for them.
