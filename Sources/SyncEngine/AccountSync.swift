@@ -96,7 +96,7 @@ public final class AccountSync {
     public var hasSubscribers = false {
         didSet {
             guard hasSubscribers != oldValue else { return }
-            schedule?.hasSubscribers = hasSubscribers
+            schedule?.noteSubscribers(hasSubscribers, monotonicTime())
             onScheduleChange?()
         }
     }

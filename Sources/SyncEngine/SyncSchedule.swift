@@ -18,9 +18,10 @@ public struct SyncSchedule: Equatable, Sendable {
     private var retryAt: UInt64?
     private var failures = 0
     private var pollInterval: UInt64
+    private var lastLook: UInt64 = 0
     private var uploads = TokenBucket(capacity: 15, interval: 4 * second)
 
-    /// How many subscribers there are decides how often a remote that tells of nothing is looked at.
+    /// Whether there are subscribers decides how often a remote that tells of nothing is looked at.
     public var hasSubscribers = false
 
     private static let second: UInt64 = 1_000_000
@@ -54,6 +55,15 @@ public struct SyncSchedule: Equatable, Sendable {
 
     /// When failed attempts are made up for; `nil` if the last one did not fail.
     public var nextAttempt: UInt64? { retryAt }
+
+    /// Somebody begins to listen, or nobody does any more. Whoever begins has come to see what is new, and does not wait
+    /// for a look that was put off while nobody listened.
+    public mutating func noteSubscribers(_ hasSubscribers: Bool, _ now: UInt64) {
+        self.hasSubscribers = hasSubscribers
+        guard hasSubscribers, !traits.tellsOfChanges else { return }
+        pollInterval = shortestPoll
+        pullDue = pullDue.map { min($0, max(now, lastLook + shortestPoll)) }
+    }
 
     /// Something was written on this device.
     public mutating func noteChange(_ now: UInt64) {
@@ -93,8 +103,7 @@ public struct SyncSchedule: Equatable, Sendable {
     ///   - uploaded: it uploaded.
     ///   - isPending: there is still something to upload.
     public mutating func passed(_ now: UInt64, received: Bool, uploaded: Bool, isPending: Bool) {
-        failures = 0
-        retryAt = nil
+        (failures, retryAt, lastLook) = (0, nil, now)
         if uploaded { uploads.take(now) }
         pushDue = isPending ? pushDue ?? max(now + coalescing, uploads.nextToken(now)) : nil
         pollInterval = received || uploaded ? shortestPoll : min(pollInterval * 3 / 2, longestPoll)

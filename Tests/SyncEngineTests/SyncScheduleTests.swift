@@ -118,6 +118,22 @@ struct SyncScheduleTests {
         #expect(schedule.nextPass == now + 5 * Self.second)
     }
 
+    @Test func `whoever begins to listen has the remote looked at, but not twice within five seconds`() {
+        for (moment, look) in [(2, 5), (100, 100)] {
+            var schedule = schedule()
+            _ = schedule.begin(start)
+            schedule.passed(start, received: false, uploaded: false, isPending: false)
+            #expect(schedule.nextPass == seconds(300))
+            schedule.noteSubscribers(true, seconds(moment))
+            #expect(schedule.nextPass == seconds(look))
+        }
+        var failing = schedule()
+        _ = failing.begin(start)
+        failing.failed(start, retryAfter: 60, jitter: 0)
+        failing.noteSubscribers(true, seconds(1))
+        #expect(failing.nextPass == seconds(60))
+    }
+
     @Test func `nobody subscribed means five minutes, and a remote that tells means a quarter of an hour`() {
         for (tells, wait) in [(false, 300), (true, 900)] {
             var schedule = schedule(tellsOfChanges: tells)
