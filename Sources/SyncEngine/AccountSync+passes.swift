@@ -55,6 +55,8 @@ extension AccountSync {
     func pass(_ backend: any RemoteBackend) async -> Result<Void, RemoteError> {
         do {
             let uploads = schedule?.begin(monotonicTime()) ?? false
+            // The look before an upload may take long, and nobody should be told meanwhile that there is nothing to do.
+            if uploads, state == .idle, hasSomethingToPublish { setState(.syncing, error: lastError) }
             let received = try await download(from: backend)
             let uploaded = uploads || isPublicationDue ? try await upload(to: backend) : false
             try await tidy(backend)

@@ -159,6 +159,38 @@ struct AccountSyncTests {
         #expect(try device.value("k") == 2)
     }
 
+    @Test func `whoever begins to listen does not wait for a look that was put off while nobody did`() async throws {
+        let backend = ScriptedBackend(tellsOfChanges: false)
+        try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
+        try await device.syncNow()
+        let before = try #require(device.sync.nextPass)
+        device.sync.hasSubscribers = true
+        #expect(try #require(device.sync.nextPass) < before)
+    }
+
+    @Test(arguments: [false, true])
+    func `a device with something to upload says so while its look takes long, unless it is offline`(
+        isOffline: Bool
+    ) async throws {
+        let backend = ScriptedBackend()
+        try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
+        try await device.syncNow()
+        if isOffline {
+            await backend.change { $0.failure = RemoteError(.unavailable, "It is off.") }
+            await #expect(throws: RemoteError.self) { try await device.syncNow() }
+        }
+        try device.write("k", 1)
+        await backend.change { $0.holdsPull = true }
+        await backend.hold()
+        let upload = device.startSyncNow()
+        await backend.someoneWaits()
+        #expect(device.sync.state == (isOffline ? .offline : .syncing))
+        await backend.change { $0.failure = nil }
+        await backend.letGo()
+        #expect(await upload.value == nil)
+        #expect(device.sync.state == .idle)
+    }
+
     @Test func `a write during an upload stays pending, and goes with the next one`() async throws {
         let backend = ScriptedBackend()
         try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)

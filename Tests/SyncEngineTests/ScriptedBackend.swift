@@ -7,7 +7,7 @@ import Synchronization
 
 /// A remote that does what a test tells it: a fake, because a real one can't be made to stop halfway.
 actor ScriptedBackend: RemoteBackend {
-    nonisolated let traits = BackendTraits(coalescing: .seconds(1), tellsOfChanges: true)
+    nonisolated let traits: BackendTraits
     private(set) var script: Script
     private(set) var uploads: [String: StoreState] = [:]
     private(set) var tidyings: [Tidying] = []
@@ -32,10 +32,13 @@ actor ScriptedBackend: RemoteBackend {
         var failure: RemoteError?
         /// A push waits at its beginning, and not at its end.
         var holdsPush = false
+        /// A pull waits at its beginning.
+        var holdsPull = false
     }
 
-    init(_ script: Script = Script()) {
+    init(_ script: Script = Script(), tellsOfChanges: Bool = true) {
         self.script = script
+        traits = BackendTraits(coalescing: .seconds(1), tellsOfChanges: tellsOfChanges)
     }
 
     func change(_ body: @Sendable (inout Script) -> Void) { body(&script) }
@@ -74,6 +77,7 @@ actor ScriptedBackend: RemoteBackend {
     }
 
     func pull(after cursor: [UInt8]?, as origin: Origin) async throws(RemoteError) -> any RemotePull {
+        if script.holdsPull { await passGate() }
         if let failure = script.failure { throw failure }
         var script = script
         if cursor == nil, let all = script.all { script.changes = all }
