@@ -5,19 +5,27 @@ internal import SyncEngine
 
 extension RemoteError {
     /// What it means to a person that there is no answer.
-    init(webDAV failure: HTTPFailure) {
-        guard case .sentAway(let host, let place) = failure else {
-            self.init(failure)
-            return
+    init(webDAV failure: HTTPFailure, isSecure: Bool) {
+        switch failure {
+        case .sentAway(let host, let place):
+            // As an account's address is written.
+            self.init(HTTPFailure.sentAway(host, to: "webdav" + place.dropFirst("http".count)))
+        case .cut where !isSecure, .senseless where !isSecure:
+            self.init(.unavailable, "\(failure) \(Self.secureWish)")
+        case .secureConnection where isSecure:
+            self.init(.unavailable, "\(failure) If it has no TLS, the address begins with webdav://.")
+        default: self.init(failure)
         }
-        // As an account's address is written.
-        self.init(HTTPFailure.sentAway(host, to: "webdav" + place.dropFirst("http".count)))
     }
 
+    private static let secureWish = "If it has TLS, the address begins with webdavs://."
+
     /// What an answer means that is not the one that was asked for.
-    init(_ response: HTTPResponse, from host: String, at path: String, hasCredentials: Bool) {
-        let (code, sentence) = Self.meaning(of: response.status, host, path, hasCredentials)
-        self.init(code, sentence, retryAfter: response.retryAfter)
+    init(_ response: HTTPResponse, from address: HTTPAddress, hasCredentials: Bool) {
+        let (code, sentence) = Self.meaning(of: response.status, address.host, address.path, hasCredentials)
+        // What Apache and nginx answer where they expect TLS.
+        let advice = response.status == 400 && !address.isSecure ? " \(Self.secureWish)" : ""
+        self.init(code, sentence + advice, retryAfter: response.retryAfter)
     }
 
     private static func meaning(

@@ -49,7 +49,7 @@ extension WebDAVStorage {
             sink: reader.sink)
         do throws(HTTPFailure) { return try await client.send(request) } catch {
             if let flaw = reader.flaw { throw senseless(flaw) }
-            throw RemoteError(webDAV: error)
+            throw failure(error)
         }
     }
 
@@ -78,15 +78,36 @@ extension WebDAVStorage {
     /// A folder in the place that is not there has nothing in it, and nobody has removed the account if the place
     /// itself is not there: rather the server's disk is not mounted.
     private func listAbsent(_ folder: String) async throws(RemoteError) -> [BlobListing] {
-        guard folder == BlobName.markers || folder.isEmpty, !state.withLock(\.makesPlace) else { return [] }
-        if folder.isEmpty { throw absence }
-        let response = try await propfind(address(""), depth: "0", Multistatus.Reader(keeping: { _ in false }))
-        switch response.status {
-        case 207: return []
-        case 404, 410: throw absence
-        case 405, 501: throw lapse
-        default: throw answer(response, "")
+        guard folder == BlobName.markers || folder.isEmpty else { return [] }
+        let makesPlace = state.withLock(\.makesPlace)
+        if folder.isEmpty, !makesPlace { throw absence }
+        let response = try await look(at: address(""))
+        switch (response.status, makesPlace) {
+        case (207, _): break
+        case (404, true), (410, true): try await lookAbove()
+        case (404, false), (410, false): throw absence
+        case (405, false), (501, false): throw lapse
+        case (_, false): throw answer(response, "")
+        // Making it will show what is wrong.
+        case (_, true): break
         }
+        return []
+    }
+
+    /// Asks for a folder itself.
+    func look(at folder: HTTPAddress) async throws(RemoteError) -> HTTPResponse {
+        try await propfind(folder, depth: "0", Multistatus.Reader(keeping: { _ in false }))
+    }
+
+    /// Looks for the folder above the place: the place is made, and none above it. Some servers would make them all, for
+    /// whoever has mistyped one.
+    /// - Returns: whether it is there; some servers don't say.
+    @discardableResult
+    func lookAbove() async throws(RemoteError) -> Bool {
+        guard let above = url.above else { throw absence }
+        let status = try await look(at: above).status
+        guard ![404, 409, 410].contains(status) else { throw wrongPath(below: above.path) }
+        return status == 207
     }
 
     /// Names of blobs, and of what a check writes.

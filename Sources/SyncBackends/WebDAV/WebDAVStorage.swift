@@ -62,7 +62,7 @@ public final class WebDAVStorage: BlobStorage {
         let response: HTTPResponse
         do throws(HTTPFailure) { response = try await client.send(request) } catch {
             if case .tooLarge = error { return .unreadable("is too large") }
-            throw RemoteError(webDAV: error)
+            throw failure(error)
         }
         switch response.status {
         case 200 where response.isPage: throw page
@@ -141,7 +141,7 @@ public final class WebDAVStorage: BlobStorage {
     // MARK: Requests
 
     func send(_ request: HTTPRequest) async throws(RemoteError) -> HTTPResponse {
-        do throws(HTTPFailure) { return try await client.send(request) } catch { throw RemoteError(webDAV: error) }
+        do throws(HTTPFailure) { return try await client.send(request) } catch { throw failure(error) }
     }
 
     /// The address of something in the place; names need no encoding.
@@ -154,12 +154,17 @@ public final class WebDAVStorage: BlobStorage {
 
     // MARK: Failures
 
+    /// What it means that there is no answer.
+    func failure(_ failure: HTTPFailure) -> RemoteError {
+        RemoteError(webDAV: failure, isSecure: url.address.isSecure)
+    }
+
     /// What an answer means about the folder itself.
     func failure(_ response: HTTPResponse) -> RemoteError { answer(response, "") }
 
     func answer(_ response: HTTPResponse, _ name: String) -> RemoteError {
         if response.isPage, response.status < 400 { return page }
-        return RemoteError(response, from: url.address.host, at: address(name).path, hasCredentials: hasCredentials)
+        return RemoteError(response, from: address(name), hasCredentials: hasCredentials)
     }
 
     /// Known, or found out, not to be the server that it was.
@@ -172,6 +177,13 @@ public final class WebDAVStorage: BlobStorage {
 
     var absence: RemoteError {
         RemoteError(.unavailable, "There is no folder \(url.address.path) on \(url.address.host).")
+    }
+
+    func wrongPath(below above: String) -> RemoteError {
+        RemoteError(
+            .unavailable,
+            "The path is wrong: on \(url.address.host) there is no \(above) in which \(url.address.path) could be made. "
+                + "Look for a typing error; on Nextcloud, what follows /files/ is the user's name, in its capitals.")
     }
 
     private var page: RemoteError {

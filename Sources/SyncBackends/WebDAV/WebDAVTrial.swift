@@ -17,7 +17,7 @@ struct WebDAVTrial {
     func run() async -> [BackendCheck] {
         let response: HTTPResponse
         do throws(RemoteError) {
-            response = try await look(at: storage.address(""))
+            response = try await storage.look(at: storage.address(""))
         } catch {
             return [BackendCheck(step: "connect", isPassed: false, detail: error.message)]
         }
@@ -26,10 +26,6 @@ struct WebDAVTrial {
         ]
         guard checks.allSatisfy(\.isPassed) else { return checks }
         return checks + (await checkFolder(response))
-    }
-
-    private func look(at address: HTTPAddress) async throws(RemoteError) -> HTTPResponse {
-        try await storage.propfind(address, depth: "0", Multistatus.Reader(keeping: { _ in false }))
     }
 
     private func signIn(_ response: HTTPResponse) -> BackendCheck {
@@ -61,22 +57,11 @@ struct WebDAVTrial {
 
     /// A folder that is missing is made, and none above it.
     private func checkAbove() async -> BackendCheck {
-        let (path, host) = (storage.url.address.path, storage.url.address.host)
-        guard let above = storage.url.above else {
-            return BackendCheck(step: "folder", isPassed: false, detail: storage.absence.message)
-        }
-        let status: Int
-        do throws(RemoteError) { status = try await look(at: above).status } catch {
+        let isThere: Bool
+        do throws(RemoteError) { isThere = try await storage.lookAbove() } catch {
             return BackendCheck(step: "folder", isPassed: false, detail: error.message)
         }
-        if [404, 409, 410].contains(status) {
-            return BackendCheck(
-                step: "folder", isPassed: false,
-                detail:
-                    "The path is wrong: on \(host) there is no \(above.path) in which \(path) could be made. Look for a "
-                    + "typing error; on Nextcloud, what follows /files/ is the user's name, in its capitals.")
-        }
-        let condition = status == 207 ? "" : ", if the folder above it is there"
+        let (path, condition) = (storage.url.address.path, isThere ? "" : ", if the folder above it is there")
         return BackendCheck(
             step: "folder", isPassed: true, detail: "\(path) is not there yet; signing in makes it\(condition).")
     }

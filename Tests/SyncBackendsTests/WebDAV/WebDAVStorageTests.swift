@@ -156,6 +156,29 @@ struct WebDAVStorageTests {
         for credentials in wrong { #expect(throws: RemoteError.self) { try credentials.options } }
     }
 
+    /// nginx with `create_full_put_path` makes every folder of a path that somebody has mistyped.
+    @Test(arguments: [404, 207]) func `a place is made, and none above it`(above: Int) async throws {
+        let server = try ScriptedServer { request in
+            request.method == "PUT"
+                ? ServerAnswer(201) : ServerAnswer(request.path == "/" && request.method == "PROPFIND" ? above : 404)
+        }
+        let backend = BlobBackend(storage: try storage(server.port), environment: .system)
+        let failure = await error { _ = try await backend.open(creatingAccount: true) }
+        #expect(server.requests.contains { $0.method == "PUT" } == (above == 207))
+        if above == 404 {
+            #expect(failure?.code == .unavailable && failure?.message.hasPrefix("The path is wrong") == true)
+        }
+    }
+
+    @Test(arguments: [.cut, ServerAnswer(400)])
+    func `who may have forgotten the TLS is told of it`(answer: ServerAnswer) async throws {
+        let server = try ScriptedServer { _ in answer }
+        let plain = try storage(server.port)
+        #expect(await error { _ = try await plain.list("h") }?.message.hasSuffix("begins with webdavs://.") == true)
+        let strange = RemoteError(webDAV: .secureConnection("server", reason: "wrong version number"), isSecure: true)
+        #expect(strange.message.hasSuffix("begins with webdav://."))
+    }
+
     // MARK: Trying a server out
 
     @Test func `a check says what was tried, how the clocks differ, and where it ends`() async throws {
