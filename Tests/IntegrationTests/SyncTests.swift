@@ -581,21 +581,7 @@ struct SyncTests {
     @Test func `CheckBackend says step by step whether a folder will do, and leaves nothing`() async throws {
         try await withTwoDevices { devices in
             let account = try devices.account(devices.laptop)
-            func check(_ url: String) async throws -> [[String: Value]] {
-                try await account.call("CheckBackend") {
-                    try $0.append(url)
-                    try $0.appendDictionary {}
-                } decode: { answer in
-                    var steps: [[String: Value]] = []
-                    _ = try answer.enterContainer("a", "a{sv}")
-                    while try !answer.isAtEnd(whole: false) {
-                        steps.append(
-                            Dictionary(uniqueKeysWithValues: try answer.readValues().map { ($0.key, $0.value) }))
-                    }
-                    return steps
-                }
-            }
-            let good = try await check(devices.url)
+            let good = try await account.check(devices.url)
             #expect(
                 good.map { $0["step"] } == [
                     "address", "open", "write", "read", "overwrite", "list", "delete", "account",
@@ -604,11 +590,11 @@ struct SyncTests {
             #expect(good.last?["detail"] == "There is no account here yet.")
             #expect(try FileManager.default.contentsOfDirectory(atPath: devices.folder).isEmpty)
             let absent = "\(devices.directory.path)/absent"
-            let bad = try await check("folder://\(absent)")
+            let bad = try await account.check("folder://\(absent)")
             #expect(bad.map { $0["step"] } == ["address", "open"])
             #expect(bad.map { $0["ok"] } == [.boolean(true), .boolean(false)])
             #expect(bad.last?["detail"] == .string(Text("\(absent) is not there.")))
-            #expect(await errorName { _ = try await check("gopher://host/") } == "BackendUnsupported")
+            #expect(await errorName { _ = try await account.check("gopher://host/") } == "BackendUnsupported")
             #expect(try await account.state() == "signed-out")
         }
     }

@@ -99,3 +99,20 @@ func withTwoDevices(
         device.bus.end()
     }
 }
+
+extension AccountClient {
+    /// What CheckBackend says of an address, step by step.
+    func check(_ url: String) async throws -> [[String: Value]] {
+        try await call("CheckBackend") {
+            try $0.append(url)
+            try $0.appendDictionary {}
+        } decode: { answer in
+            var steps: [[String: Value]] = []
+            _ = try answer.enterContainer("a", "a{sv}")
+            while try !answer.isAtEnd(whole: false) {
+                steps.append(Dictionary(uniqueKeysWithValues: try answer.readValues().map { ($0.key, $0.value) }))
+            }
+            return steps
+        }
+    }
+}

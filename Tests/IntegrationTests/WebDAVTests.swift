@@ -232,6 +232,20 @@ struct WebDAVTests {
         }
     }
 
+    @Test func `signing out ends no check of another place`() async throws {
+        let server = try ScriptedServer { _ in .nothing }
+        try await withTwoDevices { devices in
+            let account = try devices.account(devices.laptop)
+            try await account.join(devices.url)
+            let other = try devices.account(devices.laptop)
+            let check = Task { try await other.check("webdav://127.0.0.1:\(server.port)/x").map { $0["step"] } }
+            try await eventually("the server is asked") { !server.requests.isEmpty }
+            try await account.signOut()
+            server.end()
+            #expect(try await check.value == ["address", "connect"])
+        }
+    }
+
     /// What is given up must not be waited for: the lookup goes on as long as the file is there, which is to the end.
     @Test func `a name that is looked up for ever delays nobody, and is given up`() async throws {
         let directory = try TemporaryDirectory()

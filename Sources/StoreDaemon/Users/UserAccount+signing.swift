@@ -78,7 +78,8 @@ extension UserAccount {
 
     static let notSignedIn = BusError.store(.notSignedIn, "No account is signed in")
 
-    /// Makes a backend, does the first thing with it and goes over to it; one that is not gone over to is closed.
+    /// Makes a backend, does the first thing with it and goes over to it, unless signing out has overtaken it; one that
+    /// is not gone over to is closed.
     private func reach(
         _ url: String, _ credentials: BackendCredentials,
         _ body: @escaping @Sendable (any RemoteBackend) async throws -> RemoteAccount,
@@ -87,7 +88,10 @@ extension UserAccount {
         try daemon.configuration.check(scheme: url)
         let backend = try daemon.configuration.makeBackend(request(url, credentials))
         do {
-            try goOver(backend, try await alone { try await Self.limited { try await body(backend) } })
+            let attempt = attempts
+            let remote = try await alone { try await Self.limited { try await body(backend) } }
+            if attempt != attempts { throw BusError.store(.notSignedIn, "The account was signed out meanwhile") }
+            try goOver(backend, remote)
         } catch {
             Self.close(backend)
             throw error
@@ -143,15 +147,12 @@ extension UserAccount {
         return try await alone { try await Self.limited { try await check(request) } }
     }
 
-    /// One backend is tried at a time, and what signing out has overtaken is not gone on with.
-    func alone<T>(_ body: () async throws -> T) async throws -> T {
+    /// One backend is tried at a time.
+    private func alone<T>(_ body: () async throws -> T) async throws -> T {
         if isBusy { throw BusError.store(.busy, "The account is being signed in or checked; try again after it") }
         isBusy = true
-        let attempt = attempts
         defer { isBusy = false }
-        let result = try await body()
-        if attempt != attempts { throw BusError.store(.notSignedIn, "The account was signed out meanwhile") }
-        return result
+        return try await body()
     }
 
     /// Waits for a backend, but not for ever: a dead network mount never answers.
