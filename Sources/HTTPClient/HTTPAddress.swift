@@ -68,10 +68,10 @@ public struct HTTPAddress: Hashable, Sendable {
     }
 
     /// The address as it is written, without the path.
-    public var origin: String {
-        let isUsual = port == (isSecure ? 443 : 80)
-        return (isSecure ? "https://" : "http://") + host + (isUsual ? "" : ":\(port)")
-    }
+    public var origin: String { (isSecure ? "https://" : "http://") + authority }
+
+    /// The host, and the port unless it is the usual one.
+    var authority: String { port == (isSecure ? 443 : 80) ? host : "\(host):\(port)" }
 
     /// Whether what is sent never leaves this machine.
     public var isLoopback: Bool {

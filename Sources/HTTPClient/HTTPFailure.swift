@@ -6,7 +6,7 @@ public enum HTTPFailure: Error, Equatable {
     case libraryMissing(String)
     /// The name of the server leads nowhere.
     case nameUnknown(String)
-    /// Nobody takes connections there.
+    /// Nobody takes connections there, which is said with the port unless it is the usual one.
     case refused(String)
     /// The server did not answer in time.
     case timedOut(String)
@@ -39,7 +39,7 @@ extension HTTPFailure: CustomStringConvertible {
         case .libraryMissing(let reason):
             "libcurl is needed for this address and can't be used; install libcurl4 (\(reason))."
         case .nameUnknown(let host): "There is no server \(host), or its name can't be looked up now."
-        case .refused(let host): "\(host) takes no connections: the server is off, or it is another port."
+        case .refused(let place): "\(place) takes no connections: the server is off, or it is another port."
         case .timedOut(let host): "\(host) did not answer in time."
         case .cut(let host): "The connection to \(host) broke off."
         case .certificate(let host, let reason): "The certificate of \(host) is not trusted: \(reason)."

@@ -19,7 +19,7 @@ extension HTTPTransfer {
     }
 
     private var refused: HTTPFailure {
-        missingProxy.map { .proxy($0, "takes no connections: it is off, or it is another port") } ?? .refused(host)
+        missingProxy.map { .proxy($0, "takes no connections: it is off, or it is another port") } ?? .refused(place)
     }
 
     private var nameUnknown: HTTPFailure {

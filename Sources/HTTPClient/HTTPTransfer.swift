@@ -230,6 +230,8 @@ final class HTTPTransfer {
     }
 
     var host: String { request?.address.host ?? "" }
+    /// The server with its port, where it may be another one's.
+    var place: String { request?.address.authority ?? "" }
 
     /// What became of the request.
     func result(_ code: CURLcode) -> Result<HTTPResponse, HTTPFailure> {

@@ -367,7 +367,7 @@ struct HTTPClientTests {
         let place = try address(gone)
         gone.end()
         while await failure({ _ = try await HTTPClient(options()).send(HTTPRequest("GET", place)) })
-            != .refused("127.0.0.1")
+            != .refused("127.0.0.1:\(gone.port)")
         {}
         let nobody = try #require(HTTPAddress("http://nobody.invalid/"))
         #expect(
