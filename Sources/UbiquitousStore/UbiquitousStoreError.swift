@@ -117,7 +117,9 @@ extension UbiquitousStoreError {
     /// What an error of the bus or of the service means to an app. An error that isn't of the bus stays what it is.
     static func mapping(_ error: any Error) -> any Error {
         guard let error = error as? BusError else { return error }
-        return UbiquitousStoreError(code(of: error.name), error.message, cause: error)
+        // What libsystemd says of a call whose time is up; from the bus that name means that the service has gone.
+        let code = error == .noReply("Method call timed out") ? .timedOut : code(of: error.name)
+        return UbiquitousStoreError(code, error.message, cause: error)
     }
 
     private static func code(of name: String) -> Code {

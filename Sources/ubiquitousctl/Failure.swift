@@ -78,7 +78,6 @@ extension Failure {
         .backendAuthenticationFailed: "Sign in again, with the right credentials.",
         .backendUnavailable: "\"ubiquitousctl doctor URL\" tries it step by step.",
         .remoteReset: "Say which side is right: \"ubiquitousctl account resolve local\", or \"remote\".",
-        .conflict: "Somebody else wrote at the same time; try again.",
         .notSupported: "The service is of an older version than this program.",
     ]
 }

@@ -35,7 +35,8 @@ struct RestoreCommand: ServiceCommand {
                     .absent,
                     history.isEmpty
                         ? "There are no earlier values of \"\(key)\""
-                        : "There are \(history.count) earlier values of \"\(key)\", and no number \(number)")
+                        : "Of the earlier values of \"\(key)\" there is no number \(number); the last is \(history.count)"
+                )
             }
             let former = history[number - 1].value
             try await Change(store: store, options: change).make { _ in [Text(key): former] }

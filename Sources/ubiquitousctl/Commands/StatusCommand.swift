@@ -38,7 +38,7 @@ extension AccountDescription {
         }
         if !backend.isEmpty { lines.append(("Remote", Output.printable(backend))) }
         if !accountIdentifier.isEmpty { lines.append(("Account", accountIdentifier)) }
-        lines.append(("This device", "\(Output.printable(deviceName)) \(style.dim(deviceIdentifier))"))
+        lines.append(("This device", "\(Output.printableWord(deviceName)) \(style.dim(deviceIdentifier))"))
         if state == "signed-out" { return lines }
         lines.append(("To upload", pendingChanges == 1 ? "1 change" : "\(pendingChanges) changes"))
         lines.append(("Downloaded", TimeText.local(lastPull)))

@@ -32,7 +32,13 @@ struct SynchronizeCommand: ServiceCommand {
     func perform() async throws {
         let accepted = try await options.withOpenStore { store in
             try await Progress.showing(wait ? "Synchronizing" : "Writing to disk") {
-                try await store.synchronize(waitingForRemote: wait, timeout: .seconds(wait ? timeout : 120))
+                do {
+                    return try await store.synchronize(waitingForRemote: wait, timeout: .seconds(wait ? timeout : 120))
+                } catch let error as UbiquitousStoreError where error.code == .timedOut && wait {
+                    throw Failure(
+                        .unreachable, "This takes longer than \(timeout) s",
+                        advice: "What was written is kept, and goes on its way; see \"ubiquitousctl status\".")
+                }
             }
         }
         if json { return Output.print(json: ["accepted": .boolean(accepted)]) }

@@ -66,6 +66,9 @@ enum Output {
     /// Text that others have a part in, without what would steer a terminal.
     private static func printable(_ text: Substring) -> String { printable(String(text)) }
 
+    /// The same as a part of a line.
+    static func printableWord(_ text: String) -> String { printable(text).replacing("\n", with: "\u{FFFD}") }
+
     static func printable(_ text: String) -> String {
         var shown = ""
         for scalar in text.unicodeScalars {

@@ -16,12 +16,12 @@ struct Change {
     ///   - isGuarded: whether what is wanted depends on everything that is there, so that nobody may write meanwhile.
     ///   - wanted: keys with their values, `nil` to remove, from what is there.
     func make(guarded isGuarded: Bool = false, _ wanted: ([Text: Value]) throws -> [Text: Value?]) async throws {
-        for _ in 0..<9 {
+        for _ in 0..<10 {
             do {
                 return try await attempt(guarded: isGuarded, wanted)
             } catch let error as UbiquitousStoreError where error.code == .conflict { continue }
         }
-        try await attempt(guarded: isGuarded, wanted)
+        throw Failure(.refused, "Somebody else writes to the store all the time", advice: "Try again.")
     }
 
     private func attempt(guarded isGuarded: Bool, _ wanted: ([Text: Value]) throws -> [Text: Value?]) async throws {

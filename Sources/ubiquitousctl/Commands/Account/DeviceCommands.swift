@@ -23,7 +23,7 @@ struct DevicesCommand: ServiceCommand {
         let style = Style(for: 1)
         for device in devices {
             let seen = device.isThisOne ? "this device" : "last seen \(TimeText.local(device.lastSeen))"
-            Output.print("\(style.dim(device.identifier))  \(Output.printable(device.name))  \(style.dim(seen))")
+            Output.print("\(style.dim(device.identifier))  \(Output.printableWord(device.name))  \(style.dim(seen))")
         }
     }
 }
