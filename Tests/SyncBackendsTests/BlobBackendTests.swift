@@ -310,6 +310,33 @@ import Testing
         #expect(try Set(c.values(store).keys) == ["a", "b", "c"])
     }
 
+    @Test func `what another device's head names stays, though a listing leaves that head out`() async throws {
+        let (place, a, b) = try await two()
+        try a.set(store, "a", .data([UInt8](repeating: 1, count: 30_000)))
+        try await a.sync()
+        try await b.pull()
+        try b.set(store, "b", .integer(1))
+        try await b.sync()
+        let shared = try #require(await b.backend.memory.published).head.segmentNames
+        try await a.pull()
+        try a.set(store, "a", .data([UInt8](repeating: 2, count: 30_000)))
+        try await a.push()
+        let head = try place.read(b.headName)
+        for isOlder in [false, true] {
+            if isOlder {
+                var older = try formerHead(of: b, in: place)
+                older.parts = [:]
+                try place.write(b.headName, older.encoded())
+            } else {
+                try place.remove(b.headName)
+            }
+            a.wait(minutes: 3)
+            try await a.pull()
+            #expect(shared.allSatisfy { place.names("s").contains($0.description) })
+            try place.write(b.headName, head)
+        }
+    }
+
     @Test func `a copy of a head whose index is gone keeps nobody from arriving`() async throws {
         let (place, a, head) = try await publishedHead()
         var copy = head

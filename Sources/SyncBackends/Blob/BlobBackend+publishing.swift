@@ -207,6 +207,7 @@ extension BlobBackend {
             if error == .tooNew || !isUnreadableForADay(origin) { return }
         }
         try await storage.delete(BlobName.head(origin))
+        memory.latest.forget(origin.description)
     }
 
     /// A head that is torn now may be whole later, with what nobody else has.

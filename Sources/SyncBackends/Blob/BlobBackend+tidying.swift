@@ -81,6 +81,7 @@ extension BlobBackend {
             guard case .content(let bytes, _) = content, Head.digest(of: bytes) == head.digest else { continue }
             try await storage.delete(name)
             memory.found[head.name] = nil
+            memory.latest.forget(head.name)
         }
     }
 
@@ -89,9 +90,11 @@ extension BlobBackend {
         if memory.superseded.isEmpty { return }
         let published = memory.published?.head.segmentNames ?? []
         let own = memory.published?.head.origin
-        let others = memory.found.values.filter { $0.head.origin != own && Rule.namedSegments.isOn }
-        let named = Set(others.flatMap(\.head.segmentNames))
-        for name in memory.superseded.take(environment.time(), published: published, named: named) {
+        let others = memory.found.values.filter { $0.head.origin != own }
+        let named = memory.latest.segmentNames(besides: own).union(others.flatMap(\.head.segmentNames))
+        for name in memory.superseded.take(
+            environment.time(), published: published, named: Rule.namedSegments.isOn ? named : []
+        ) {
             memory.segments?.remove(name)
             do { try await storage.delete(BlobName.segment(name)) } catch { return }
             memory.goodSegments.remove(name)

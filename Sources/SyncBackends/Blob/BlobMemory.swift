@@ -56,6 +56,8 @@ struct BlobMemory {
 
     /// The heads that the last pull found, by their names.
     var found: [String: FoundHead] = [:]
+    /// What these and those of earlier looks name.
+    var latest = LatestHeads()
     /// The names of heads that the storage listed then; the push that follows this look uses them up.
     var listed: Set<String>?
     /// Whether these are all that the storage listed, and every one could be read.

@@ -131,6 +131,7 @@ extension BlobBackend {
         memory.joinedParts = parts
         memory.senseless = senseless
         memory.forgetUnnamed()
+        memory.latest.note(memory.found.values, time: environment.time())
         await sweep()
         var cursor = cursor
         // Nobody would hear of these any more after a restart: the next process reads them again.

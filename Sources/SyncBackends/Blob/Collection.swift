@@ -87,6 +87,36 @@ enum Collection {
     }
 }
 
+/// The latest version that was seen of each head, within a day. A storage may leave a head out of a listing, or give an
+/// older version of it, and what the latest one names is needed all the same.
+struct LatestHeads {
+    private var heads: [String: (head: Head, time: UInt64)] = [:]
+
+    /// Notes what a look has found.
+    mutating func note(_ found: some Sequence<FoundHead>, time: UInt64) {
+        for found in found {
+            if let latest = heads[found.name]?.head {
+                if latest.sequence > found.head.sequence { continue }
+                // What this one names is not known, and may be what the one before did.
+                if !found.isWhole {
+                    heads[found.name]?.time = time
+                    continue
+                }
+            }
+            heads[found.name] = (found.head, time)
+        }
+        heads = heads.filter { time < $0.value.time || time - $0.value.time < Observations.day }
+    }
+
+    /// Forgets a head that this device has removed.
+    mutating func forget(_ name: String) { heads[name] = nil }
+
+    /// What heads name, but for that of an origin.
+    func segmentNames(besides origin: Origin?) -> Set<Bits128> {
+        Set(heads.values.filter { $0.head.origin != origin }.flatMap(\.head.segmentNames))
+    }
+}
+
 /// The segments that this process has put others in the place of. Nobody else needs them for long, and there may be
 /// many.
 struct Superseded {
