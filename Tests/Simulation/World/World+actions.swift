@@ -78,7 +78,7 @@ extension World {
         let start = max(timeline.now + downtime, homecoming)
         timeline.after(start - timeline.now) { [unowned self, unowned device] in
             if timeline.now < homecoming { return startLater(device, 0) }
-            if !device.isGone, !device.isRunning { device.start() }
+            if !isWell, !device.isGone, !device.isRunning { device.start() }
         }
     }
 

@@ -9,6 +9,7 @@ internal import StoreEngine
 extension World {
     /// Lets all be well, account by account, and looks.
     func healAndJudge() {
+        isWell = true
         for place in places { place.heal() }
         for device in devices where !device.isGone {
             device.dieAfter(writes: nil)

@@ -35,6 +35,8 @@ final class World<Device: SimulatedDevice> {
     var resolvesByItself = true
     /// Nobody is at home before.
     var homecoming: UInt64 = 0
+    /// The faults are over: who is to be there has been started.
+    var isWell = false
     var chance: Chance
     /// Told what subscribers are told.
     var onNotice: (_ device: Int, StoreNotice) -> Void = { _, _ in }
