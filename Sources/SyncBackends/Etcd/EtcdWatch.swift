@@ -26,12 +26,16 @@ final class EtcdWatch: Sendable {
         var isLive = false
         var isClosed = false
         var failures = 0
+        /// That nobody can be listened to was a reason to look.
+        var hasToldOfOutage = false
         /// The transactions of this process, of which it needs not be told.
         var own: [UInt64] = []
         var hint = false
     }
 
     private static let mostOwn = 64
+    /// How often in a row nobody could be listened to before that is a reason to look.
+    fileprivate static let manyFailures = 4
 
     init(_ client: EtcdClient, key: [UInt8]) { (self.client, self.key) = (client, key) }
 
@@ -84,11 +88,12 @@ final class EtcdWatch: Sendable {
                 let isOver = state.gateway == nil
                 if !state.hint, !isOver { state.failures += 1 }
                 defer { state.isLive = false }
-                return (state.hint, state.failures, state.isLive || isOver ? nil : state.member)
+                return (
+                    state.hint || state.tellsOfOutage(), state.failures, state.isLive || isOver ? nil : state.member
+                )
             }
-            if hint { return () }
             if let member { client.moveOn(from: member) }
-            // What is wrong, the passes find out and say.
+            if hint { return () }
             await gateway.pause(for: .milliseconds(50 << min(failures, 14)))
         }
     }
@@ -123,8 +128,16 @@ final class EtcdWatch: Sendable {
 }
 
 extension EtcdWatch.State {
+    /// Whether to say that nobody can be listened to: once in an outage. What is wrong, the passes find out and tell, and
+    /// the one that comes through has it be tried again at once.
+    fileprivate mutating func tellsOfOutage() -> Bool {
+        guard failures >= EtcdWatch.manyFailures, !hasToldOfOutage else { return false }
+        hasToldOfOutage = true
+        return true
+    }
+
     fileprivate mutating func take(_ result: Value?) -> Bool {
-        (isLive, failures) = (true, 0)
+        (isLive, failures, hasToldOfOutage) = (true, 0, false)
         if result?["created"]?.isTrue == true { return begin(at: result?.revision ?? 0) }
         let compacted = result?["compact_revision"]?.int64 ?? 0
         let events = result?["events"]?.elements ?? []

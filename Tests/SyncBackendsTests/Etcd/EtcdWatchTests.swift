@@ -77,6 +77,25 @@ struct EtcdWatchTests {
         await listener.end()
     }
 
+    @Test func `an outage is a reason to look, once, and the look that comes through has it be listened to again`()
+        async throws
+    {
+        let cluster = try EtcdCluster()
+        let (_, reader, listener) = try await devices(cluster)
+        listener.begin()
+        for outage in 1...2 {
+            try await eventually { listener.isLive }
+            cluster.kill(0)
+            try await eventually { listener.hints == outage }
+            await #expect(throws: RemoteError.self) { try await reader.pull() }
+            try cluster.start(0)
+            try await reader.pull()
+        }
+        try await eventually { listener.isLive }
+        #expect(listener.hints == 2)
+        await listener.end()
+    }
+
     @Test func `listening that began before any look misses nothing that came after it`() async throws {
         let cluster = try EtcdCluster()
         let (writer, _, looked) = try await devices(cluster)
