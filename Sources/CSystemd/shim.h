@@ -12,6 +12,23 @@
 #include <malloc.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
+#include <sys/socket.h>
+
+#include <errno.h>
+#include <linux/rtnetlink.h>
+#include <unistd.h>
+
+/// A socket that is told of each route that comes or goes: rtnetlink(7), which Swift has no declarations of.
+/// - Returns: the socket, or minus an errno.
+static inline int shim_route_socket(void) {
+    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+    if (fd < 0) return -errno;
+    struct sockaddr_nl address = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE};
+    if (bind(fd, (struct sockaddr *) &address, sizeof address) == 0) return fd;
+    int error = errno;
+    close(fd);
+    return -error;
+}
 
 // Swift can't import the SD_BUS_VTABLE_START() family: they are initializers, not expressions. Each function copies a
 // static prototype, because sd-bus-vtable.h wants the parts of the union that an entry doesn't use to be zero, which

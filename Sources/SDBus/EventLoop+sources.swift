@@ -163,6 +163,41 @@ extension EventLoop {
         try check(result, "watching a directory")
         return source
     }
+
+    /// Calls `action` when routes come or go, which is when this machine gets to a network, or leaves one; once for many
+    /// at a time.
+    ///
+    /// - Throws: ``BusError`` where the kernel tells this process nothing of networks, as in some sandboxes.
+    @BusActor
+    public func watchRoutes(_ action: @escaping @BusActor () -> Void) throws(BusError) -> EventSource {
+        let descriptor = shim_route_socket()
+        try check(descriptor, "listening to routes")
+        let source = EventSource { _, _ in action() }
+        let result = source.attach {
+            sd_event_add_io(
+                event,
+                &$0,
+                descriptor,
+                Readiness.read.rawValue,
+                { _, descriptor, _, userdata in
+                    passOver(descriptor)
+                    return EventSource.fire(userdata)
+                },
+                $1
+            )
+        }
+        if result >= 0 { source.own() } else { close(descriptor) }
+        try check(result, "listening to routes")
+        return source
+    }
+}
+
+/// Reads all that a socket has, which says no more than that it is there.
+private func passOver(_ descriptor: Int32) {
+    withUnsafeTemporaryAllocation(byteCount: 1 << 10, alignment: 1) { buffer in
+        // What does not fit is dropped, and what was lost tells as much as what was not.
+        while recv(descriptor, buffer.baseAddress, buffer.count, 0) >= 0 || errno == ENOBUFS || errno == EINTR {}
+    }
 }
 
 /// The name after the fixed part of an inotify_event, which Swift doesn't see: it is a flexible array.

@@ -37,6 +37,11 @@ public final class EventSource {
         add(&source, Unmanaged.passUnretained(self).toOpaque())
     }
 
+    /// Closes the descriptor that it waits for with itself.
+    ///
+    /// The corresponding C function is ``sd_event_source_set_io_fd_own``.
+    func own() { sd_event_source_set_io_fd_own(source, 1) }
+
     /// Calls the action of the source that `userdata` leads to; for the C callbacks.
     static func fire(_ userdata: UnsafeMutableRawPointer?, name: String? = nil, readiness: UInt32 = 0) -> Int32 {
         BusActor.assumeIsolated(lending: (userdata, name, readiness)) { userdata, name, readiness in

@@ -123,6 +123,12 @@ public final class AccountSync {
         onScheduleChange?()
     }
 
+    /// This machine may have come to a network, or left one.
+    public func noteNetwork() {
+        schedule?.noteNetwork(monotonicTime())
+        onScheduleChange?()
+    }
+
     /// The remote has something new.
     public func noteHint() {
         schedule?.noteHint(monotonicTime())

@@ -16,6 +16,8 @@ public struct SyncSchedule: Equatable, Sendable {
     private var pushDue: UInt64?
     private var passUploads = false
     private var retryAt: UInt64?
+    /// The remote wants nothing before, and nothing is tried before, whatever happens.
+    private var earliestRetry: UInt64 = 0
     private var failures = 0
     private var pollInterval: UInt64
     private var lastLook: UInt64 = 0
@@ -29,6 +31,10 @@ public struct SyncSchedule: Equatable, Sendable {
     private static let precaution = 900 * second
     private static let firstRetry = second
     private static let lastRetry = 900 * second
+    /// Between attempts, however often ways come and go.
+    private static let leastRest = 5 * second
+    /// The next attempt is made up for after 4 s then.
+    private static let failuresBeforeNetwork = 2
 
     /// A schedule for a backend, which is looked at at once.
     public init(_ traits: BackendTraits, pace: SyncPace = SyncPace(), now: UInt64) {
@@ -76,6 +82,15 @@ public struct SyncSchedule: Equatable, Sendable {
         pullDue = now
     }
 
+    /// There may be a way to the remote that there was not before: what has failed is tried again at once. Names may be
+    /// looked up a little later only, so the next attempts are soon, too; and where ways come and go all the time, it is
+    /// not tried each time.
+    public mutating func noteNetwork(_ now: UInt64) {
+        guard let next = retryAt else { return }
+        retryAt = min(next, max(now, earliestRetry))
+        failures = min(failures, Self.failuresBeforeNetwork)
+    }
+
     /// Somebody wants what is pending to be uploaded without waiting for more.
     public mutating func hasten(_ now: UInt64) {
         if pushDue != nil { pushDue = max(now, uploads.nextToken(now)) }
@@ -120,6 +135,7 @@ public struct SyncSchedule: Equatable, Sendable {
         let spread = backoff / 4
         let asked = UInt64(min(max(0, retryAfter ?? 0), 86_400)) * Self.second
         retryAt = now + max(asked, backoff - spread / 2 + jitter % max(spread, 1))
+        earliestRetry = now + max(asked, Self.leastRest)
         pullDue = now
         if passUploads { pushDue = pushDue ?? now }
     }

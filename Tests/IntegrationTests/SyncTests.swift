@@ -30,6 +30,37 @@ struct SyncTests {
         }
     }
 
+    /// Whether addresses of this machine can be changed, as nobody but root may, and not in every sandbox.
+    nonisolated private static let makesRoutes = (try? changeAddress("add")) == 0 && (try? changeAddress("del")) == 0
+
+    /// Gives the loopback device another address, or takes it away, with the routes that come with it.
+    nonisolated private static func changeAddress(_ change: String) throws -> Int32 {
+        let program = Process()
+        program.executableURL = URL(filePath: "/usr/bin/env")
+        program.arguments = ["ip", "address", change, "127.9.9.9/32", "dev", "lo"]
+        try program.run()
+        program.waitUntilExit()
+        return program.terminationStatus
+    }
+
+    @Test(.enabled(if: makesRoutes, "it needs root, and ip of iproute2"))
+    func `a device that comes to a network tries again at once`() async throws {
+        try await withTwoDevices { devices in
+            try await devices.join()
+            let account = try devices.account(devices.laptop)
+            rename(devices.folder, devices.folder + ".away")
+            for _ in 0..<9 { _ = await failure { try await account.syncNow() } }
+            rename(devices.folder + ".away", devices.folder)
+            let now = Date().timeIntervalSince1970 * 1_000_000
+            var next = 0.0
+            if case .integer(let time) = try await account.property("NextAttemptUSec") { next = Double(time) }
+            #expect(next > now + 120_000_000, "it would try again soon by itself")
+            #expect(try Self.changeAddress("add") == 0)
+            defer { _ = try? Self.changeAddress("del") }
+            try await eventually("it tries again") { try await account.state() == "idle" }
+        }
+    }
+
     @Test func `a file that is damaged in the folder is said until it is repaired, and the other stores sync`()
         async throws
     {

@@ -167,6 +167,28 @@ struct SyncScheduleTests {
         expectBegin(&schedule, seconds(121), uploads: true)
     }
 
+    @Test
+    func `a network that comes makes up for what failed at once, but not all the time, nor before the remote wants`() {
+        var schedule = schedule()
+        _ = schedule.begin(start)
+        schedule.noteNetwork(start)
+        #expect(schedule.nextPass == nil && schedule.nextAttempt == nil)
+        for _ in 0..<9 { schedule.failed(start, retryAfter: nil, jitter: 0) }
+        schedule.noteNetwork(seconds(1))
+        #expect(schedule.nextPass == seconds(5))
+        schedule.noteNetwork(seconds(9))
+        #expect(schedule.nextPass == seconds(5))
+        for _ in 0..<9 { schedule.failed(seconds(5), retryAfter: nil, jitter: 0) }
+        schedule.noteNetwork(seconds(100))
+        #expect(schedule.nextPass == seconds(100))
+        // Names may not be known yet.
+        schedule.failed(seconds(100), retryAfter: nil, jitter: 0)
+        #expect(schedule.nextPass.map { $0 < seconds(105) } == true)
+        schedule.failed(seconds(105), retryAfter: 600, jitter: 0)
+        schedule.noteNetwork(seconds(106))
+        #expect(schedule.nextPass == seconds(705))
+    }
+
     @Test func `somebody who asks does not wait for what failed before`() {
         var schedule = schedule()
         _ = schedule.begin(start)

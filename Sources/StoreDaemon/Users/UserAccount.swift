@@ -20,6 +20,8 @@ final class UserAccount {
     var subscribers: [ObjectIdentifier: Client] = [:]
     var storeSubscriptions = 0
     private var timer: EventSource?
+    /// Told of networks, as long as an attempt that failed is to be made up for.
+    private var routes: EventSource?
     var listener: Task<Void, Never>?
     /// Signing in or out, or trying a backend: one at a time.
     var isBusy = false
@@ -78,7 +80,7 @@ final class UserAccount {
     /// Goes on with a new database, after the old one was set aside.
     func replace(database: UserDatabase) throws {
         listener?.cancel()
-        timer = nil
+        (timer, routes) = (nil, nil)
         sync.close()
         self.database = database
         let hadSubscribers = sync.hasSubscribers
@@ -98,7 +100,7 @@ final class UserAccount {
     /// Ends what is under way.
     func stop() {
         listener?.cancel()
-        timer = nil
+        (timer, routes) = (nil, nil)
         sync.close()
     }
 
@@ -136,11 +138,22 @@ final class UserAccount {
     /// Sets the timer to when the next pass is due.
     private func arm() {
         timer = nil
+        listenToRoutes()
         guard let due = sync.nextPass else { return }
         let now = EventLoop.now
         timer = EventLoop.shared.after(.microseconds(Int64(due > now ? due - now : 0))) { [weak self] in
             self?.timer = nil
             EventLoop.task { [weak self] in await self?.sync.runDuePasses() }
+        }
+    }
+
+    private func listenToRoutes() {
+        if sync.nextAttempt == nil { return routes = nil }
+        if routes != nil { return }
+        do throws(BusError) {
+            routes = try EventLoop.shared.watchRoutes { [weak self] in self?.sync.noteNetwork() }
+        } catch {
+            daemon.logger.debug("The end of an outage is found out by trying: \(error)")
         }
     }
 
