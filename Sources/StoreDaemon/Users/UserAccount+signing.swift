@@ -14,10 +14,12 @@ extension UserAccount {
         bringingValues: Bool
     ) async throws -> String {
         try credentials.check()
+        var isNew = false
         try await reach(url, credentials) {
             try await $0.open(creatingAccount: creatingAccount)
         } then: { backend, remote in
-            guard remote.isNew || !bringingValues else {
+            isNew = remote.isNew
+            guard isNew || !bringingValues else {
                 throw BusError.store(.conflict, "There is an account in the place already, and it is not empty")
             }
             let file = AccountFile(
@@ -29,7 +31,7 @@ extension UserAccount {
         }
         self.url = url
         listen()
-        daemon.logger.notice("The user \(uid) signed in to \(url).")
+        daemon.logger.notice("The user \(uid) signed in to \(url)\(isNew ? ", where an account was made" : "").")
         if let warning = PlaceAddress.warning(of: url) { daemon.logger.warning("\(url): \(warning)") }
         return accountIdentifier
     }
