@@ -55,7 +55,11 @@ final class EtcdClient: Sendable {
     /// Asks for something, whichever member knows.
     func call(_ path: String, _ question: Value, bytes: Int = 0) async throws(RemoteError) -> Value {
         do throws(EtcdFailure) { return try await ask(path, question, bytes: bytes) } catch {
-            throw error.remoteError(self)
+            let failure = error.remoteError(self)
+            guard error.isPassing, url.members.count > 1 else { throw failure }
+            throw RemoteError(
+                failure.code, failure.message + " None of the others could help: more than half of them may be away.",
+                retryAfter: failure.retryAfter)
         }
     }
 
