@@ -40,7 +40,7 @@ enum Backends {
             } else {
                 throw RemoteError(
                     .unsupported,
-                    "there is no backend for \"\(scheme):\"; "
+                    (scheme.isEmpty ? "the address is of no known form; " : "there is no backend for \"\(scheme):\"; ")
                         + "use folder:///PATH, webdavs://HOST/PATH or etcds://HOST/PREFIX")
             }
         }
