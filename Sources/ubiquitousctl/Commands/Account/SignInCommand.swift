@@ -27,7 +27,7 @@ struct SignInCommand: ServiceCommand {
 
     func perform() async throws {
         try await joining.signIn(options, credentials) { account in
-            guard account.state == "signed-out" || account.backend == joining.url else {
+            guard account.state == "signed-out" || joining.isPlace(of: account) else {
                 throw Failure(
                     .refused, "This device is signed in to \(account.backend) already",
                     advice: "Use \"ubiquitousctl account switch\" to go to another account.")
@@ -77,6 +77,14 @@ struct JoiningOptions: ParsableArguments {
     @Argument(help: "Where the account lives.")
     var url: String
 
+    /// Whether the account is there already, with or without slashes at the end.
+    func isPlace(of account: AccountDescription) -> Bool {
+        func trimmed(_ url: String) -> Substring {
+            url[..<(url.lastIndex { $0 != "/" }.map(url.index(after:)) ?? url.startIndex)]
+        }
+        return trimmed(account.backend) == trimmed(url)
+    }
+
     /// Signs in, unless it is so already and nothing new is given.
     @BusActor
     func signIn(
@@ -84,7 +92,7 @@ struct JoiningOptions: ParsableArguments {
     ) async throws {
         try await options.make("Signing in") { _, account in
             try check(account)
-            let isThere = account.state != "signed-out" && account.backend == url && account.state != "auth-failed"
+            let isThere = account.state != "signed-out" && isPlace(of: account) && account.state != "auth-failed"
             return isThere && !credentials.areGiven && deviceName == nil ? nil : "sign in to \(url)"
         } _: { account in
             // Before a password is asked for.
