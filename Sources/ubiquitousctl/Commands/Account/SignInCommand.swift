@@ -99,16 +99,9 @@ struct JoiningOptions: ParsableArguments {
             if let warning = PlaceAddress.warning(of: url) { Output.remark(warning) }
             var request = try await credentials.options(for: url)
             request.deviceName = deviceName
+            request.createsAccount = !noCreate
             request.bringsValues = bringValues
-            request.createsAccount = false
-            do {
-                _ = try await account.signIn(url, request, timeout: Patience.remote)
-            } catch let error as UbiquitousStoreError where error.code == .noAccount && !noCreate {
-                request.createsAccount = true
-                _ = try await account.signIn(url, request, timeout: Patience.remote)
-                // Whoever has mistyped an address finds nothing there of what they have elsewhere.
-                Output.remark("There was no account in \(url): it was made.")
-            }
+            _ = try await account.signIn(url, request, timeout: Patience.remote)
         }
     }
 }
