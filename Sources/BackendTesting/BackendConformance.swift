@@ -234,7 +234,7 @@ extension BackendConformance {
             try await b.pull()
             try expect(b.stores == a.stores, "byte by byte")
         },
-        BackendConformance("C3: a context comes with the entries that it covers, whoever publishes") { place in
+        BackendConformance("C3: a version vector comes with the entries that it covers, whoever publishes") { place in
             let devices = try await devices(3, place)
             for round in 0..<12 {
                 let writer = devices[round % 3]
@@ -243,7 +243,7 @@ extension BackendConformance {
                 let reader = devices[(round + 1) % 3]
                 try await reader.pull()
                 for (key, entry) in writer.stores[store]?.entries ?? [:]
-                where reader.stores[store]?.context.contains(entry.dot) == true {
+                where reader.stores[store]?.vector.contains(entry.dot) == true {
                     try expect(reader.stores[store]?.entries[key] != nil, "what was seen is there")
                 }
             }
@@ -323,7 +323,7 @@ extension BackendConformance {
     }
 }
 
-// MARK: - Restarts, twins, cleaning up
+// MARK: - Restarts, clones, cleaning up
 
 extension BackendConformance {
     static let failures: [BackendConformance] = [
@@ -340,22 +340,22 @@ extension BackendConformance {
             let pull = try await b.backend.pull(after: nil, as: b.origin)
             try expect(pull.devices.keys.count { $0 != b.origin } <= 1, "former publications are gone")
         },
-        BackendConformance("a twin is noticed, and what it wrote is not lost") { place in
+        BackendConformance("a clone is noticed, and what it wrote is not lost") { place in
             let (a, b) = try await pair(place)
             a.set(store, "a", .integer(1))
             try await settle([a, b])
             // Another process publishes under the same origin, what a device would that was copied while it ran.
-            let twin = try place.makeBackend()
-            _ = try await twin.open(creatingAccount: false)
-            let first = try await twin.pull(after: nil, as: a.origin)
+            let clone = try place.makeBackend()
+            _ = try await clone.open(creatingAccount: false)
+            let first = try await clone.pull(after: nil, as: a.origin)
             for store in first.stores { _ = try await first.change(of: store) }
             _ = await first.finish(joined: Set(first.stores))
             var state = a.stores[store] ?? StoreState()
             let other = Origin(bits: 77)
             let stamp = Stamp(after: nil, wall: a.time / 1000, origin: other, isProvisional: false)
-            state.entries[Key(unchecked: "twin")] = Entry(stamp: stamp, n: 1, value: Value.integer(2).encoded())
-            state.context.insert(Dot(origin: other, n: 1))
-            let push = try await twin.push(
+            state.entries[Key(unchecked: "clone")] = Entry(stamp: stamp, n: 1, value: Value.integer(2).encoded())
+            state.vector.insert(Dot(origin: other, n: 1))
+            let push = try await clone.push(
                 Publication(
                     account: a.account, origin: a.origin, formerOrigins: [], counts: [:],
                     device: RemoteDevice(identifier: a.name, name: a.name),
@@ -371,7 +371,7 @@ extension BackendConformance {
             }
             try expect(a.origin != origin, "the device goes on under another origin")
             try await settle([a, b])
-            try expect(b.values(store).keys.sorted() == ["a", "b", "twin"], "nothing is lost")
+            try expect(b.values(store).keys.sorted() == ["a", "b", "clone"], "nothing is lost")
         },
         BackendConformance("cleaning up harms nobody, however often, whoever does it") { place in
             let devices = try await devices(3, place)
@@ -381,8 +381,8 @@ extension BackendConformance {
                 if round % 5 == 0 { device.set(store, "\(round % 3)", nil) }
                 try await device.sync()
                 for device in devices { device.time += 3 * 86_400_000_000 }
-                try await devices[(round + 1) % 3].tidy()
-                try await devices[(round + 1) % 3].tidy()
+                try await devices[(round + 1) % 3].collectGarbage()
+                try await devices[(round + 1) % 3].collectGarbage()
             }
             try await settle(devices)
             let late = BackendDevice("late", seed: 99, backend: try place.makeBackend())
@@ -396,7 +396,7 @@ extension BackendConformance {
             try await settle([a, b])
             a.set(store, "a", .integer(1))
             try await a.sync()
-            try await a.tidy(forgetting: [b.origin])
+            try await a.collectGarbage(forgetting: [b.origin])
             b.set(store, "c", .integer(1))
             try await settle([a, b])
             try expect(a.values(store).count == 3, "nothing is lost")

@@ -62,7 +62,7 @@ public final class BackendDevice {
             after: state.entries[key]?.stamp, wall: time / 1000, origin: origin, isProvisional: false)
         let entry = Entry(stamp: stamp, n: lastN[store] ?? 1, value: value?.encoded())
         state.entries[key] = entry
-        state.context.insert(entry.dot)
+        state.vector.insert(entry.dot)
         stores[store] = state
         sequences[store, default: 0] += 1
         pending.insert(store)
@@ -160,8 +160,8 @@ public final class BackendDevice {
     }
 
     /// Cleans up.
-    public func tidy(forgetting origins: Set<Origin> = []) async throws(RemoteError) {
-        try await backend.tidy(
-            Tidying(account: account, origin: origin, forgottenOrigins: origins, time: time))
+    public func collectGarbage(forgetting origins: Set<Origin> = []) async throws(RemoteError) {
+        try await backend.collectGarbage(
+            GarbageCollection(account: account, origin: origin, forgottenOrigins: origins, time: time))
     }
 }

@@ -67,7 +67,7 @@ public struct FaultConformance: Sendable, CustomStringConvertible {
                 written.insert(key)
             case 3: device.set(BackendConformance.store, "shared", .integer(Int64(step)))
             case 4: storage.arrive()
-            case 5: try await Self.attempt { try await device.tidy() }
+            case 5: try await Self.attempt { try await device.collectGarbage() }
             default: try await Self.attempt { try await device.sync() }
             }
             device.time += 3_600_000_000
@@ -94,7 +94,7 @@ public struct FaultConformance: Sendable, CustomStringConvertible {
                 try await Self.attempt { try await device.sync() }
                 guard round % 10 == 0 else { continue }
                 device.time += 86_400_000_000
-                try await Self.attempt { try await device.tidy() }
+                try await Self.attempt { try await device.collectGarbage() }
             }
         }
         for device in devices {

@@ -23,7 +23,7 @@ public enum HTTPFailure: Error, Equatable {
     /// The answer is larger than anything that was asked for.
     case tooLarge(String)
     /// The answer is no HTTP.
-    case senseless(String)
+    case corrupt(String)
     /// The server sends to another one, where credentials don't go.
     case sentAway(String, to: String)
     /// What was to be sent can't be: a clause.
@@ -47,7 +47,7 @@ extension HTTPFailure: CustomStringConvertible {
         case .authority: "The certificates to trust are no PEM that can be read."
         case .proxy(let proxy, let clause): "The proxy \(proxy.map { "\($0) " } ?? "")\(clause)."
         case .tooLarge(let host): "\(host) answered more than what can have been asked for."
-        case .senseless(let host): "What \(host) answers is no HTTP."
+        case .corrupt(let host): "What \(host) answers is no HTTP."
         case .sentAway(let host, let place):
             "\(host) sends to \(place). Credentials don't go there; if that is the right place, sign in with its address."
         case .unsendable(let clause): "This can't be sent: \(clause)."

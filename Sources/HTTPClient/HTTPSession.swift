@@ -33,7 +33,7 @@ final class HTTPSession {
             guard let place = try redirection(response, from: request) else { return response }
             request.address = place
         }
-        throw .senseless(request.address.host)
+        throw .corrupt(request.address.host)
     }
 
     private static let mostRedirections = 5
@@ -45,7 +45,7 @@ final class HTTPSession {
         guard [301, 302, 303, 307, 308].contains(response.status), let location = response.headers["location"] else {
             return nil
         }
-        guard let place = request.address.resolving(location) else { throw .senseless(request.address.host) }
+        guard let place = request.address.resolving(location) else { throw .corrupt(request.address.host) }
         guard place.hasSameOrigin(as: request.address) else {
             throw .sentAway(request.address.host, to: place.origin)
         }

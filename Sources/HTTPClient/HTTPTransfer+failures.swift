@@ -13,7 +13,7 @@ extension HTTPTransfer {
         case CURLE_SSL_CACERT_BADFILE: .authority
         case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_SSL_CERTPROBLEM, CURLE_SSL_INVALIDCERTSTATUS:
             .secureConnection(host, reason: tlsReason)
-        case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_HTTP2: .senseless(host)
+        case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_HTTP2: .corrupt(host)
         default: connectionFailure
         }
     }

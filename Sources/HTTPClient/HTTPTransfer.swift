@@ -237,7 +237,7 @@ final class HTTPTransfer {
     func result(_ code: CURLcode) -> Result<HTTPResponse, HTTPFailure> {
         if let refusal { return .failure(refusal) }
         guard code == CURLE_OK else { return .failure(failure(code)) }
-        guard response.status >= 200 else { return .failure(.senseless(host)) }
+        guard response.status >= 200 else { return .failure(.corrupt(host)) }
         response.date = response.headers["date"].flatMap(curl.seconds(of:))
         response.retryAfter = response.headers["retry-after"].flatMap(retryAfter)
         return .success(response)

@@ -33,7 +33,7 @@ final class PeerCache {
         var index = peers.startIndex
         // Not over peers.indices: that would refer to all of them.
         while index != peers.endIndex {
-            // One that a call refers to would otherwise get a twin with the next message, and there were two contexts.
+            // One that a call refers to would otherwise get a clone with the next message, and there were two contexts.
             if !peers.values[index].isHeld, isKnownUniquelyReferenced(&peers.values[index]) {
                 idle.append((peers.keys[index], peers.values[index].lastUse))
             }

@@ -38,9 +38,9 @@ public struct Account: Equatable, Sendable {
 struct DatabaseProperties {
     let generationBase: UInt64
     let account: Account
-    let backdrop: Account?
+    let previous: Account?
     let isAwaitingRemote: Bool
-    let lastTidying: UInt64
+    let lastGarbageCollection: UInt64
     let endWord: UInt64?
 
     init(_ db: Database, now: UInt64) throws {
@@ -54,9 +54,9 @@ struct DatabaseProperties {
             throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "the current account has no row")
         }
         self.account = account
-        backdrop = try db.property("backdrop").flatMap { try db.account($0) }
+        previous = try db.property("backdrop").flatMap { try db.account($0) }
         isAwaitingRemote = try db.property("awaiting-remote") == 1
-        lastTidying = UInt64(bitPattern: try db.property("tidied") ?? 0)
+        lastGarbageCollection = UInt64(bitPattern: try db.property("tidied") ?? 0)
         endWord = try db.property("end").map(UInt64.init(bitPattern:))
     }
 }

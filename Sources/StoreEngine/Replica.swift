@@ -17,7 +17,7 @@ final class Replica {
     var published: UInt64
     /// The last sequence that was used.
     var sequence: UInt64
-    var context = Context()
+    var vector = VersionVector()
     var records: [Key: Record] = [:]
     var usage = Usage()
     /// How many of its entries are hidden, as the database has it.
@@ -82,7 +82,7 @@ final class Replica {
 
     /// Its state as devices exchange it.
     var state: StoreState {
-        StoreState(entries: records.compactMapValues(\.entry), context: context)
+        StoreState(entries: records.compactMapValues(\.entry), vector: vector)
     }
 
     /// Reads a replica from its rows.
@@ -94,23 +94,23 @@ final class Replica {
         published = try row.counter("published")
         sequence = try row.counter("sequence")
         storedHidden = try row.decode(forColumn: "hidden")
-        try readContext(db)
+        try readVector(db)
         try readChanges(db, limits: limits)
     }
 
-    private func readContext(_ db: Database) throws {
+    private func readVector(_ db: Database) throws {
         let rows = try Row.fetchCursor(
             db.cachedStatement(sql: "SELECT origin, n FROM context WHERE replica = ?"), arguments: [id])
         while let row = try rows.next() {
             let (origin, n): (Int64, Int64) = try (row.decode(atIndex: 0), row.decode(atIndex: 1))
-            context.insert(Dot(origin: Origin(bits: UInt64(bitPattern: origin)), n: UInt64(bitPattern: n)))
+            vector.insert(Dot(origin: Origin(bits: UInt64(bitPattern: origin)), n: UInt64(bitPattern: n)))
         }
     }
 
     private func readChanges(_ db: Database, limits: Limits) throws {
         try ChangeReader.forEach(of: id, db) { version, value in
             sequence = max(sequence, version.sequence)
-            if version.cause.isOwn { context.insert(Dot(origin: version.stamp.origin, n: version.n)) }
+            if version.cause.isOwn { vector.insert(Dot(origin: version.stamp.origin, n: version.n)) }
             oldestLoss = min(oldestLoss, version.time)
             if let index = records.index(forKey: version.key) {
                 history.rows += 1

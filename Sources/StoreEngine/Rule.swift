@@ -8,8 +8,8 @@
 ///
 /// Only in builds with the trait `RuleSwitches`; in all others a rule is on, and asking costs nothing.
 package enum Rule: String, CaseIterable, Sendable {
-    /// What a context has seen and its state no longer holds is gone.
-    case contexts
+    /// What a version vector has seen and its state no longer holds is gone.
+    case vectors
     /// Causality decides before the stamps do.
     case causalityFirst = "causality-first"
     /// States that are new together lose nothing to what one of them, or the state here, knows to be gone.
@@ -25,7 +25,7 @@ package enum Rule: String, CaseIterable, Sendable {
     /// What leaves the device is on its disk before.
     case syncFirst = "sync-first"
     /// Whoever finds a stranger under its own name takes another one.
-    case leaveTwins = "leave-twins"
+    case leaveClones = "leave-clones"
     /// Exactly what was uploaded is marked as published.
     case exactMarks = "exact-marks"
     /// A state is joined once all of its segments are there.
@@ -33,7 +33,7 @@ package enum Rule: String, CaseIterable, Sendable {
     /// Segments are written before the head that names them.
     case segmentsFirst = "segments-first"
     /// Only heads under which nobody writes any more are removed.
-    case deadHeads = "dead-heads"
+    case retiredHeads = "retired-heads"
     /// Another device's head stays until it has not changed for a month.
     case headsStay = "heads-stay"
     /// Another device's head is removed only if all in it is in what this device has published.
@@ -50,7 +50,7 @@ package enum Rule: String, CaseIterable, Sendable {
     case passOn = "pass-on"
     /// A tombstone that the remote does not have is kept.
     case keepPending = "keep-pending"
-    /// A context keeps the origins of entries that are gone.
+    /// A version vector keeps the origins of entries that are gone.
     case keepOrigins = "keep-origins"
 
     /// In a cluster, a transaction is made if the account is as its maker has seen it.

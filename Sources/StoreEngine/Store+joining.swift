@@ -16,7 +16,7 @@ extension Store {
     public var isReplicated: Bool { isSynchronized && !isForgotten }
 
     /// The dots that the shared state has taken in.
-    public var context: Context { shared.context }
+    public var vector: VersionVector { shared.vector }
 
     /// The keys that have an entry in the shared state, tombstones and hidden ones among them.
     public var keys: [Key] {
@@ -48,7 +48,7 @@ extension Store {
         let arrives = cause == .downloaded && !shared.isDownloaded
         var changed = Set(contents.filter { changesView($0.0, to: $0.2) }.map(\.0))
         changed.formUnion(plan.dropped.filter { changesView($0, to: .dropped) })
-        if arrives { changed.formUnion(keysOnlyOnBackdrop(besides: plan)) }
+        if arrives { changed.formUnion(keysOnlyInPreviousValues(besides: plan)) }
 
         database.willStage(self)
         if !changed.isEmpty { generation += 1 }
@@ -64,7 +64,7 @@ extension Store {
                 key, to: shared, stamp: record.stamp, n: record.n, content: .dropped,
                 generation: generationOf(key, changed), cause: .dropped, time: time)
         }
-        stageContext(plan.context, isAlone: plan.taken.isEmpty && plan.dropped.isEmpty)
+        stageVector(plan.vector, isAlone: plan.taken.isEmpty && plan.dropped.isEmpty)
         if arrives { stageArrival() }
         return VisibleChange(keys: changed.sorted(), origins: Set(changed.compactMap { plan.taken[$0]?.stamp.origin }))
     }
@@ -80,23 +80,23 @@ extension Store {
         changed.contains(key) ? generation : shared.records[key]?.generation ?? 0
     }
 
-    private func keysOnlyOnBackdrop(besides plan: JoinPlan) -> [Key] {
-        guard let backdrop else { return [] }
-        return backdrop.records.keys.filter {
+    private func keysOnlyInPreviousValues(besides plan: JoinPlan) -> [Key] {
+        guard let previous else { return [] }
+        return previous.records.keys.filter {
             plan.taken[$0] == nil && shared.records[$0] == nil && changesView($0, to: .dropped)
         }
     }
 
-    private func stageContext(_ context: Context, isAlone: Bool) {
-        let (id, old) = (shared.id, shared.context)
-        shared.context.formUnion(context)
-        let news = context.subtracting(old).dots
+    private func stageVector(_ vector: VersionVector, isAlone: Bool) {
+        let (id, old) = (shared.id, shared.vector)
+        shared.vector.formUnion(vector)
+        let news = vector.subtracting(old).dots
         if news.isEmpty { return }
         // A change like any other: what was published is not all that is here any more.
         if isAlone { shared.sequence += 1 }
         let sequence = isAlone ? shared.sequence : nil
         database.enqueue(replica: shared, in: self) { db in
-            for dot in news { try db.saveContext(of: id, dot) }
+            for dot in news { try db.saveVector(of: id, dot) }
             if let sequence { try db.saveSequence(sequence, of: id) }
         }
     }
@@ -115,8 +115,8 @@ extension Store {
         database.enqueue(replica: shared, in: self) { db in
             try db.run(sql: "UPDATE replica SET downloaded = 1 WHERE id = ?", arguments: [id])
         }
-        guard backdrop != nil else { return }
-        backdrop = nil
+        guard previous != nil else { return }
+        previous = nil
         // The keys that are gone with the backdrop have no row that would tell of it.
         knownFrom = generation
         database.enqueueGeneration(of: self)
@@ -125,7 +125,7 @@ extension Store {
 
 extension Database {
     /// Raises what a replica has taken in of a dot's origin.
-    func saveContext(of replica: Int64, _ dot: Dot) throws {
+    func saveVector(of replica: Int64, _ dot: Dot) throws {
         try run(
             sql: """
                 INSERT INTO context (replica, origin, n) VALUES (?, ?, ?)

@@ -69,7 +69,7 @@ extension Store {
     /// What ``value(for:)`` has for the key of a write that is not staged yet.
     private func visibleValue(before write: Write) -> Value? {
         if let old = write.old { return old.value }
-        return write.isLocal ? nil : backdrop?.records[write.key]?.value
+        return write.isLocal ? nil : previous?.records[write.key]?.value
     }
 
     private func stage(_ write: Write, time: UInt64) {
@@ -124,7 +124,7 @@ extension Store {
         undo?.records.append((replica, key, old))
         if let old { replica.retire(old, before: &record) }
         replica.oldestLoss = min(replica.oldestLoss, time)
-        if cause.isOwn { replica.context.insert(Dot(origin: stamp.origin, n: record.n)) }
+        if cause.isOwn { replica.vector.insert(Dot(origin: stamp.origin, n: record.n)) }
         replica.replace(key, old, by: record)
         database.enqueue(
             ChangeRow(
@@ -172,14 +172,14 @@ extension Store {
 struct Undo {
     let generation: UInt64
     let knownFrom: UInt64
-    let backdrop: Replica?
+    let previous: Replica?
     let replicas: [ReplicaUndo]
     var records: [(replica: Replica, key: Key, record: Record?)] = []
 
     init(_ store: Store) {
         generation = store.generation
         knownFrom = store.knownFrom
-        backdrop = store.backdrop
+        previous = store.previous
         replicas = [ReplicaUndo(store.shared), ReplicaUndo(store.overlay)]
     }
 }
@@ -189,7 +189,7 @@ struct ReplicaUndo {
     private let replica: Replica
     private let sequence: UInt64
     private let isDownloaded: Bool
-    private let context: Context
+    private let vector: VersionVector
     private let history: (rows: Int, bytes: Int)
     private let surplus: Int
 
@@ -197,7 +197,7 @@ struct ReplicaUndo {
         self.replica = replica
         sequence = replica.sequence
         isDownloaded = replica.isDownloaded
-        context = replica.context
+        vector = replica.vector
         history = replica.history
         surplus = replica.surplus.count
     }
@@ -205,7 +205,7 @@ struct ReplicaUndo {
     func restore() {
         replica.sequence = sequence
         replica.isDownloaded = isDownloaded
-        replica.context = context
+        replica.vector = vector
         replica.history = history
         replica.surplus = Array(replica.surplus.prefix(surplus))
     }
@@ -219,7 +219,7 @@ extension Store {
         for (replica, key, record) in undo.records.reversed() { replica.replace(key, by: record) }
         generation = undo.generation
         knownFrom = undo.knownFrom
-        backdrop = undo.backdrop
+        previous = undo.previous
         for replica in undo.replicas { replica.restore() }
     }
 }

@@ -36,7 +36,7 @@ public final class Store {
     /// What stays on the device, beside it.
     var overlay: Replica
     /// The values of the account before, shown until those of the current one have arrived.
-    var backdrop: Replica?
+    var previous: Replica?
 
     /// What has to be put back if the staged writes can't be committed.
     var undo: Undo?
@@ -56,7 +56,7 @@ public final class Store {
         shared = try database.replica(of: id, account: database.account.id, db)
         overlay = try database.replica(of: id, account: Account.device, db)
         if isForgotten || (!isSynchronized && !shared.isStored) { shared.isDownloaded = false }
-        backdrop = try database.backdropReplica(of: id, unless: shared.isDownloaded, db)
+        previous = try database.previousReplica(of: id, unless: shared.isDownloaded, db)
         generation = max(generation, shared.generation, overlay.generation)
     }
 
@@ -70,7 +70,7 @@ public final class Store {
     public func value(for key: Key) -> Value? {
         if localKeys.contains(key) { return overlay.records[key]?.value }
         if let record = shared.records[key] { return record.value }
-        return backdrop?.records[key]?.value
+        return previous?.records[key]?.value
     }
 
     /// The keys and values that are visible, in no order.
@@ -81,7 +81,7 @@ public final class Store {
         for (key, record) in overlay.records {
             if let value = record.value, localKeys.contains(key) { try body(key, value) }
         }
-        for (key, record) in backdrop?.records ?? [:] where shared.records[key] == nil {
+        for (key, record) in previous?.records ?? [:] where shared.records[key] == nil {
             if let value = record.value, !localKeys.contains(key) { try body(key, value) }
         }
     }
@@ -181,13 +181,13 @@ public struct StoreSnapshot: Sendable {
     public let sequence: UInt64
 
     private enum Content {
-        case records([Key: Record], Context)
+        case records([Key: Record], VersionVector)
         case state(StoreState)
     }
 
     init(identifier: String, replica: Replica) {
         self.identifier = identifier
-        content = .records(replica.records, replica.context)
+        content = .records(replica.records, replica.vector)
         sequence = replica.sequence
     }
 
@@ -201,8 +201,8 @@ public struct StoreSnapshot: Sendable {
     /// The state as devices exchange it; encodes every value.
     public var state: StoreState {
         switch content {
-        case .records(let records, let context):
-            StoreState(entries: records.compactMapValues(\.entry), context: context)
+        case .records(let records, let vector):
+            StoreState(entries: records.compactMapValues(\.entry), vector: vector)
         case .state(let state): state
         }
     }
@@ -215,7 +215,7 @@ extension Store {
     private static let largestState = (keys: 8192, entries: 32768, bytes: 8 << 20)
 
     /// Whether the values of the account before are shown, as those of the current one have not arrived.
-    public var hasBackdrop: Bool { backdrop != nil }
+    public var hasPreviousValues: Bool { previous != nil }
 
     /// Whether joining made the store larger than its limits allow; it may shrink, and not grow.
     public var isOverQuota: Bool { usage.keys > database.limits.keys || usage.bytes > database.limits.totalBytes }

@@ -29,12 +29,12 @@ public struct StoreState: Equatable, Sendable {
     /// The entries, tombstones and entries that nobody is shown among them.
     public var entries: [Key: Entry]
     /// What the state has taken in.
-    public var context: Context
+    public var vector: VersionVector
 
     /// A state of its parts; without any, that of a store that nobody ever wrote to.
-    public init(entries: [Key: Entry] = [:], context: Context = Context()) {
+    public init(entries: [Key: Entry] = [:], vector: VersionVector = VersionVector()) {
         self.entries = entries
-        self.context = context
+        self.vector = vector
     }
 }
 
@@ -46,13 +46,13 @@ public struct JoinPlan: Equatable, Sendable {
     public var dropped: [Key]
     /// Keys of which the entries on both sides live, neither of which knew of the other: the greater one is there now.
     public var contested: [Key] = []
-    /// The context afterwards.
-    public var context: Context
+    /// The version vector afterwards.
+    public var vector: VersionVector
 
     /// A plan of its parts.
-    public init(taken: [Key: Entry] = [:], dropped: [Key] = [], context: Context) {
+    public init(taken: [Key: Entry] = [:], dropped: [Key] = [], vector: VersionVector) {
         self.taken = taken
         self.dropped = dropped
-        self.context = context
+        self.vector = vector
     }
 }

@@ -97,7 +97,7 @@ extension [UInt64] {
 /// Decides which of a replica's changes are not kept, told of each of them, newest first.
 ///
 /// Of a key's past the newest values stay; a key that has had no value for long, or is one of too many such keys,
-/// goes altogether. The context keeps it from coming back. A tombstone that the remote does not have stays, and
+/// goes altogether. The version vector keeps it from coming back. A tombstone that the remote does not have stays, and
 /// so does one from the future, which a key that is set again would not get beyond.
 struct Trimming {
     /// The sequences of the changes that are not kept; between those of a range there is none that is kept.

@@ -47,7 +47,7 @@ extension UserDatabase {
         -> [StoreViewChange]
     {
         if account.identifier == identifier { return [] }
-        let (former, shown, origin) = (account, [account, backdrop].compactMap { $0 }, drawOrigin())
+        let (former, shown, origin) = (account, [account, previous].compactMap { $0 }, drawOrigin())
         let changes = try changingView { db in
             try db.execute(sql: "INSERT OR IGNORE INTO account (identifier) VALUES (?)", arguments: [identifier])
             guard let entered = try db.account(named: identifier), entered.id > 0 else {
@@ -69,7 +69,7 @@ extension UserDatabase {
             }
             try trimAccounts(besides: entered, db)
             let keepsFormer = former.id != Account.none && !entered.isDownloaded
-            return (entered, backdrop: keepsFormer ? former : nil)
+            return (entered, previous: keepsFormer ? former : nil)
         }
         adopt(origin)
         return changes
@@ -88,7 +88,7 @@ extension UserDatabase {
             // What waits for other accounts stays theirs, but is nobody's history here any more.
             try db.execute(sql: "UPDATE account SET left = 0")
             guard let none = try db.account(Account.none) else { throw EngineError.corrupt("an account has no row") }
-            return (none, backdrop: nil)
+            return (none, previous: nil)
         }
         adopt(origin)
         return changes
@@ -157,7 +157,7 @@ extension UserDatabase {
 
     /// Makes another account the current one, in one transaction with what `body` does.
     private func changingView(
-        _ body: (Database) throws -> (account: Account, backdrop: Account?)
+        _ body: (Database) throws -> (account: Account, previous: Account?)
     ) throws(EngineError) -> [StoreViewChange] {
         try commit()
         let before = loadedStores.map { ($0, $0.values) }
@@ -166,13 +166,13 @@ extension UserDatabase {
             try db.raiseGenerations()
             let current = try body(db)
             try db.setProperty("account", current.account.id)
-            try db.setProperty("backdrop", current.backdrop?.id)
+            try db.setProperty("backdrop", current.previous?.id)
             // Of another remote.
             try db.setProperty("tidied", nil)
             try skipReplicaIDs(db)
             return current
         }
-        (account, backdrop, lastTidying) = (current.account, current.backdrop, 0)
+        (account, previous, lastGarbageCollection) = (current.account, current.previous, 0)
         for (store, _) in before { try reload(store) }
         return before.map { StoreViewChange(store: $0, since: $1) }
     }
@@ -222,6 +222,6 @@ extension Store {
         knownFrom = fresh.knownFrom
         shared = fresh.shared
         overlay = fresh.overlay
-        backdrop = fresh.backdrop
+        previous = fresh.previous
     }
 }

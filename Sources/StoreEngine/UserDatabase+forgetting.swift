@@ -51,10 +51,10 @@ extension UserDatabase {
         try write { db in
             try change(db)
             // What is shown of the account before goes with the next download, and this store stays as it is.
-            guard store.hasBackdrop, let backdrop else { return }
+            guard store.hasPreviousValues, let previous else { return }
             try db.saveOrigin(origin)
             try db.carry(
-                from: backdrop, to: account, under: origin, time: environment.time(), stores: "id = \(store.id)")
+                from: previous, to: account, under: origin, time: environment.time(), stores: "id = \(store.id)")
             try skipReplicaIDs(db)
         }
         try reload(store)

@@ -110,13 +110,13 @@ extension UserDatabase {
     }
 }
 
-// MARK: - A twin
+// MARK: - A clone
 
 extension UserDatabase {
     /// Goes on under a new origin, since somebody else writes under the present one as well.
     ///
     /// One dot may name two writes now, so that what is said of these dots is worth nothing. What was written here
-    /// takes dots under the new origin, which name nothing else; and no context here claims the old ones any more,
+    /// takes dots under the new origin, which name nothing else; and no version vector here claims the old ones any more,
     /// so that the other's writes are new to this device and not taken for gone. Values stay as they are; all of
     /// them are uploaded anew.
     public func leaveOrigin() throws(EngineError) { try leave([origin]) }

@@ -16,12 +16,12 @@ extension UserDatabase {
     public func completeDownload(
         cursor: [UInt8], isComplete: Bool = true, besides waiting: Set<String> = []
     ) throws(EngineError) -> [StoreViewChange] {
-        let (id, hadBackdrop) = (account.id, backdrop != nil)
+        let (id, hadPreviousValues) = (account.id, previous != nil)
         let late = loadedStores.filter { !$0.shared.isDownloaded && $0.isReplicated }.map { ($0, $0.values) }
         let arrived = try storesAwaitingDownload().filter { !waiting.contains($0) }
         let lastPull = isComplete ? environment.time() : account.lastPull
         account = try write { db in
-            if hadBackdrop { try db.raiseGenerations() }
+            if hadPreviousValues { try db.raiseGenerations() }
             try db.run(
                 sql: "UPDATE account SET cursor = ?, pulled = ? WHERE id = ?",
                 arguments: [Data(cursor), Int64(bitPattern: lastPull), id])
@@ -36,9 +36,9 @@ extension UserDatabase {
             try db.setProperty("awaiting-remote", nil)
             return try db.account(id) ?? account
         }
-        backdrop = nil
+        previous = nil
         isAwaitingRemote = false
-        if hadBackdrop { for store in loadedStores { try reload(store) } }
+        if hadPreviousValues { for store in loadedStores { try reload(store) } }
         return late.map { store, before in
             if !waiting.contains(store.identifier) { store.shared.isDownloaded = true }
             return StoreViewChange(store: store, since: before)
@@ -58,10 +58,10 @@ extension UserDatabase {
     }
 
     /// The remote of the current account is tidied up now.
-    public func noteTidying() throws(EngineError) {
+    public func noteGarbageCollection() throws(EngineError) {
         let time = environment.time()
         try write { try $0.setProperty("tidied", Int64(bitPattern: time)) }
-        lastTidying = time
+        lastGarbageCollection = time
     }
 
     /// Those that take part in the sync and were not forgotten.

@@ -77,7 +77,7 @@ extension Database {
     /// Writes what a replica's changes may be the only evidence of, before some of them go: the greatest n of
     /// origins, and the last sequence.
     func saveProgress(of replica: Replica) throws {
-        for dot in replica.context.dots { try saveContext(of: replica.id, dot) }
+        for dot in replica.vector.dots { try saveVector(of: replica.id, dot) }
         try saveSequence(replica.sequence, of: replica.id)
     }
 

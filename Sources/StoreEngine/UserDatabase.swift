@@ -38,9 +38,9 @@ public final class UserDatabase {
     /// The account whose values are shown and written.
     public internal(set) var account: Account
     /// The account before, whose values are shown until those of the current one have arrived.
-    var backdrop: Account?
+    var previous: Account?
     /// When the remote was tidied up last, in microseconds since 1970; 0: never.
-    public internal(set) var lastTidying: UInt64
+    public internal(set) var lastGarbageCollection: UInt64
     /// Counts what makes a download that is under way worthless: it has to begin anew.
     public internal(set) var downloadEpoch = 0
     /// What was lost with a damaged database has not come back from the remote yet.
@@ -76,9 +76,9 @@ public final class UserDatabase {
             endWord = start.properties.endWord
             generationBase = start.properties.generationBase
             account = start.properties.account
-            backdrop = start.properties.backdrop
+            previous = start.properties.previous
             isAwaitingRemote = start.properties.isAwaitingRemote
-            lastTidying = start.properties.lastTidying
+            lastGarbageCollection = start.properties.lastGarbageCollection
             nextStoreID = start.stores + 1
             nextReplicaID = start.replicas + 1
         } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {
@@ -220,9 +220,9 @@ public final class UserDatabase {
         nextReplicaID = max(nextReplicaID, try db.greatestID(in: "replica") + 1)
     }
 
-    func backdropReplica(of store: Int64, unless isDownloaded: Bool, _ db: Database) throws -> Replica? {
-        guard let backdrop, !isDownloaded else { return nil }
-        return try replica(of: store, account: backdrop.id, db)
+    func previousReplica(of store: Int64, unless isDownloaded: Bool, _ db: Database) throws -> Replica? {
+        guard let previous, !isDownloaded else { return nil }
+        return try replica(of: store, account: previous.id, db)
     }
 
     // MARK: Committing

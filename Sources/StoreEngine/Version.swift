@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What orders and identifies writes among devices: origins, dots, stamps and contexts.
+// What orders and identifies writes among devices: origins, dots, stamps and version vectors.
 
 /// The random name under which a device writes, until something makes it doubtful that nobody else does.
 ///
@@ -106,12 +106,12 @@ public struct Stamp: Hashable, Comparable, Sendable {
 
 /// The dots that a state has taken in: for each origin all up to the greatest.
 ///
-/// What a context has seen, and its state no longer holds, is gone.
-public struct Context: Equatable, Sendable {
+/// What a version vector has seen, and its state no longer holds, is gone.
+public struct VersionVector: Equatable, Sendable {
     /// The greatest dot of each origin, in the order of origins.
     public private(set) var dots: [Dot]
 
-    /// A context of these dots and all before them.
+    /// A version vector of these dots and all before them.
     public init(_ seen: [Origin: UInt64] = [:]) {
         dots = seen.map { Dot(origin: $0, n: $1) }.sorted { $0.origin < $1.origin }
     }
@@ -141,24 +141,24 @@ public struct Context: Equatable, Sendable {
         }
     }
 
-    /// Takes in what another context has.
-    public mutating func formUnion(_ other: Context) {
+    /// Takes in what another version vector has.
+    public mutating func formUnion(_ other: VersionVector) {
         for dot in other.dots { insert(dot) }
     }
 
     /// Whether everything that `other` has taken in is here as well.
-    public func isSuperset(of other: Context) -> Bool {
+    public func isSuperset(of other: VersionVector) -> Bool {
         other.dots.allSatisfy(contains)
     }
 
     /// Without what `other` has taken in.
-    public func subtracting(_ other: Context) -> Context {
+    public func subtracting(_ other: VersionVector) -> VersionVector {
         filter { !other.contains($0) }
     }
 
     /// Without the origins whose greatest dot does not satisfy a condition.
-    public func filter(_ isIncluded: (Dot) throws -> Bool) rethrows -> Context {
-        try Context(sorted: dots.filter(isIncluded))
+    public func filter(_ isIncluded: (Dot) throws -> Bool) rethrows -> VersionVector {
+        try VersionVector(sorted: dots.filter(isIncluded))
     }
 
     /// Where an origin's dot is, or would be.

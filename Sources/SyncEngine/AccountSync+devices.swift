@@ -58,7 +58,7 @@ extension AccountSync {
         guard identifier != device.identifier, var known = try knownDevice(identifier) else { return false }
         known.isForgotten = true
         try write(known)
-        tidies = true
+        collectsGarbage = true
         noteLocalChange()
         return true
     }
@@ -124,7 +124,7 @@ extension AccountSync {
     private func knownDevices() throws(EngineError) -> [AccountDevice] {
         let store = try database.store(HiddenStore.devices)
         // Until this account's devices have arrived, the store shows those of the account before.
-        guard isSignedIn, !store.hasBackdrop else { return [] }
+        guard isSignedIn, !store.hasPreviousValues else { return [] }
         return store.values.map { AccountDevice($0.key.string, $0.value) }
     }
 

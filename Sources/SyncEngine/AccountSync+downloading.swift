@@ -21,7 +21,7 @@ extension AccountSync {
         problem = nil
         noteProblem(of: pull)
         ownPublication = pull.ownPublication
-        if Rule.leaveTwins.isOn, case .foreign = pull.ownPublication { try database.leaveOrigin() }
+        if Rule.leaveClones.isOn, case .foreign = pull.ownPublication { try database.leaveOrigin() }
         if !pull.stores.isEmpty && database.account.isDownloaded { setState(.syncing, error: lastError) }
 
         var joined: Set<String> = []
@@ -121,7 +121,7 @@ extension AccountSync {
         try leaveSharedOrigins(store, change, isArriving: isArriving)
         let plan = Join.plan(
             store, taking: change.states.state(over: store), isFirstDownload: isArriving, isDelta: change.isDelta)
-        if !isArriving, plan.changesNothing(in: store.context) { return .unchanged }
+        if !isArriving, plan.changesNothing(in: store.vector) { return .unchanged }
         guard store.canHold(plan) else {
             noteProblem("the store \(identifier) has grown too large to be joined any further")
             if isArriving { try store.noteWaiting() }
@@ -134,7 +134,7 @@ extension AccountSync {
     /// Takes another origin before anything is joined that was said of somebody else's writes under one of this
     /// device's.
     private func leaveSharedOrigins(_ store: Store, _ change: RemoteChange, isArriving: Bool) throws(EngineError) {
-        guard Rule.leaveTwins.isOn else { return }
+        guard Rule.leaveClones.isOn else { return }
         var shared = Join.sharedOrigins(
             database.origin, store, in: change.states.state, writtenIn: isArriving ? 0..<0 : rememberedTimes,
             isDelta: change.isDelta)
@@ -151,13 +151,13 @@ extension AccountSync {
     }
 
     func carryOut(_ plan: JoinPlan, in store: Store, isArriving: Bool) throws(EngineError) {
-        let (hadBackdrop, wasOverQuota) = (store.hasBackdrop, store.isOverQuota)
+        let (hadPreviousValues, wasOverQuota) = (store.hasPreviousValues, store.isOverQuota)
         let change = store.stage(plan, cause: isArriving ? .downloaded : .joined)
         try database.commit()
         if HiddenStore.isHidden(store.identifier) { return noteDevices(in: store) }
         if isArriving || !change.keys.isEmpty {
             let reason: StoreNotice.Reason =
-                isArriving ? (hadBackdrop ? .accountChange : .initialSyncChange) : ownReason(in: store)
+                isArriving ? (hadPreviousValues ? .accountChange : .initialSyncChange) : ownReason(in: store)
             onNotice?(
                 StoreNotice(store: store, reason: reason, keys: change.keys, device: soleDevice(change.origins)))
         }

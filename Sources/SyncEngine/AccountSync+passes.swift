@@ -26,18 +26,18 @@ extension AccountSync {
     var pauseReason: RemoteError { lastError ?? RemoteError(.unavailable, "sync is paused on this device") }
 
     /// Makes the passes that are due.
-    public func runDuePasses() async {
-        guard !isPassing else { return }
-        while let due = nextPass, due <= monotonicTime(), let backend {
-            (isPassing, looksAgain, isInterrupted) = (true, false, false)
-            (answeredByPass, waiters) = (waiters, [])
+    public func runDueCycles() async {
+        guard !isCycling else { return }
+        while let due = nextCycle, due <= monotonicTime(), let backend {
+            (isCycling, looksAgain, isInterrupted) = (true, false, false)
+            (answeredByCycle, waiters) = (waiters, [])
             let result = await pass(backend)
             // Meanwhile the account may have left this backend, and even be in a pass with another one.
             guard isWith(backend) else { return }
-            isPassing = false
+            isCycling = false
             // Whoever waits for an upload that was interrupted waits for the next one.
-            if isInterrupted { waiters = answeredByPass + waiters } else { answer(answeredByPass, result) }
-            answeredByPass = []
+            if isInterrupted { waiters = answeredByCycle + waiters } else { answer(answeredByCycle, result) }
+            answeredByCycle = []
             if let damage {
                 self.damage = nil
                 return onDamage?(damage) ?? ()
@@ -59,7 +59,7 @@ extension AccountSync {
             if uploads, state == .idle, hasSomethingToPublish { setState(.syncing, error: lastError) }
             let received = try await download(from: backend)
             let uploaded = uploads || isPublicationDue ? try await upload(to: backend) : false
-            try await tidy(backend)
+            try await collectGarbage(backend)
             guard isCurrent(backend) else { return .failure(pauseReason) }
             let isDownloaded = database.account.isDownloaded
             schedule?.traits = backend.traits

@@ -97,7 +97,7 @@ extension AccountSync {
             guard store.canHold(plan) else {
                 throw .storage("the store \(identifier) would be too large with what this device has of it twice")
             }
-            if !plan.changesNothing(in: store.context) { try carryOut(plan, in: store, isArriving: false) }
+            if !plan.changesNothing(in: store.vector) { try carryOut(plan, in: store, isArriving: false) }
         }
     }
 
@@ -107,7 +107,7 @@ extension AccountSync {
         schedule = SyncSchedule(backend.traits, pace: pace, now: monotonicTime())
         schedule?.hasSubscribers = hasSubscribers
         if hasPendingChanges { schedule?.noteChange(monotonicTime()) }
-        tidies = false
+        collectsGarbage = false
         setState(restingState, error: nil)
         onScheduleChange?()
     }
@@ -118,9 +118,9 @@ extension AccountSync {
         let leaving = backend
         backend = nil
         schedule = nil
-        (isPassing, looksAgain) = (false, false)
-        answer(answeredByPass + waiters, .failure(RemoteError(.unavailable, reason)))
-        (answeredByPass, waiters) = ([], [])
+        (isCycling, looksAgain) = (false, false)
+        answer(answeredByCycle + waiters, .failure(RemoteError(.unavailable, reason)))
+        (answeredByCycle, waiters) = ([], [])
         if let leaving { onLeave?(leaving) }
     }
 }

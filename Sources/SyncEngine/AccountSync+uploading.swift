@@ -45,18 +45,18 @@ extension AccountSync {
     }
 
     /// Has the remote tidied up, once a day or when a device was forgotten. It is tried again the next day if it fails.
-    func tidy(_ backend: any RemoteBackend) async throws(EngineError) {
+    func collectGarbage(_ backend: any RemoteBackend) async throws(EngineError) {
         // What a device that was forgotten left may go once it is known that this device has published all of it.
         guard isCurrent(backend), database.account.isDownloaded,
-            (tidies && !hasPendingChanges) || isDayAway(from: database.lastTidying)
+            (collectsGarbage && !hasPendingChanges) || isDayAway(from: database.lastGarbageCollection)
         else { return }
-        try database.noteTidying()
-        tidies = false
-        let request = Tidying(
+        try database.noteGarbageCollection()
+        collectsGarbage = false
+        let request = GarbageCollection(
             account: database.account.identifier, origin: database.origin, forgottenOrigins: try forgottenOrigins(),
             time: database.environment.time())
         // Nothing depends on it, and what keeps it from being done is said by the passes.
-        try? await backend.tidy(request)
+        try? await backend.collectGarbage(request)
     }
 
     func publication() throws(EngineError) -> Publication {

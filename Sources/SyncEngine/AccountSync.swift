@@ -40,7 +40,7 @@ public final class AccountSync {
     public var onRename: (() -> Void)?
     /// Called with a backend that the account has left, to be closed. It may hang: nobody should wait for it.
     public var onLeave: ((any RemoteBackend) -> Void)?
-    /// Called when ``nextPass`` may have become another one.
+    /// Called when ``nextCycle`` may have become another one.
     public var onScheduleChange: (() -> Void)?
     /// The keys of a store that never leave this device.
     public var localKeys: (String) -> LocalKeys = { _ in .none }
@@ -53,12 +53,12 @@ public final class AccountSync {
     var names: [Origin: RemoteDevice] = [:]
     /// Those of whom the last pull has found something.
     var presentDevices: Set<String> = []
-    var isPassing = false
+    var isCycling = false
     /// Something that was passed over, while the rest went well.
     var problem: RemoteError?
     var ownPublication: OwnPublication = .missing
     /// A device was forgotten: what it left at the remote may go.
-    var tidies = false
+    var collectsGarbage = false
     var damage: String?
     /// The upload of the pass under way could not go on.
     var isInterrupted = false
@@ -69,7 +69,7 @@ public final class AccountSync {
     typealias Waiter = CheckedContinuation<Result<Void, RemoteError>, Never>
     /// Those that wait for a pass that is still to begin, and those whom the one under way will answer.
     var waiters: [Waiter] = []
-    var answeredByPass: [Waiter] = []
+    var answeredByCycle: [Waiter] = []
 
     /// Where an account stands, by the names that the bus uses.
     public enum State: String, Sendable {
@@ -139,8 +139,8 @@ public final class AccountSync {
     public var hints: AsyncStream<Void>? { backend?.hints() }
 
     /// When the next pass is due, on the monotonic clock; `nil`: not before something happens.
-    public var nextPass: UInt64? {
-        isPassing || isPaused || (isReset && !looksAgain) ? nil : schedule?.nextPass
+    public var nextCycle: UInt64? {
+        isCycling || isPaused || (isReset && !looksAgain) ? nil : schedule?.nextCycle
     }
 
     /// Has the account rest, or go on. It rests without an error, and what is pending waits.
@@ -150,8 +150,8 @@ public final class AccountSync {
         guard backend != nil, !isReset else { return }
         setState(restingState, error: nil)
         if isPaused {
-            answer(answeredByPass + waiters, .failure(pauseReason))
-            (answeredByPass, waiters) = ([], [])
+            answer(answeredByCycle + waiters, .failure(pauseReason))
+            (answeredByCycle, waiters) = ([], [])
         } else {
             schedule?.request(monotonicTime())
         }

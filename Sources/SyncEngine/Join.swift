@@ -2,7 +2,7 @@
 
 // The rule of sync. Everything else moves states to where this can be applied to them.
 //
-// A state is a map of entries and a context, the dots it has taken in. Causality decides first: what a context
+// A state is a map of entries and a version vector, the dots it has taken in. Causality decides first: what a version vector
 // has seen, and its state no longer holds, is gone. Between writes that did not know of each other the greater
 // stamp decides. Joining a state twice, late or in any order is harmless.
 
@@ -12,7 +12,7 @@ public import StoreEngine
 /// What can be joined with a state that came from elsewhere.
 public protocol Joinable {
     /// The dots that were taken in.
-    var context: Context { get }
+    var vector: VersionVector { get }
     /// The keys that have an entry.
     var keys: [Key] { get }
     /// The entry under a key, without its value.
@@ -57,8 +57,8 @@ public enum Join {
     /// Decides about one key.
     /// - Parameters:
     ///   - here, there: the entries.
-    ///   - isSeenHere: the context here has the dot of the entry there.
-    ///   - isSeenThere: the context there has the dot of the entry here.
+    ///   - isSeenHere: the version vector here has the dot of the entry there.
+    ///   - isSeenThere: the version vector there has the dot of the entry here.
     public static func outcome(
         here: EntryVersion?, there: EntryVersion?, isSeenHere: Bool, isSeenThere: Bool
     ) -> Outcome {
@@ -95,8 +95,8 @@ public enum Join {
     public static func plan(
         _ here: some Joinable, taking there: StoreState, isFirstDownload: Bool = false, isDelta: Bool = false
     ) -> JoinPlan {
-        var plan = JoinPlan(context: here.context)
-        plan.context.formUnion(there.context)
+        var plan = JoinPlan(vector: here.vector)
+        plan.vector.formUnion(there.vector)
         for (key, entry) in there.entries {
             let version = here.version(of: key)
             if isFirstDownload, Rule.provisional.isOn, version != nil, here.isProvisionalHere(key) {
@@ -104,9 +104,9 @@ public enum Join {
                 continue
             }
             // Of what is the same here and there, as most is, nobody asks who has seen it.
-            let asks = Rule.contexts.isOn && version?.dot != entry.dot
-            let isSeenHere = asks && here.context.contains(entry.dot)
-            let isSeenThere = asks && version.map { there.context.contains($0.dot) } ?? false
+            let asks = Rule.vectors.isOn && version?.dot != entry.dot
+            let isSeenHere = asks && here.vector.contains(entry.dot)
+            let isSeenThere = asks && version.map { there.vector.contains($0.dot) } ?? false
             if asks, version != nil, !isSeenHere, !isSeenThere { plan.contested.append(key) }
             switch outcome(
                 here: version, there: entry.version, isSeenHere: isSeenHere, isSeenThere: isSeenThere)
@@ -119,17 +119,17 @@ public enum Join {
             }
         }
         if isDelta { return plan }
-        for key in here.keys where there.entries[key] == nil && Rule.contexts.isOn {
-            if let version = here.version(of: key), there.context.contains(version.dot) { plan.dropped.append(key) }
+        for key in here.keys where there.entries[key] == nil && Rule.vectors.isOn {
+            if let version = here.version(of: key), there.vector.contains(version.dot) { plan.dropped.append(key) }
         }
         return plan
     }
 }
 
 extension JoinPlan {
-    /// Whether it would leave a state with this context as it is.
-    public func changesNothing(in context: Context) -> Bool {
-        taken.isEmpty && dropped.isEmpty && self.context == context
+    /// Whether it would leave a state with this version vector as it is.
+    public func changesNothing(in vector: VersionVector) -> Bool {
+        taken.isEmpty && dropped.isEmpty && self.vector == vector
     }
 }
 
@@ -166,7 +166,7 @@ extension StoreState: Joinable {
     mutating func carryOut(_ plan: JoinPlan) {
         for (key, entry) in plan.taken { entries[key] = entry }
         for key in plan.dropped { entries[key] = nil }
-        context = plan.context
+        vector = plan.vector
     }
 }
 

@@ -61,6 +61,6 @@ public struct JoinedStates: Equatable, Sendable {
 extension Joinable {
     /// Whether a write was seen and is not there any more.
     fileprivate func isGone(_ dot: Dot, under key: Key) -> Bool {
-        context.contains(dot) && version(of: key)?.dot != dot
+        vector.contains(dot) && version(of: key)?.dot != dot
     }
 }

@@ -5,9 +5,9 @@
 // It decides nothing. What it promises is in five sentences:
 //
 //   C1  After a push has finished, every later complete pull by anyone returns its entries, or a state
-//       whose context has their dots.
+//       whose version vector has their dots.
 //   C2  Nothing is returned that nobody pushed.
-//   C3  A context is never returned without the entries that it covers.
+//   C3  A version vector is never returned without the entries that it covers.
 //   C4  Every call may be repeated, and cut anywhere.
 //   C5  Nothing is promised about order, exactly-once, freshness, clocks, locks, conditions, or about several
 //       stores together.
@@ -42,7 +42,7 @@ public protocol RemoteBackend: Sendable {
     ///
     /// It goes by what this backend has seen in its own pulls, and remembers for how long in the cursor of the next
     /// one; so it follows a pull, at most once a day, or once a device was forgotten.
-    func tidy(_ request: Tidying) async throws(RemoteError)
+    func collectGarbage(_ request: GarbageCollection) async throws(RemoteError)
 
     /// Says "look now"; it may be silent, late and wrong. Ends when the backend is closed.
     func hints() -> AsyncStream<Void>
@@ -81,7 +81,7 @@ public struct RemoteChange: Equatable, Sendable {
     /// Whether all of them could: the others have not arrived yet.
     public let isComplete: Bool
     /// Only what became another one since the cursor is among the entries; of all other keys there is what there was
-    /// then. The context is whole all the same.
+    /// then. The version vector is whole all the same.
     public let isDelta: Bool
 
     /// A change of one state.
@@ -168,7 +168,7 @@ public struct Publication: Sendable {
 }
 
 /// Who tidies up, and what the person has said about it.
-public struct Tidying: Sendable {
+public struct GarbageCollection: Sendable {
     /// The account, under the identifier that this device knows.
     public let account: String
     /// Under which this device publishes: what is there of it stays.

@@ -14,7 +14,7 @@ public struct SyncSchedule: Equatable, Sendable {
 
     private var pullDue: UInt64?
     private var pushDue: UInt64?
-    private var passUploads = false
+    private var cycleUploads = false
     private var retryAt: UInt64?
     /// The remote wants nothing before, and nothing is tried before, whatever happens.
     private var earliestRetry: UInt64 = 0
@@ -54,7 +54,7 @@ public struct SyncSchedule: Equatable, Sendable {
     }
 
     /// When the next pass is due; `nil`: not before something happens.
-    public var nextPass: UInt64? {
+    public var nextCycle: UInt64? {
         if pullDue == nil, pushDue == nil { return nil }
         return max(min(pullDue ?? .max, pushDue ?? .max), retryAt ?? 0)
     }
@@ -107,9 +107,9 @@ public struct SyncSchedule: Equatable, Sendable {
     /// - Returns: whether it is to upload what is pending.
     public mutating func begin(_ now: UInt64) -> Bool {
         pullDue = nil
-        passUploads = pushDue.map { $0 <= now } ?? false
-        if passUploads { pushDue = nil }
-        return passUploads
+        cycleUploads = pushDue.map { $0 <= now } ?? false
+        if cycleUploads { pushDue = nil }
+        return cycleUploads
     }
 
     /// A pass has ended well.
@@ -137,7 +137,7 @@ public struct SyncSchedule: Equatable, Sendable {
         retryAt = now + max(asked, backoff - spread / 2 + jitter % max(spread, 1))
         earliestRetry = now + max(asked, Self.leastRest)
         pullDue = now
-        if passUploads { pushDue = pushDue ?? now }
+        if cycleUploads { pushDue = pushDue ?? now }
     }
 
     private var coalescing: UInt64 { (pace.coalescing ?? traits.coalescing).microseconds }

@@ -37,13 +37,13 @@ public final class ChildProcess: Sendable {
             environment: environment,
             output: output
         )
-        Undertaker.note(process: pid)
+        ProcessReaper.note(process: pid)
     }
 
     /// Starts a program at a terminal.
     init(_ arguments: [String], environment: [String: String]?, terminal: String) throws {
         pid = try Spawn.start(arguments, environment: environment, terminal: terminal)
-        Undertaker.note(process: pid)
+        ProcessReaper.note(process: pid)
     }
 
     deinit {
@@ -91,7 +91,7 @@ public final class ChildProcess: Sendable {
             var status: Int32 = 0
             guard waitpid(pid, &status, options) == pid else { return nil }
             outcome = status & 0x7f == 0 ? .code(status >> 8 & 0xff) : .signal(status & 0x7f)
-            Undertaker.note(ended: pid)
+            ProcessReaper.note(ended: pid)
             return outcome
         }
     }

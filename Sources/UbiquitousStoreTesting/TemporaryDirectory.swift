@@ -16,7 +16,7 @@ public final class TemporaryDirectory: Sendable {
             "//",
             with: "/"
         )
-        Undertaker.note(directory: path)
+        ProcessReaper.note(directory: path)
         // Services and clients of other users are in it as well.
         chmod(path, 0o755)
     }
@@ -48,7 +48,7 @@ public final class TemporaryDirectory: Sendable {
     /// Mounts a small file system of its own on a directory in it; for root.
     public func mountSmallDisk(_ name: String, bytes: Int, owner: UInt32? = nil) throws -> String {
         let directory = try makeDirectory(name)
-        Undertaker.note(mount: directory)
+        ProcessReaper.note(mount: directory)
         guard mount("tmpfs", directory, "tmpfs", 0, "size=\(bytes),mode=0700,uid=\(owner ?? geteuid())") == 0 else {
             throw StartFailure(description: "A tmpfs can't be mounted: \(String(cString: strerror(errno)))")
         }

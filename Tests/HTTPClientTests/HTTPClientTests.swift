@@ -247,7 +247,7 @@ struct HTTPClientTests {
     @Test func `a circle of redirections ends`() async throws {
         let server = try ScriptedServer { _ in ServerAnswer(302, ["Location": "/dav/"]) }
         let failure = await failure { _ = try await HTTPClient(options()).send(HTTPRequest("GET", address(server))) }
-        #expect(failure == .senseless("127.0.0.1"))
+        #expect(failure == .corrupt("127.0.0.1"))
         #expect(server.requests.count <= 6)
     }
 
@@ -350,7 +350,7 @@ struct HTTPClientTests {
     @Test func `every way in which a server can fail has its name`() async throws {
         let answers: [(ServerAnswer, HTTPFailure)] = [
             (.cut, .cut("127.0.0.1")),
-            (ServerAnswer(bytes: Array("SSH-2.0-OpenSSH_9.2\r\n".utf8), closes: true), .senseless("127.0.0.1")),
+            (ServerAnswer(bytes: Array("SSH-2.0-OpenSSH_9.2\r\n".utf8), closes: true), .corrupt("127.0.0.1")),
             (
                 ServerAnswer(bytes: Array("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc".utf8), closes: true),
                 .cut("127.0.0.1")

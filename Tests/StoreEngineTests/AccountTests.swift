@@ -53,9 +53,9 @@ import Testing
             for (key, entry) in state.entries {
                 #expect(entry.stamp.isProvisional && entry.stamp.origin == origin)
                 #expect(store.isProvisionalHere(key))
-                #expect(state.context.contains(entry.dot))
+                #expect(state.vector.contains(entry.dot))
             }
-            #expect(state.context[first] == 0)
+            #expect(state.vector[first] == 0)
             #expect(Set(state.entries.values.map(\.n)).count == 2)
             #expect(store.pendingChanges == 2)
         }
@@ -120,7 +120,7 @@ import Testing
         try device.write([("a", .integer(1)), ("both", .integer(1))])
         try arrive()
         #expect(try enter("B") == ["app": []])
-        #expect(store.hasBackdrop && !store.isDownloaded)
+        #expect(store.hasPreviousValues && !store.isDownloaded)
         #expect(try visible() == ["a": .integer(1), "both": .integer(1)])
         #expect(store.usage.keys == 0 && store.snapshot().state == StoreState())
 
@@ -137,7 +137,7 @@ import Testing
         #expect(change.keys == [key("both"), key("new")])
         #expect(try visible() == ["written": .integer(2), "new": .integer(3)])
         #expect(again.generation > generation && !again.knowsChanges(since: generation))
-        #expect(!again.hasBackdrop)
+        #expect(!again.hasPreviousValues)
         let shown = again.generation
         try device.reopen()
         #expect(try visible() == ["written": .integer(2), "new": .integer(3)])
@@ -169,7 +169,7 @@ import Testing
         let generation = store.generation
         let changes = try database.completeDownload(cursor: [1])
         #expect(changes.map(\.keys) == [[key("k")]])
-        #expect(store.isDownloaded && !store.hasBackdrop && store.values.isEmpty)
+        #expect(store.isDownloaded && !store.hasPreviousValues && store.values.isEmpty)
         #expect(store.generation > generation)
         try device.write([("k", .integer(2))])
         #expect(store.stamp(of: key("k"))?.stamp.isProvisional == false)
@@ -211,23 +211,23 @@ import Testing
         try device.write([("k", .integer(1)), ("gone", .integer(1))])
         try arrive(["theirs": stranger.entry(.integer(2)), "invisible": stranger.entry(nil)])
         try device.write(removing: ["gone"])
-        let context = store.context
+        let vector = store.vector
         let state = store.snapshot().state
         #expect(try enter("B", bringing: true) == ["app": []])
         for store in [store, try reopenedStore()] {
             // It is a switch all the same, and is told as one.
-            #expect(store.hasBackdrop)
+            #expect(store.hasPreviousValues)
             #expect(try visible() == ["k": .integer(1), "theirs": .integer(2)])
             let brought = store.snapshot().state
             #expect(Set(brought.entries.keys) == [key("k"), key("theirs")])
             #expect(brought.entries.values.allSatisfy { $0.stamp.origin == database.origin && $0.stamp.isProvisional })
-            #expect(brought.context[stranger.origin] == 0)
+            #expect(brought.vector[stranger.origin] == 0)
             #expect(store.pendingChanges == 2)
             #expect(store.usage.keys == 2)
         }
         try enter("A")
         #expect(try device.store().snapshot().state == state)
-        #expect(try device.store().context == context)
+        #expect(try device.store().vector == vector)
     }
 
     @Test func `values are brought together with the sign-in or not at all`() throws {
@@ -344,7 +344,7 @@ import Testing
         #expect(try visible() == ["k": .integer(1), "new": .integer(3)])
         let entry = try #require(store.entry(for: key("new")))
         #expect(entry.stamp.isProvisional && entry.stamp.origin == database.origin)
-        #expect(store.context.contains(entry.dot))
+        #expect(store.vector.contains(entry.dot))
         #expect(store.pendingChanges == 2)
         try device.reopen()
         #expect(try visible() == ["k": .integer(1), "new": .integer(3)])
@@ -359,7 +359,7 @@ import Testing
         try device.sql("CREATE TRIGGER refusal BEFORE INSERT ON property BEGIN SELECT RAISE(ABORT, 'refused'); END")
         #expect(throws: EngineError.self) { try enter("B") }
         #expect(throws: EngineError.self) { try database.clearAccount() }
-        #expect(database.account.identifier == "A" && !store.hasBackdrop)
+        #expect(database.account.identifier == "A" && !store.hasPreviousValues)
         #expect(Picture(store) == before)
         try device.write([("l", .integer(1))])
         try device.reopen()
@@ -467,10 +467,10 @@ import Testing
         try device.reopen()
         #expect(database.account.identifier == "B")
         #expect(try visible() == ["k": .integer(1)])
-        #expect(try device.store().hasBackdrop)
+        #expect(try device.store().hasPreviousValues)
         try database.completeDownload(cursor: [1])
         try device.reopen()
         #expect(try visible().isEmpty)
-        #expect(try !device.store().hasBackdrop)
+        #expect(try !device.store().hasPreviousValues)
     }
 }

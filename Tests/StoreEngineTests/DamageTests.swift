@@ -226,8 +226,8 @@ import Testing
         #expect(saved.generation > generation && !saved.knowsChanges(since: generation))
         #expect(saved.entry(for: key("local")) == nil)
         let entry = try #require(saved.entry(for: key("k")))
-        #expect(entry.stamp.origin != origin && saved.context.contains(entry.dot))
-        #expect(saved.context[origin] == 0)
+        #expect(entry.stamp.origin != origin && saved.vector.contains(entry.dot))
+        #expect(saved.vector[origin] == 0)
         #expect(!device.database.isAwaitingRemote && !device.database.hasAccount)
         try device.write([("k", .integer(3))])
         try device.reopen()
@@ -258,9 +258,9 @@ import Testing
         #expect(device.database.isAwaitingRemote)
         let store = try device.store("one")
         let entries = states[0].entries.filter { $0.key != key("pending") }
-        var context = store.context
-        context.formUnion(states[0].context)
-        try device.join(JoinPlan(taken: entries, context: context), cause: .downloaded, to: "one")
+        var vector = store.vector
+        vector.formUnion(states[0].vector)
+        try device.join(JoinPlan(taken: entries, vector: vector), cause: .downloaded, to: "one")
         try device.database.completeDownload(cursor: [2])
         #expect(!device.database.isAwaitingRemote)
         #expect(store.value(for: key("pending")) == .string("pending"))

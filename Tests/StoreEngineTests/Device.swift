@@ -125,12 +125,12 @@ struct Stranger {
 
     /// A plan that takes entries into a store and knows their dots.
     func plan(_ taken: [String: Entry] = [:], dropping dropped: [String] = [], in store: Store) -> JoinPlan {
-        var context = store.context
-        for entry in taken.values { context.insert(entry.dot) }
+        var vector = store.vector
+        for entry in taken.values { vector.insert(entry.dot) }
         return JoinPlan(
             taken: Dictionary(uniqueKeysWithValues: taken.map { (key($0), $1) }),
             dropped: dropped.map(key),
-            context: context
+            vector: vector
         )
     }
 }
@@ -176,10 +176,10 @@ enum SQLite {
         let result = function("sqlite3_exec", Exec.self)(
             connection,
             statements,
-            { context, count, values, _ in
-                guard let context else { return 1 }
+            { vector, count, values, _ in
+                guard let vector else { return 1 }
                 let row = (0..<Int(count)).map { column in (values?[column]).map { String(cString: $0) } ?? "NULL" }
-                Unmanaged<Rows>.fromOpaque(context).takeUnretainedValue().rows.append(row)
+                Unmanaged<Rows>.fromOpaque(vector).takeUnretainedValue().rows.append(row)
                 return 0
             },
             Unmanaged.passUnretained(rows).toOpaque(),

@@ -205,7 +205,7 @@ import Testing
         try device.join(stranger.plan(["k": stranger.entry(.integer(2))], in: store))
         try device.write([("pending", .integer(1))])
         try device.join(stranger.plan(dropping: ["pending"], in: store))
-        let (before, context) = (Picture(store), store.context)
+        let (before, vector) = (Picture(store), store.vector)
         let rows = try rows
         try enter("B")
         #expect(try self.rows == rows)
@@ -216,7 +216,7 @@ import Testing
         let after = Picture(try device.store())
         #expect(after.values == before.values && after.state == before.state && after.sequence == before.sequence)
         #expect(after.pending == before.pending && after.usage == before.usage)
-        #expect(try device.store().context == context && context.contains(Dot(origin: own, n: 3)))
+        #expect(try device.store().vector == vector && vector.contains(Dot(origin: own, n: 3)))
     }
 
     @Test func `trimming changes nothing but the history`() throws {
@@ -231,12 +231,12 @@ import Testing
         let generation = store.generation
         try provokeTrim()
         try device.write([("last", .integer(1))])
-        let before = (Picture(store), store.context)
+        let before = (Picture(store), store.vector)
         try device.reopen()
         let again = try device.store()
         #expect(Picture(again) == before.0)
-        #expect(again.context == before.1)
-        #expect(again.context[stranger.origin] == 1)
+        #expect(again.vector == before.1)
+        #expect(again.vector[stranger.origin] == 1)
         #expect(again.knowsChanges(since: generation))
         #expect(Set(again.changes(since: generation).keys) == [key("churn"), key("last")])
         #expect(again.values.count == 52)
@@ -254,10 +254,10 @@ import Testing
         device.clock.time += 91 * Clock.day
         try provokeTrim()
         #expect(try device.sql("SELECT 1 FROM change WHERE origin = \(Int64(bitPattern: former.bits))").isEmpty)
-        let context = store.context
+        let vector = store.vector
         try device.reopen()
-        #expect(try device.store().context == context)
-        #expect(context.contains(Dot(origin: former, n: 1)))
+        #expect(try device.store().vector == vector)
+        #expect(vector.contains(Dot(origin: former, n: 1)))
     }
 
     @Test func `history that is all worth keeping is not gone through for every write`() throws {
@@ -288,17 +288,17 @@ import Testing
         device.clock.time += 91 * Clock.day
         try device.write([("young", .integer(1))])
         try device.write(removing: ["young"])
-        let context = store.context
+        let vector = store.vector
         try provokeTombstoneTrim(store)
         #expect(store.entry(for: key("old")) == nil)
         #expect(store.entry(for: key("pending")) != nil)
         #expect(store.entry(for: key("young")) != nil)
-        #expect(store.context.isSuperset(of: context))
+        #expect(store.vector.isSuperset(of: vector))
         #expect(!store.knowsChanges(since: generation - 1))
         let before = Picture(store)
         try device.reopen()
         #expect(Picture(try device.store()) == before)
-        #expect(try device.store().context == store.context)
+        #expect(try device.store().vector == store.vector)
         #expect(try device.store().value(for: key("old")) == nil)
     }
 

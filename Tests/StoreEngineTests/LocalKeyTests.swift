@@ -24,7 +24,7 @@ import Testing
         #expect(localKeys("e\u{301}").contains(key("\u{E9}")) == false)
     }
 
-    @Test func `a local key is never in the state, in its context, or pending`() throws {
+    @Test func `a local key is never in the state, in its vector, or pending`() throws {
         let store = try device.store(local: ["local"])
         try device.write([("local", .integer(1))])
         #expect(store.snapshot().state == StoreState())
@@ -33,7 +33,7 @@ import Testing
         try device.write([("local", .integer(3))])
         let state = store.snapshot().state
         #expect(Array(state.entries.keys) == [key("shared")])
-        #expect(state.context.dots.map(\.n).max() == state.entries[key("shared")]?.n)
+        #expect(state.vector.dots.map(\.n).max() == state.entries[key("shared")]?.n)
         #expect(store.pendingChanges == 1)
         #expect(try device.database.pendingChanges() == 1)
         #expect(store.usage.keys == 1)
@@ -125,7 +125,7 @@ import Testing
         let entry = try #require(store.entry(for: key("k")))
         #expect(entry.n > sequence)
         #expect(!entry.stamp.isProvisional)
-        #expect(store.context.contains(entry.dot))
+        #expect(store.vector.contains(entry.dot))
         #expect(store.pendingChanges == 2)
         #expect(store.entry(for: key("stays")) == nil)
 

@@ -58,7 +58,7 @@ import Testing
         try device.write([("k", .integer(2))])
         let entry = try #require(device.store().stamp(of: key("k")))
         #expect(entry.stamp.origin == device.database.origin)
-        #expect(try device.store().context.contains(Dot(origin: origin, n: 1)))
+        #expect(try device.store().vector.contains(Dot(origin: origin, n: 1)))
     }
 
     @Test func `without a runtime directory every start has a new origin`() throws {
@@ -135,16 +135,16 @@ import Testing
         try device.database.willPublish()
         device.close()
         try copy(device.directory, to: device.root + "/copy")
-        let twin = try open(device.root + "/copy")
-        defer { twin.close() }
+        let clone = try open(device.root + "/copy")
+        defer { clone.close() }
         try device.reopen()
-        #expect(twin.origin != device.database.origin)
-        #expect(try twin.formerOrigins() == [device.database.origin])
+        #expect(clone.origin != device.database.origin)
+        #expect(try clone.formerOrigins() == [device.database.origin])
         // And neither disturbs the other's record.
-        let store = try twin.store("app")
+        let store = try clone.store("app")
         try store.stage(setting: [(key("k"), .integer(2))], removing: [])
-        try twin.commit()
-        try twin.willPublish()
+        try clone.commit()
+        try clone.willPublish()
         let origin = device.database.origin
         try device.reopen()
         #expect(device.database.origin == origin)
@@ -154,24 +154,24 @@ import Testing
         _ = try device.database.enter(account: "A", bringingValues: false)
         try device.write([("k", .integer(1)), ("removed", .integer(1))])
         try device.write([("k", .integer(2))], removing: ["removed"])
-        let context = try device.store().context
+        let vector = try device.store().vector
         device.close()
         try copy(device.directory, to: device.root + "/copy")
-        let twin = try open(device.root + "/copy")
-        let store = try twin.store("app")
-        #expect(store.context == Context([twin.origin: 4]))
-        #expect(store.entry(for: key("k"))?.stamp.origin == twin.origin)
-        #expect(store.entry(for: key("removed"))?.stamp.origin == twin.origin)
+        let clone = try open(device.root + "/copy")
+        let store = try clone.store("app")
+        #expect(store.vector == VersionVector([clone.origin: 4]))
+        #expect(store.entry(for: key("k"))?.stamp.origin == clone.origin)
+        #expect(store.entry(for: key("removed"))?.stamp.origin == clone.origin)
         #expect(store.value(for: key("k")) == .integer(2))
         // It is the same one after a restart.
-        let origin = twin.origin
-        twin.close()
+        let origin = clone.origin
+        clone.close()
         let again = try open(device.root + "/copy")
         #expect(again.origin == origin)
         #expect(try again.pendingChanges() == 2)
         again.close()
         try device.reopen()
-        #expect(try device.store().context == context)
+        #expect(try device.store().vector == vector)
     }
 
     @Test func `what was written under a former origin keeps its dots, by which others know it`() throws {

@@ -26,7 +26,7 @@ import Testing
         try device.write([("i", .integer(6))], removing: ["s", "local1"])
         try device.join(stranger.plan(["new": stranger.entry(.integer(1))], dropping: ["d"], in: store))
         let before = Picture(store)
-        let context = store.context
+        let vector = store.vector
         let stores = try device.database.accountStores()
         #expect(before.pending == 2)
         #expect(try device.database.pendingChanges() == 2)
@@ -34,7 +34,7 @@ import Testing
         try device.reopen()
         let again = try device.store(local: ["local*"])
         #expect(Picture(again) == before)
-        #expect(again.context == context)
+        #expect(again.vector == vector)
         #expect(try device.database.accountStores() == stores)
         #expect(try device.database.pendingChanges() == 2)
         #expect(device.database.account.identifier == "A" && device.database.account.cursor == [7])

@@ -154,7 +154,7 @@ import Testing
         #expect(Picture(try device.store()) == before)
     }
 
-    @Test func `a failed commit of a join takes its context and its arrival back`() throws {
+    @Test func `a failed commit of a join takes its vector and its arrival back`() throws {
         _ = try device.database.enter(account: "A", bringingValues: false)
         try device.write([("k", .integer(1))])
         let before = Picture(store)
@@ -166,7 +166,7 @@ import Testing
         try device.sql("DROP TRIGGER refusal")
         try device.join(plan, cause: .downloaded)
         #expect(store.isDownloaded)
-        #expect(store.context.contains(Dot(origin: stranger.origin, n: 2)))
+        #expect(store.vector.contains(Dot(origin: stranger.origin, n: 2)))
     }
 
     @Test func `a join that changes nothing leaves nothing behind to take back`() throws {

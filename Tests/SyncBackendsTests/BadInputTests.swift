@@ -42,7 +42,8 @@ import Testing
     }
 
     private func part(_ digest: Bits128, _ base: [BaseSegment], _ tail: [Key: Entry] = [:]) -> WrittenPart {
-        WrittenPart(digest: digest, context: Context([Origin(bits: 7): 9]), form: .whole(base), tail: tail, removed: [])
+        WrittenPart(
+            digest: digest, vector: VersionVector([Origin(bits: 7): 9]), form: .whole(base), tail: tail, removed: [])
     }
 
     @Test func `a head of another account is named, and nothing of it joined`() async throws {
@@ -108,7 +109,7 @@ import Testing
         let stamp = Stamp(isProvisional: false, wall: 1, counter: 0, origin: Origin(bits: 7))
         let fine = StoreState(
             entries: [Key(unchecked: "k"): Entry(stamp: stamp, n: 9, value: [2])],
-            context: Context([Origin(bits: 7): 9])
+            vector: VersionVector([Origin(bits: 7): 9])
         )
         storage.blobs["h/00000000000000ff"] = head(
             b,
@@ -134,7 +135,7 @@ import Testing
         #expect(a.problems.isEmpty)
         #expect(a.stores[store] == b.stores[store] && a.stores["other"] == b.stores["other"])
         #expect(a.stores["fine"] == fine)
-        #expect(a.stores["junk"]?.context.dots.isEmpty != false)
+        #expect(a.stores["junk"]?.vector.dots.isEmpty != false)
     }
 
     @Test func `what was published wrongly is joined once somebody has published it rightly`() async throws {
@@ -142,7 +143,7 @@ import Testing
         let stamp = Stamp(isProvisional: false, wall: 1, counter: 0, origin: Origin(bits: 7))
         let right = StoreState(
             entries: [Key(unchecked: "k"): Entry(stamp: stamp, n: 9, value: [2])],
-            context: Context([Origin(bits: 7): 9]))
+            vector: VersionVector([Origin(bits: 7): 9]))
         let digest = StateDigests(of: right, store: "late").state
         storage.blobs["h/00000000000000ff"] = head(b, ["late": part(digest, [])])
         try await a.sync()
@@ -158,7 +159,7 @@ import Testing
         for store in [store, "other"] {
             let state = try #require(b.stores[store])
             let claim = WrittenPart(
-                digest: StateDigests(of: state, store: store).state, context: state.context, form: .whole([]),
+                digest: StateDigests(of: state, store: store).state, vector: state.vector, form: .whole([]),
                 tail: [:],
                 removed: [])
             storage.blobs["h/00000000000000ff"] = head(b, [store: claim])
@@ -225,8 +226,8 @@ import Testing
                 "The folder h holds names with control characters, which nobody gives; they are passed over.",
                 "The file h/fedcba9876543210 is no file.",
             ])
-        try await a.tidy()
-        try await a.tidy(after: 400)
+        try await a.collectGarbage()
+        try await a.collectGarbage(after: 400)
         #expect(place.names("h").contains("line\nfeed"), "what is nobody's is not removed")
     }
 

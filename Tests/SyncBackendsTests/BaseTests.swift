@@ -27,7 +27,7 @@ import Testing
         var random = SplitMix(seed: seed)
         var (state, former, n): (StoreState, Head.Part?, UInt64) = (StoreState(), nil, 0)
         var (segments, contents): ([Bits128: [UInt8]], [Bits128: [Key: Bits128]]) = ([:], [:])
-        var contextBase = Context()
+        var contextBase = VersionVector()
         let limits = DraftLimits(stores: 20, otherTails: 20 << 10)
         let scale = [3, 30, 300, 1200].randomElement(using: &random) ?? 3
         for _ in 0..<25 {
@@ -41,7 +41,7 @@ import Testing
                 let stamp = Stamp(isProvisional: false, wall: n, counter: 0, origin: Origin(bits: n % 3))
                 let value = [UInt8](repeating: 7, count: Int.random(in: 0...400, using: &random))
                 state.entries[key] = Entry(stamp: stamp, n: n, value: n % 5 == 0 ? nil : value)
-                state.context.insert(Dot(origin: stamp.origin, n: n))
+                state.vector.insert(Dot(origin: stamp.origin, n: n))
             }
             let digests = StateDigests(of: state, store: "s")
             let below = (former?.base ?? []).reduce(into: [:]) { $0.merge(contents[$1.name] ?? [:]) { $1 } }
@@ -56,12 +56,12 @@ import Testing
             )
             segments.merge(draft.segments) { $1 }
             contents.merge(draft.contents) { $1 }
-            if let bytes = segments[draft.part.contextSegment] { contextBase = try ContextSegment.decode(bytes) }
+            if let bytes = segments[draft.part.vectorSegment] { contextBase = try VectorSegment.decode(bytes) }
             // As a reader has it who knows the part before, and one who doesn't.
             if let written = former.flatMap(draft.part.written(over:)) {
-                #expect(written.part(over: former, context: Context()) == draft.part)
+                #expect(written.part(over: former, vector: VersionVector()) == draft.part)
             }
-            #expect(draft.part.written(over: contextBase).part(over: nil, context: contextBase) == draft.part)
+            #expect(draft.part.written(over: contextBase).part(over: nil, vector: contextBase) == draft.part)
             #expect(try read(draft.part, segments) == state)
             #expect(draft.part.base.allSatisfy { segments[$0.name].map { $0.count <= 64 << 10 } ?? true })
             #expect(draft.part.digest == digests.state)
@@ -77,7 +77,7 @@ import Testing
         }
         let digest = StateDigests(of: state, store: "s").state
         #expect(digest != StateDigests(of: state, store: "t").state)
-        state.context.insert(Dot(origin: Origin(bits: 1), n: 200))
+        state.vector.insert(Dot(origin: Origin(bits: 1), n: 200))
         #expect(digest != StateDigests(of: state, store: "s").state)
     }
 

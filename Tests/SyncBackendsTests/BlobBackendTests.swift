@@ -356,7 +356,8 @@ import Testing
         var copy = head
         let base = [BaseSegment(bucket: .whole, name: Bits128(high: 1, low: 1))]
         copy.parts[store] = WrittenPart(
-            digest: Bits128(high: 2, low: 2), context: Context([Origin(bits: 7): 1]), form: .whole(base), tail: [:],
+            digest: Bits128(high: 2, low: 2), vector: VersionVector([Origin(bits: 7): 1]), form: .whole(base),
+            tail: [:],
             removed: [])
         try place.write(a.headName + conflict, copy.encoded())
         let c = try await newcomer("C", at: place)
@@ -428,7 +429,7 @@ import Testing
 
     // MARK: Who wrote that
 
-    @Test func `a restart is no twin`() async throws {
+    @Test func `a restart is no clone`() async throws {
         let (_, a, _) = try await two()
         try a.set(store, "a", .integer(1))
         try await a.sync()
@@ -453,7 +454,7 @@ import Testing
         #expect(try await a.pull().own.name == "asPublished")
     }
 
-    @Test func `what the process before this one wrote earlier is put right, not taken for a twin's`() async throws {
+    @Test func `what the process before this one wrote earlier is put right, not taken for a clone's`() async throws {
         let (place, a, b) = try await two()
         try a.set(store, "a", .integer(1))
         try await a.sync()
@@ -468,7 +469,7 @@ import Testing
         #expect(try await a.sync().own.name == "missing")
         #expect(a.database.origin == origin)
         #expect(try await a.pull().own.name == "asPublished")
-        // A later one is a twin's.
+        // A later one is a clone's.
         var head = try WrittenHead(decoding: try place.read(a.headName))
         head.head.sequence += 1
         try place.write(a.headName, head.encoded())
@@ -530,7 +531,7 @@ import Testing
         return fork
     }
 
-    @Test func `a twin is noticed by both, and nothing of either is lost`() async throws {
+    @Test func `a clone is noticed by both, and nothing of either is lost`() async throws {
         let (place, a, b) = try await two()
         try a.set(store, "a", .integer(1))
         try await a.sync()
@@ -570,7 +571,7 @@ import Testing
         try await a.push()
     }
 
-    @Test func `what this process wrote earlier is put right, not taken for a twin's`() async throws {
+    @Test func `what this process wrote earlier is put right, not taken for a clone's`() async throws {
         let (place, a, _) = try await two()
         try a.set(store, "a", .integer(1))
         try await a.sync()

@@ -201,7 +201,7 @@ import Testing
             world.pass(seconds: 86_400, devices[0], devices[1], devices[2])
             for device in devices {
                 try await device.sync()
-                try await device.tidy()
+                try await device.collectGarbage()
             }
         }
         let ratio = Double(world.storage.totalBytes) / Double(live())
@@ -216,7 +216,7 @@ import Testing
         for device in devices { #expect(device.stores == devices[0].stores) }
     }
 
-    @Test func `a context of ten years is not in what is written often`() async throws {
+    @Test func `a vector of ten years is not in what is written often`() async throws {
         let world = World()
         var random = SplitMix(seed: 4)
         let a = world.device()
@@ -227,7 +227,7 @@ import Testing
         for boot in 1...3000 {
             world.pass(seconds: 3 * 86_400 / 3, a)
             a.restart(with: a.backend)
-            // A different number of times each, or their contexts would be alike and share a segment.
+            // A different number of times each, or their version vectors would be alike and share a segment.
             for store in 0..<20 {
                 for _ in 0...Int.random(in: 0..<3, using: &random) {
                     a.set("org.example.app-\(store)", "setting.1", .integer(Int64(boot)))

@@ -23,7 +23,7 @@ import Testing
 
     /// What both devices publish.
     private static let state = StoreState(
-        entries: [color: entry(b, 2, nil), size: entry(b, 1, .real(1.5))], context: Context([a: 2, b: 2]))
+        entries: [color: entry(b, 2, nil), size: entry(b, 1, .real(1.5))], vector: VersionVector([a: 2, b: 2]))
 
     /// What was there before, by its keys.
     private static let former = [
@@ -36,10 +36,10 @@ import Testing
     }
 
     private static func part(
-        _ state: StoreState, _ base: [BaseSegment], context: Bits128 = .zero, tail: Set<Key>, removed: Set<Key>
+        _ state: StoreState, _ base: [BaseSegment], vector: Bits128 = .zero, tail: Set<Key>, removed: Set<Key>
     ) -> Head.Part {
         Head.Part(
-            digest: StateDigests(of: state, store: store).state, context: state.context, contextSegment: context,
+            digest: StateDigests(of: state, store: store).state, vector: state.vector, vectorSegment: vector,
             base: base, tail: state.entries.filter { tail.contains($0.key) }, removed: removed)
     }
 
@@ -55,20 +55,20 @@ import Testing
     /// What the first device writes: a base of one bucket, a tail over it in an index, and a head over that.
     private static func writtenOverIndex() throws -> [String: [UInt8]] {
         let segment = segment(.whole, [color, gone]).encoded()
-        let contextBase = Context([a: 2])
-        let context = ContextSegment.encode(contextBase)
+        let contextBase = VersionVector([a: 2])
+        let vector = VectorSegment.encode(contextBase)
         let base = [BaseSegment(bucket: .whole, name: Bits128(digestOf: segment))]
-        let indexedState = StoreState(entries: former, context: Context([a: 2, b: 1]))
-        let indexed = part(indexedState, base, context: Bits128(digestOf: context), tail: [size], removed: [])
+        let indexedState = StoreState(entries: former, vector: VersionVector([a: 2, b: 1]))
+        let indexed = part(indexedState, base, vector: Bits128(digestOf: vector), tail: [size], removed: [])
         let index = Index.encode([store: indexed.written(over: contextBase)])
         let present = part(
-            state, base, context: Bits128(digestOf: context), tail: [size, color], removed: [gone])
+            state, base, vector: Bits128(digestOf: vector), tail: [size, color], removed: [gone])
         let written = try #require(present.written(over: indexed))
         let head = head(
             b, sequence: 3, time: 77, RemoteDevice(identifier: "d1", name: "Ada"), index: Bits128(digestOf: index),
             written)
         return [
-            "marker": AccountMarker(identifier: account, time: 77).encoded(), "bucket": segment, "context": context,
+            "marker": AccountMarker(identifier: account, time: 77).encoded(), "bucket": segment, "context": vector,
             "index": index, "head": head,
         ]
     }
@@ -82,7 +82,7 @@ import Testing
         let base =
             [BaseSegment(bucket: Bucket(depth: 3, prefix: 0), name: .zero)]
             + buckets.map { BaseSegment(bucket: $0.bucket, name: Bits128(digestOf: $0.encoded())) }
-        let part = part(state, base, tail: [color], removed: [gone]).written(over: Context())
+        let part = part(state, base, tail: [color], removed: [gone]).written(over: VersionVector())
         let head = head(
             Origin(bits: 0x2122_2324_2526_2728), sequence: 17, time: 88, RemoteDevice(identifier: "d2", name: "Bob"),
             part)
@@ -162,7 +162,7 @@ import Testing
         switch kind {
         case "marker": _ = try AccountMarker(decoding: bytes)
         case "bucket": _ = try Segment(decoding: bytes)
-        case "context": _ = try ContextSegment.decode(bytes)
+        case "context": _ = try VectorSegment.decode(bytes)
         case "index": _ = try Index.decode(bytes)
         default: _ = try WrittenHead(decoding: bytes)
         }

@@ -62,7 +62,7 @@ final class EngineDevice {
     /// Sets a key to a number, or removes it.
     /// - Returns: the write; `nil` if there was nothing to remove.
     func write(_ number: Int64, to key: Int, of device: Int, removes: Bool) throws -> Write? {
-        let (name, known, generation) = (Names.keys[key], store.context, store.generation)
+        let (name, known, generation) = (Names.keys[key], store.vector, store.generation)
         subscriber.verify()
         let changed = try store.stage(
             setting: removes ? [] : [(name, .integer(number))], removing: removes ? [name] : [])
@@ -84,9 +84,9 @@ final class EngineDevice {
     func sync() async throws(RemoteError) {
         _ = ticks.next(after: 3_600_000_000)
         account.noteHint()
-        await account.runDuePasses()
+        await account.runDueCycles()
         subscriber.verify()
-        if database.origin != origin { report("a twin was seen where there is none") }
+        if database.origin != origin { report("a clone was seen where there is none") }
         if let error = account.lastError { throw error }
     }
 }

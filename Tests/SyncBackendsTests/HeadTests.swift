@@ -12,8 +12,8 @@ import Testing
     static let stamp = Stamp(isProvisional: true, wall: 1 << 45, counter: 65535, origin: Origin(bits: 8))
     static let part = WrittenPart(
         digest: Bits128(high: 6, low: 7),
-        contextSegment: Bits128(high: 5, low: 5),
-        context: Context([Origin(bits: 3): 9, Origin(bits: 8): 1]),
+        vectorSegment: Bits128(high: 5, low: 5),
+        vector: VersionVector([Origin(bits: 3): 9, Origin(bits: 8): 1]),
         form: .whole([
             BaseSegment(bucket: Bucket(depth: 1, prefix: 0), name: .zero),
             BaseSegment(bucket: Bucket(depth: 2, prefix: 2), name: Bits128(high: 1, low: 1)),
@@ -42,10 +42,10 @@ import Testing
         absent: ["a", "z"],
         parts: [
             "org.example.A": part,
-            "b": WrittenPart(digest: .zero, context: Context(), form: .whole([]), tail: [:], removed: []),
+            "b": WrittenPart(digest: .zero, vector: VersionVector(), form: .whole([]), tail: [:], removed: []),
             "c": WrittenPart(
                 digest: Bits128(high: 4, low: 4),
-                context: Context([Origin(bits: 8): 2]),
+                vector: VersionVector([Origin(bits: 8): 2]),
                 form: .over(replaced: [2: .zero, 5: Bits128(high: 3, low: 3)], forgotten: [Key(unchecked: "gone")]),
                 tail: [Key(unchecked: "k"): Entry(stamp: stamp, n: 2, value: nil)],
                 removed: [Key(unchecked: "r")]

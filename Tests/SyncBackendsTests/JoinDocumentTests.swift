@@ -52,7 +52,7 @@ import Testing
     /// A device on which the store has not arrived: what is provisional there it wrote itself.
     private struct Newcomer: Joinable {
         let state: StoreState
-        var context: Context { state.context }
+        var vector: VersionVector { state.vector }
         var keys: [Key] { state.keys }
         func version(of key: Key) -> EntryVersion? { state.version(of: key) }
         func entry(for key: Key) -> Entry? { state.entry(for: key) }
@@ -66,7 +66,7 @@ import Testing
             var state = here
             for (key, entry) in plan.taken { state.entries[key] = entry }
             for key in plan.dropped { state.entries[key] = nil }
-            state.context = plan.context
+            state.vector = plan.vector
             #expect(state == joined, "\(row)")
         }
     }
@@ -82,14 +82,14 @@ import Testing
 
     // MARK: The document's notation
 
-    /// `1:3 2:1; ~1.3 5.0 01`: a context, and what is under the key.
+    /// `1:3 2:1; ~1.3 5.0 01`: a version vector, and what is under the key.
     private func parseState(_ text: String) throws -> StoreState {
         let halves = text.split(separator: ";", omittingEmptySubsequences: false)
         try #require(halves.count == 2, "\(text)")
         var state = StoreState()
         for number in halves[0].split(separator: " ") {
             let (origin, n) = try parsePair(number, ":")
-            state.context.insert(Dot(origin: Origin(bits: origin), n: n))
+            state.vector.insert(Dot(origin: Origin(bits: origin), n: n))
         }
         if let entry = try parseEntry(halves[1]) { state.entries[Self.key] = entry }
         return state

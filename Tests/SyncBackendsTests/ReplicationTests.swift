@@ -140,7 +140,7 @@ import Testing
         let world = try await World(seed: seed)
         for _ in 0..<250 { try await world.step() }
         try await world.settle()
-        // Not the contexts: a write that gave way to another one before it was published is known to its device alone.
+        // Not the version vectors: a write that gave way to another one before it was published is known to its device alone.
         let states = try world.devices.map { try $0.database.store(world.store).snapshot().state.entries }
         for (number, state) in states.enumerated() {
             let isEqual = state == states[0]

@@ -243,7 +243,7 @@ final class Device {
         let store = try database.store(identifier)
         let arrives = !store.isDownloaded
         let plan = Join.plan(store, taking: state, isFirstDownload: arrives)
-        if !arrives, plan.changesNothing(in: store.context) { return }
+        if !arrives, plan.changesNothing(in: store.vector) { return }
         _ = store.stage(plan, cause: arrives ? .downloaded : .joined)
         try database.commit()
     }
@@ -287,9 +287,9 @@ final class Device {
         return pass
     }
 
-    func tidy(forgetting origins: Set<Origin> = [], after days: UInt64 = 0) async throws {
-        try await backend.tidy(
-            Tidying(
+    func collectGarbage(forgetting origins: Set<Origin> = [], after days: UInt64 = 0) async throws {
+        try await backend.collectGarbage(
+            GarbageCollection(
                 account: database.account.identifier,
                 origin: database.origin,
                 forgottenOrigins: origins,

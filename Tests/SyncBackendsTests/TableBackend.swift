@@ -93,7 +93,7 @@ actor TableBackend: RemoteBackend {
         guard try await presentAccount().isNamed(publication.account) else {
             throw RemoteError(.reset, "There is another account here than the one that is signed in.")
         }
-        // A twin's publication is not replaced before a pull has seen it.
+        // A clone's publication is not replaced before a pull has seen it.
         if let present = await table.publishers[publication.origin], lookedUp.contains(publication.origin),
             !own.contains(present.publication)
         {
@@ -105,7 +105,7 @@ actor TableBackend: RemoteBackend {
     }
 
     /// Rows are nobody's in particular, so nothing is left over but the names of devices.
-    func tidy(_ request: Tidying) async throws(RemoteError) {
+    func collectGarbage(_ request: GarbageCollection) async throws(RemoteError) {
         guard try await presentAccount().isNamed(request.account) else {
             throw RemoteError(.reset, "There is another account here than the one that is signed in.")
         }
@@ -148,7 +148,7 @@ private struct TablePull: RemotePull {
     var problems: [String] { [] }
     var stores: [String] { rows.filter { joined[$0.key] != $0.value.revision }.keys.sorted() }
 
-    /// The state with its whole context and all its entries, never one without the other (C3).
+    /// The state with its whole version vector and all its entries, never one without the other (C3).
     func change(of store: String) async throws(RemoteError) -> RemoteChange {
         RemoteChange(state: rows[store]?.state ?? StoreState(), isComplete: true)
     }

@@ -20,7 +20,7 @@ struct AccountDailyTests {
     /// Looks at the remote, and makes no more of it than a hint would.
     private func look() async {
         device.sync.noteHint()
-        await device.startPass().value
+        await device.startCycle().value
     }
 
     @Test func `what a device has only received is uploaded a day later, and not before`() async throws {
@@ -42,12 +42,12 @@ struct AccountDailyTests {
 
     @Test func `the remote is tidied up once a day, and when a device was forgotten`() async throws {
         try await join()
-        #expect(await backend.tidyings.count == 1)
+        #expect(await backend.garbageCollections.count == 1)
         for _ in 0..<3 { try await device.syncNow() }
-        #expect(await backend.tidyings.count == 1)
+        #expect(await backend.garbageCollections.count == 1)
         device.later.move(by: Self.day)
         await look()
-        #expect(await backend.tidyings.count == 2)
+        #expect(await backend.garbageCollections.count == 2)
     }
 
     @Test func `what nobody may be shown is joined, told to nobody, and passed on as it came`() async throws {
@@ -56,7 +56,7 @@ struct AccountDailyTests {
         for (n, key) in [(8, hidden), (9, bad)] {
             let stamp = Stamp(isProvisional: false, wall: 1, counter: 9, origin: Origin(bits: 99))
             state.entries[key] = Entry(stamp: stamp, n: UInt64(n), value: [0xFF, 0xFF])
-            state.context.insert(Dot(origin: stamp.origin, n: UInt64(n)))
+            state.vector.insert(Dot(origin: stamp.origin, n: UInt64(n)))
         }
         let change = RemoteChange(state: state, isComplete: true)
         await backend.change { $0.changes = ["app": change] }
@@ -69,7 +69,7 @@ struct AccountDailyTests {
         #expect(Set(store.values.keys.map(\.string)) == ["k", "mine"])
         let uploaded = await backend.uploads["app"]
         for key in [hidden, local, bad] { #expect(uploaded?.entries[key] == state.entries[key]) }
-        #expect(uploaded?.context.isSuperset(of: state.context) == true)
+        #expect(uploaded?.vector.isSuperset(of: state.vector) == true)
     }
 
     @Test func `what a pull finds damaged as it reads a store is said, and goes once it is repaired`() async throws {
@@ -106,7 +106,7 @@ struct AccountDailyTests {
         for n: UInt64 in [7, 8, 9] {
             let stamp = Stamp(isProvisional: false, wall: 1, counter: 9, origin: Origin(bits: 99))
             state.entries[Key(unchecked: n == 7 ? "" : "bad \(n)")] = Entry(stamp: stamp, n: n, value: [0xFF])
-            state.context.insert(Dot(origin: stamp.origin, n: n))
+            state.vector.insert(Dot(origin: stamp.origin, n: n))
         }
         let change = RemoteChange(state: state, isComplete: true)
         await backend.change { $0.changes = ["app": change, "other": arriving(["k": 1])] }
@@ -137,7 +137,7 @@ struct AccountDailyTests {
         try device.sync.signIn(to: other, as: RemoteAccount(identifier: "B"), bringingValues: false)
         try await device.syncNow()
         try await device.syncNow()
-        #expect(await other.tidyings.count == 1)
+        #expect(await other.garbageCollections.count == 1)
     }
 
     @Test(arguments: [

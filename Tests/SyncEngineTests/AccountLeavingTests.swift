@@ -44,7 +44,7 @@ struct AccountLeavingTests {
         #expect(await waiting.value?.code == .unavailable)
         await backend.letGo()
         #expect(await device.startSyncNow().value?.code == .unavailable)
-        #expect(device.sync.state == .paused && device.sync.nextPass == nil)
+        #expect(device.sync.state == .paused && device.sync.nextCycle == nil)
         #expect(await backend.uploads["app"] == nil)
         device.sync.setPaused(false)
         try await device.syncNow()
@@ -97,10 +97,10 @@ struct AccountLeavingTests {
         try await device.syncNow()
         await backend.change { $0.failure = RemoteError(.reset, "gone") }
         #expect(await device.startSyncNow().value?.code == .reset)
-        #expect(device.sync.isReset && device.sync.nextPass == nil)
+        #expect(device.sync.isReset && device.sync.nextCycle == nil)
         await backend.change { $0.failure = nil }
         device.sync.noteHint()
-        await device.startPass().value
+        await device.startCycle().value
         #expect(device.sync.isReset)
         try await device.syncNow()
         #expect(device.sync.state == .idle && device.sync.lastError == nil)

@@ -41,7 +41,7 @@ struct AccountSyncTests {
 
         await backend.hold()
         device.sync.noteHint()
-        let pass = device.startPass()
+        let pass = device.startCycle()
         await backend.someoneWaits()
         let store = try device.store()
         try device.database.remember(store: store)
@@ -64,7 +64,7 @@ struct AccountSyncTests {
         }
         await backend.hold()
         device.sync.noteHint()
-        let pass = device.startPass()
+        let pass = device.startCycle()
         await backend.someoneWaits()
         let store = try device.store()
         _ = try device.database.forget(store: "app")
@@ -129,7 +129,7 @@ struct AccountSyncTests {
         try await device.syncNow()
         let (origin, stamp) = (device.database.origin, try device.store().stamp(of: Key(unchecked: "k")))
         var state = arriving(["k": 2]).states.state
-        state.context.insert(Dot(origin: origin, n: try #require(stamp).n))
+        state.vector.insert(Dot(origin: origin, n: try #require(stamp).n))
         await backend.change { [state] in $0.changes = ["app": RemoteChange(state: state, isComplete: true)] }
         try await device.syncNow()
         #expect(try device.value("k") == 1)
@@ -146,10 +146,10 @@ struct AccountSyncTests {
         func state(_ origin: Origin, wall: UInt64, value: Int64) -> StoreState {
             let stamp = Stamp(isProvisional: false, wall: wall, counter: 0, origin: origin)
             let entry = Entry(stamp: stamp, n: 1, value: Value.integer(value).encoded())
-            return StoreState(entries: [Key(unchecked: "k"): entry], context: Context([origin: 1]))
+            return StoreState(entries: [Key(unchecked: "k"): entry], vector: VersionVector([origin: 1]))
         }
         // It is known here that the stranger's first write is gone, and nobody remembers by what.
-        let forgetful = StoreState(context: Context([stranger: 2]))
+        let forgetful = StoreState(vector: VersionVector([stranger: 2]))
         await backend.change { $0.changes = ["app": RemoteChange(state: forgetful, isComplete: true)] }
         try await device.syncNow()
         var states = JoinedStates(state(stranger, wall: 20, value: 1))
@@ -163,9 +163,9 @@ struct AccountSyncTests {
         let backend = ScriptedBackend(tellsOfChanges: false)
         try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
         try await device.syncNow()
-        let before = try #require(device.sync.nextPass)
+        let before = try #require(device.sync.nextCycle)
         device.sync.hasSubscribers = true
-        #expect(try #require(device.sync.nextPass) < before)
+        #expect(try #require(device.sync.nextCycle) < before)
     }
 
     @Test(arguments: [false, true])
@@ -209,12 +209,12 @@ struct AccountSyncTests {
     }
 
     /// What somebody else who has an origin as well wrote under its first dot.
-    private func change(byTwinOf origin: Origin) -> RemoteChange {
-        var twin = StoreState()
+    private func change(byCloneOf origin: Origin) -> RemoteChange {
+        var clone = StoreState()
         let stamp = Stamp(isProvisional: false, wall: 5, counter: 0, origin: origin)
-        twin.entries[Key(unchecked: "theirs")] = Entry(stamp: stamp, n: 1, value: Value.integer(2).encoded())
-        twin.context.insert(Dot(origin: origin, n: 1))
-        return RemoteChange(state: twin, isComplete: true)
+        clone.entries[Key(unchecked: "theirs")] = Entry(stamp: stamp, n: 1, value: Value.integer(2).encoded())
+        clone.vector.insert(Dot(origin: origin, n: 1))
+        return RemoteChange(state: clone, isComplete: true)
     }
 
     @Test func `what was written under an origin that somebody else has as well takes fresh dots`() async throws {
@@ -225,7 +225,7 @@ struct AccountSyncTests {
         try await device.syncNow()
         let shared = device.database.origin
         // The other one has used the same dot for another key.
-        let change = change(byTwinOf: shared)
+        let change = change(byCloneOf: shared)
         await backend.change {
             $0.ownPublication = .foreign
             $0.changes = ["app": change]
@@ -236,14 +236,14 @@ struct AccountSyncTests {
         #expect(try device.store().entry(for: Key(unchecked: "mine"))?.stamp.origin == device.database.origin)
     }
 
-    @Test func `a default that a twin has used the dot of before the account arrived is not taken for removed`()
+    @Test func `a default that a clone has used the dot of before the account arrived is not taken for removed`()
         async throws
     {
         let backend = ScriptedBackend()
         try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
         try device.write("mine", 1)
         let shared = device.database.origin
-        let change = change(byTwinOf: shared)
+        let change = change(byCloneOf: shared)
         await backend.change { $0.changes = ["app": change] }
         try await device.syncNow()
         #expect(device.database.origin != shared)
@@ -326,7 +326,7 @@ private func listed(_ devices: [String: Int64]) -> RemoteChange {
         let stamp = Stamp(isProvisional: false, wall: 1, counter: 0, origin: Origin(bits: 98))
         let value = Value.dictionary(["name": .string(Text(name)), "last-seen": .integer(time)])
         state.entries[Key(unchecked: name)] = Entry(stamp: stamp, n: UInt64(index + 1), value: value.encoded())
-        state.context.insert(Dot(origin: Origin(bits: 98), n: UInt64(index + 1)))
+        state.vector.insert(Dot(origin: Origin(bits: 98), n: UInt64(index + 1)))
     }
     return RemoteChange(state: state, isComplete: true)
 }

@@ -39,9 +39,9 @@ import Testing
 
     @Test func `what was removed and forgotten takes no later value along, whatever is joined first`() {
         let (gone, late) = (entry(1, n: 1, 1, wall: 20), entry(2, n: 1, 2, wall: 10))
-        let old = StoreState(entries: [k: gone], context: Context([Origin(bits: 1): 1]))
-        let forgetful = StoreState(context: Context([Origin(bits: 1): 2]))
-        let writer = StoreState(entries: [k: late], context: Context([Origin(bits: 2): 1]))
+        let old = StoreState(entries: [k: gone], vector: VersionVector([Origin(bits: 1): 1]))
+        let forgetful = StoreState(vector: VersionVector([Origin(bits: 1): 2]))
+        let writer = StoreState(entries: [k: late], vector: VersionVector([Origin(bits: 2): 1]))
         // One after the other, the later value gives way and is seen; and then the greater one is gone.
         #expect(old.joined(writer).joined(forgetful).entries.isEmpty)
         for states in [
@@ -61,10 +61,10 @@ import Testing
         let writers: [StoreState] = (1...3).map { origin in
             StoreState(
                 entries: [k: entry(origin, n: 1, Int(origin), wall: 50 - origin)],
-                context: Context([Origin(bits: origin): 1]))
+                vector: VersionVector([Origin(bits: origin): 1]))
         }
         let forgetful = StoreState(
-            context: Context(Dictionary(uniqueKeysWithValues: gone.map { (Origin(bits: $0), UInt64(1)) })))
+            vector: VersionVector(Dictionary(uniqueKeysWithValues: gone.map { (Origin(bits: $0), UInt64(1)) })))
         let states = writers + [forgetful]
         let expected = Definition.join(states[0], states[1], states[2], states[3])
         for order in permutations([0, 1, 2, 3]) {
@@ -79,10 +79,10 @@ import Testing
 
     @Test func `where some have forgotten a deletion, all end with the same answer all the same`() {
         let (removed, late) = (entry(1, n: 2, nil, wall: 20), entry(2, n: 1, 5, wall: 10))
-        let context = Context([Origin(bits: 1): 2])
-        let keeper = StoreState(entries: [k: removed], context: context)
-        let forgetful = StoreState(context: context)
-        let writer = StoreState(entries: [k: late], context: Context([Origin(bits: 2): 1]))
+        let vector = VersionVector([Origin(bits: 1): 2])
+        let keeper = StoreState(entries: [k: removed], vector: vector)
+        let forgetful = StoreState(vector: vector)
+        let writer = StoreState(entries: [k: late], vector: VersionVector([Origin(bits: 2): 1]))
         #expect(keeper.joined(writer).entries[k] == removed)
         #expect(forgetful.joined(writer).entries[k] == late)
         // And whoever meets whom, they agree.
@@ -91,14 +91,14 @@ import Testing
         #expect(one == other)
     }
 
-    // MARK: Twins
+    // MARK: Clones
 
     @Test func `what others say of what is here shows whether its dot names two writes`() {
         let mine = entry(1, n: 2, 1, wall: 20)
-        let here = StoreState(entries: [k: mine], context: Context([Origin(bits: 1): 2]))
+        let here = StoreState(entries: [k: mine], vector: VersionVector([Origin(bits: 1): 2]))
         func isShared(_ there: Entry?, seen: UInt64, since: UInt64 = 0, present: UInt64 = 1) -> Bool {
             var there = StoreState(entries: there.map { [k: $0] } ?? [:])
-            there.context = Context([Origin(bits: 1): seen, Origin(bits: 2): 1])
+            there.vector = VersionVector([Origin(bits: 1): seen, Origin(bits: 2): 1])
             let shared = Join.sharedOrigins(Origin(bits: present), here, in: there, writtenIn: since..<100)
             #expect(shared.isSubset(of: [Origin(bits: 1)]))
             return !shared.isEmpty
@@ -119,7 +119,7 @@ import Testing
         #expect(isShared(nil, seen: 2))
         #expect(!isShared(nil, seen: 2, since: 21))
         // Of what has not changed nothing is said.
-        let seen = StoreState(context: here.context)
+        let seen = StoreState(vector: here.vector)
         #expect(
             Join.sharedOrigins(Origin(bits: 1), here, in: seen, writtenIn: 0..<100, isDelta: true).isEmpty)
     }
@@ -148,11 +148,11 @@ import Testing
 
     @Test func `a value of 2099 whose deletion was forgotten does not come back over what was written since`() {
         let far: UInt64 = 4_070_908_800_000
-        let late = StoreState(entries: [k: entry(1, n: 1, 1, wall: far)], context: Context([Origin(bits: 1): 1]))
+        let late = StoreState(entries: [k: entry(1, n: 1, 1, wall: far)], vector: VersionVector([Origin(bits: 1): 1]))
         // The deletion, n 1, is forgotten; so the next write has no stamp to follow.
         let here = StoreState(
             entries: [k: entry(2, n: 2, 2, wall: 100)],
-            context: Context([Origin(bits: 1): 1, Origin(bits: 2): 2])
+            vector: VersionVector([Origin(bits: 1): 1, Origin(bits: 2): 2])
         )
         #expect(here.joined(late) == here)
         #expect(late.joined(here) == here)
@@ -167,15 +167,15 @@ import Testing
         #expect(Join.outcome(here: nil, there: version, isSeenHere: true, isSeenThere: false) == .keep)
     }
 
-    // MARK: Twins
+    // MARK: Clones
 
     @Test func `one dot with two values becomes the greater one on every device`() {
         let values: [Int?] = [nil, 0, 1, 7, 70]
         for (smaller, left) in values.enumerated() {
             for right in values[smaller...] {
-                let context = Context([Origin(bits: 1): 1])
-                let a = StoreState(entries: [k: entry(1, n: 1, left)], context: context)
-                let b = StoreState(entries: [k: entry(1, n: 1, right)], context: context)
+                let vector = VersionVector([Origin(bits: 1): 1])
+                let a = StoreState(entries: [k: entry(1, n: 1, left)], vector: vector)
+                let b = StoreState(entries: [k: entry(1, n: 1, right)], vector: vector)
                 #expect(a.joined(b) == b)
                 #expect(b.joined(a) == b)
             }
@@ -183,15 +183,15 @@ import Testing
     }
 
     @Test func `one dot with two stamps becomes the later one, and one stamp with two dots the greater value`() {
-        let context = Context([Origin(bits: 1): 1])
-        let early = StoreState(entries: [k: entry(1, n: 1, 9, wall: 1)], context: context)
-        let later = StoreState(entries: [k: entry(1, n: 1, 1, wall: 2)], context: context)
+        let vector = VersionVector([Origin(bits: 1): 1])
+        let early = StoreState(entries: [k: entry(1, n: 1, 9, wall: 1)], vector: vector)
+        let later = StoreState(entries: [k: entry(1, n: 1, 1, wall: 2)], vector: vector)
         #expect(early.joined(later) == later && later.joined(early) == later)
 
         for (left, right) in [(1, 2), (1, 1), (nil, nil)] as [(Int?, Int?)] {
-            // Neither has seen the other's: n counts in a store, and the twins' stores differ.
-            let a = StoreState(entries: [k: entry(1, n: 3, left)], context: Context())
-            let b = StoreState(entries: [k: entry(1, n: 4, right)], context: Context())
+            // Neither has seen the other's: n counts in a store, and the clones' stores differ.
+            let a = StoreState(entries: [k: entry(1, n: 3, left)], vector: VersionVector())
+            let b = StoreState(entries: [k: entry(1, n: 4, right)], vector: VersionVector())
             #expect(a.joined(b).entries[k] == b.entries[k])
             #expect(b.joined(a).entries[k] == b.entries[k])
         }
@@ -206,14 +206,14 @@ import Testing
             let here = LocalState(
                 state: StoreState(
                     entries: [k: entry(1, n: 1, 1, wall: 1 << 40, provisional: true)],
-                    context: Context([Origin(bits: 1): 1])
+                    vector: VersionVector([Origin(bits: 1): 1])
                 ),
                 provisional: [k]
             )
-            let there = StoreState(entries: [k: theirs], context: Context([Origin(bits: 2): 1]))
+            let there = StoreState(entries: [k: theirs], vector: VersionVector([Origin(bits: 2): 1]))
             let plan = Join.plan(here, taking: there, isFirstDownload: true)
             #expect(plan.taken == [k: theirs] && plan.dropped.isEmpty)
-            #expect(plan.context == Context([Origin(bits: 1): 1, Origin(bits: 2): 1]))
+            #expect(plan.vector == VersionVector([Origin(bits: 1): 1, Origin(bits: 2): 1]))
             // Once the account is here, stamps decide again; provisional ones are less.
             let later = Join.plan(here, taking: there)
             #expect(later.taken == (theirs.stamp.isProvisional ? [:] : [k: theirs]))
@@ -223,12 +223,12 @@ import Testing
     @Test func `what the account does not have stays, provisional, and is taken by others`() {
         let mine = entry(1, n: 1, 1, provisional: true)
         let here = LocalState(
-            state: StoreState(entries: [k: mine], context: Context([Origin(bits: 1): 1])),
+            state: StoreState(entries: [k: mine], vector: VersionVector([Origin(bits: 1): 1])),
             provisional: [k]
         )
         let there = StoreState(
             entries: [l: entry(2, n: 1, 5)],
-            context: Context([Origin(bits: 2): 1])
+            vector: VersionVector([Origin(bits: 2): 1])
         )
         let plan = Join.plan(here, taking: there, isFirstDownload: true)
         #expect(Array(plan.taken.keys) == [l] && plan.dropped.isEmpty)
@@ -236,21 +236,21 @@ import Testing
     }
 
     @Test func `a provisional write loses to an ordinary one that did not know of it, however late`() {
-        let ordinary = StoreState(entries: [k: entry(1, n: 1, 1, wall: 1)], context: Context([Origin(bits: 1): 1]))
+        let ordinary = StoreState(entries: [k: entry(1, n: 1, 1, wall: 1)], vector: VersionVector([Origin(bits: 1): 1]))
         let provisional = StoreState(
             entries: [k: entry(2, n: 1, 2, wall: 1 << 40, provisional: true)],
-            context: Context([Origin(bits: 2): 1])
+            vector: VersionVector([Origin(bits: 2): 1])
         )
         #expect(ordinary.joined(provisional).entries == ordinary.entries)
         #expect(provisional.joined(ordinary).entries == ordinary.entries)
     }
 
     @Test func `a plan that changes nothing says so`() {
-        let state = StoreState(entries: [k: entry(1, n: 1, 1)], context: Context([Origin(bits: 1): 1]))
-        #expect(Join.plan(state, taking: state).changesNothing(in: state.context))
-        #expect(Join.plan(state, taking: StoreState()).changesNothing(in: state.context))
-        let news = StoreState(context: Context([Origin(bits: 2): 1]))
-        #expect(!Join.plan(state, taking: news).changesNothing(in: state.context))
+        let state = StoreState(entries: [k: entry(1, n: 1, 1)], vector: VersionVector([Origin(bits: 1): 1]))
+        #expect(Join.plan(state, taking: state).changesNothing(in: state.vector))
+        #expect(Join.plan(state, taking: StoreState()).changesNothing(in: state.vector))
+        let news = StoreState(vector: VersionVector([Origin(bits: 2): 1]))
+        #expect(!Join.plan(state, taking: news).changesNothing(in: state.vector))
     }
 }
 
@@ -293,17 +293,17 @@ private struct LocalState: Joinable {
     var state: StoreState
     var provisional: Set<Key>
 
-    var context: Context { state.context }
+    var vector: VersionVector { state.vector }
     var keys: [Key] { state.keys }
     func version(of key: Key) -> EntryVersion? { state.version(of: key) }
     func entry(for key: Key) -> Entry? { state.entry(for: key) }
     func isProvisionalHere(_ key: Key) -> Bool { provisional.contains(key) }
 }
 
-/// The definition, word for word: contexts are sets of dots, and an entry lives or doesn't.
+/// The definition, word for word: version vectors are sets of dots, and an entry lives or doesn't.
 private struct Definition {
     static func join(_ states: StoreState...) -> StoreState {
-        let seen = states.map { dots($0.context) }
+        let seen = states.map { dots($0.vector) }
         var entries: [Key: Entry] = [:]
         for key in Set(states.flatMap(\.entries.keys)) {
             let living = states.compactMap { $0.entries[key] }.filter { entry in
@@ -311,15 +311,15 @@ private struct Definition {
             }
             entries[key] = living.max { $0.stamp < $1.stamp }
         }
-        var context: [Origin: UInt64] = [:]
+        var vector: [Origin: UInt64] = [:]
         for dot in seen.reduce(into: Set<Dot>(), { $0.formUnion($1) }) {
-            context[dot.origin] = max(context[dot.origin] ?? 0, dot.n)
+            vector[dot.origin] = max(vector[dot.origin] ?? 0, dot.n)
         }
-        return StoreState(entries: entries, context: Context(context))
+        return StoreState(entries: entries, vector: VersionVector(vector))
     }
 
-    private static func dots(_ context: Context) -> Set<Dot> {
-        Set(context.dots.flatMap { dot in (1...dot.n).map { Dot(origin: dot.origin, n: $0) } })
+    private static func dots(_ vector: VersionVector) -> Set<Dot> {
+        Set(vector.dots.flatMap { dot in (1...dot.n).map { Dot(origin: dot.origin, n: $0) } })
     }
 }
 
@@ -347,14 +347,14 @@ private struct Walk {
             let state = node.devices[device]
             for key in [k, l] {
                 // The first key is the first that is written: the other way round is the same run.
-                if key == l, state.context == Context(), node.writes == [0, 0] { continue }
+                if key == l, state.vector == VersionVector(), node.writes == [0, 0] { continue }
                 for value in [Int(depth), nil] where value != nil || state.entries[key]?.value != nil {
                     if node.writes[device] < 2 { visit(written(value, key, device, node, depth), device, depth) }
                 }
             }
             visit(node.with(state.joined(node.devices[1 - device]), at: device), device, depth)
             if dropsTombstones, state.entries.values.contains(where: { $0.value == nil }) {
-                let kept = StoreState(entries: state.entries.filter { $0.value.value != nil }, context: state.context)
+                let kept = StoreState(entries: state.entries.filter { $0.value.value != nil }, vector: state.vector)
                 visit(node.with(kept, at: device), device, depth)
             }
         }
@@ -375,7 +375,7 @@ private struct Walk {
             value: value.map { Value.integer(Int64($0)).encoded() }
         )
         state.entries[key] = entry
-        state.context.insert(entry.dot)
+        state.vector.insert(entry.dot)
         return node.with(state, at: device)
     }
 

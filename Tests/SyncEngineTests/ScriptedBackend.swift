@@ -10,7 +10,7 @@ actor ScriptedBackend: RemoteBackend {
     nonisolated let traits: BackendTraits
     private(set) var script: Script
     private(set) var uploads: [String: StoreState] = [:]
-    private(set) var tidyings: [Tidying] = []
+    private(set) var garbageCollections: [GarbageCollection] = []
     private(set) var isClosed = false
     private var gate: CheckedContinuation<Void, Never>?
     private var isHeld = false
@@ -89,7 +89,7 @@ actor ScriptedBackend: RemoteBackend {
         return Push(backend: self, stores: publication.stores.map(\.identifier))
     }
 
-    func tidy(_ request: Tidying) async throws(RemoteError) { tidyings.append(request) }
+    func collectGarbage(_ request: GarbageCollection) async throws(RemoteError) { garbageCollections.append(request) }
 
     nonisolated func hints() -> AsyncStream<Void> { AsyncStream { $0.finish() } }
 

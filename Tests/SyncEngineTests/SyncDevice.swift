@@ -15,7 +15,7 @@ func arriving(_ values: [String: Int64], isComplete: Bool = true) -> RemoteChang
         let n = UInt64(index + 1)
         let stamp = Stamp(isProvisional: false, wall: 1, counter: UInt16(index), origin: stranger)
         state.entries[Key(unchecked: name)] = Entry(stamp: stamp, n: n, value: Value.integer(value).encoded())
-        state.context.insert(Dot(origin: stranger, n: n))
+        state.vector.insert(Dot(origin: stranger, n: n))
     }
     return RemoteChange(state: state, isComplete: isComplete)
 }
@@ -92,8 +92,8 @@ final class SyncDevice {
     }
 
     /// Makes the passes that are due, as a timer would.
-    func startPass() -> Task<Void, Never> {
-        Task { await sync.runDuePasses() }
+    func startCycle() -> Task<Void, Never> {
+        Task { await sync.runDueCycles() }
     }
 
     /// Asks for a pass and makes it; comes to why it failed.
@@ -106,7 +106,7 @@ final class SyncDevice {
                 return error as? RemoteError
             }
         }
-        Task { await sync.runDuePasses() }
+        Task { await sync.runDueCycles() }
         return asked
     }
 

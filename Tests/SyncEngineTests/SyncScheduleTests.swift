@@ -26,7 +26,7 @@ struct SyncScheduleTests {
 
     @Test func `a new account is looked at at once, and nothing is uploaded`() {
         var schedule = schedule()
-        #expect(schedule.nextPass == start)
+        #expect(schedule.nextCycle == start)
         expectBegin(&schedule, start, uploads: false)
     }
 
@@ -35,20 +35,20 @@ struct SyncScheduleTests {
         _ = schedule.begin(start)
         schedule.passed(start, received: false, uploaded: false, isPending: false)
         schedule.noteChange(seconds(1))
-        #expect(schedule.nextPass == seconds(300))
+        #expect(schedule.nextCycle == seconds(300))
         var pace = SyncPace()
         pace.coalescing = .seconds(10)
         schedule.follow(pace, seconds(2))
-        #expect(schedule.nextPass == seconds(12))
+        #expect(schedule.nextCycle == seconds(12))
         pace.coalescing = .seconds(100)
         schedule.follow(pace, seconds(3))
-        #expect(schedule.nextPass == seconds(12))
+        #expect(schedule.nextCycle == seconds(12))
         expectBegin(&schedule, seconds(12), uploads: true)
         schedule.passed(seconds(12), received: false, uploaded: true, isPending: false)
-        #expect(schedule.nextPass == seconds(312))
+        #expect(schedule.nextCycle == seconds(312))
         pace.longestPoll = .seconds(60)
         schedule.follow(pace, seconds(13))
-        #expect(schedule.nextPass == seconds(73))
+        #expect(schedule.nextCycle == seconds(73))
     }
 
     @Test func `the first change waits for others, and those that follow do not put it off`() {
@@ -57,7 +57,7 @@ struct SyncScheduleTests {
         schedule.passed(start, received: false, uploaded: false, isPending: false)
         schedule.noteChange(seconds(1))
         schedule.noteChange(start + 1_900_000)
-        #expect(schedule.nextPass == seconds(2))
+        #expect(schedule.nextCycle == seconds(2))
         expectBegin(&schedule, seconds(2), uploads: true)
     }
 
@@ -71,7 +71,7 @@ struct SyncScheduleTests {
             schedule.passed(
                 start + UInt64(tenth) * 100_000, received: true, uploaded: false, isPending: true)
         }
-        #expect(schedule.nextPass == seconds(1))
+        #expect(schedule.nextCycle == seconds(1))
         expectBegin(&schedule, seconds(1), uploads: true)
     }
 
@@ -80,7 +80,7 @@ struct SyncScheduleTests {
         _ = schedule.begin(start)
         schedule.noteHint(start + 10)
         schedule.passed(start + 20, received: false, uploaded: false, isPending: false)
-        #expect(schedule.nextPass == start + 10)
+        #expect(schedule.nextCycle == start + 10)
     }
 
     @Test func `fifteen uploads go at once, and then one every four seconds`() {
@@ -108,14 +108,14 @@ struct SyncScheduleTests {
         for _ in 1...14 {
             _ = schedule.begin(now)
             schedule.passed(now, received: false, uploaded: false, isPending: false)
-            let next = schedule.nextPass ?? 0
+            let next = schedule.nextCycle ?? 0
             waits.append((next - now) / Self.second)
             now = next
         }
         #expect(waits.first == 7 && waits.last == 300 && waits == waits.sorted())
         _ = schedule.begin(now)
         schedule.passed(now, received: true, uploaded: false, isPending: false)
-        #expect(schedule.nextPass == now + 5 * Self.second)
+        #expect(schedule.nextCycle == now + 5 * Self.second)
     }
 
     @Test func `whoever begins to listen has the remote looked at, but not twice within five seconds`() {
@@ -123,15 +123,15 @@ struct SyncScheduleTests {
             var schedule = schedule()
             _ = schedule.begin(start)
             schedule.passed(start, received: false, uploaded: false, isPending: false)
-            #expect(schedule.nextPass == seconds(300))
+            #expect(schedule.nextCycle == seconds(300))
             schedule.noteSubscribers(true, seconds(moment))
-            #expect(schedule.nextPass == seconds(look))
+            #expect(schedule.nextCycle == seconds(look))
         }
         var failing = schedule()
         _ = failing.begin(start)
         failing.failed(start, retryAfter: 60, jitter: 0)
         failing.noteSubscribers(true, seconds(1))
-        #expect(failing.nextPass == seconds(60))
+        #expect(failing.nextCycle == seconds(60))
     }
 
     @Test func `nobody subscribed means five minutes, and a remote that tells means a quarter of an hour`() {
@@ -139,7 +139,7 @@ struct SyncScheduleTests {
             var schedule = schedule(tellsOfChanges: tells)
             _ = schedule.begin(start)
             schedule.passed(start, received: true, uploaded: false, isPending: false)
-            #expect(schedule.nextPass == seconds(wait))
+            #expect(schedule.nextCycle == seconds(wait))
         }
     }
 
@@ -149,7 +149,7 @@ struct SyncScheduleTests {
         for failure in 0..<14 {
             _ = schedule.begin(now)
             schedule.failed(now, retryAfter: nil, jitter: UInt64(failure) * 7919)
-            let wait = (schedule.nextPass ?? 0) - now
+            let wait = (schedule.nextCycle ?? 0) - now
             let middle = min(Self.second << UInt64(min(failure, 10)), 900 * Self.second)
             #expect(wait >= middle * 7 / 8 && wait <= middle * 9 / 8)
             now += wait
@@ -163,7 +163,7 @@ struct SyncScheduleTests {
         schedule.failed(seconds(1), retryAfter: 120, jitter: 0)
         #expect(schedule.nextAttempt == seconds(121))
         schedule.noteHint(seconds(2))
-        #expect(schedule.nextPass == seconds(121))
+        #expect(schedule.nextCycle == seconds(121))
         expectBegin(&schedule, seconds(121), uploads: true)
     }
 
@@ -172,21 +172,21 @@ struct SyncScheduleTests {
         var schedule = schedule()
         _ = schedule.begin(start)
         schedule.noteNetwork(start)
-        #expect(schedule.nextPass == nil && schedule.nextAttempt == nil)
+        #expect(schedule.nextCycle == nil && schedule.nextAttempt == nil)
         for _ in 0..<9 { schedule.failed(start, retryAfter: nil, jitter: 0) }
         schedule.noteNetwork(seconds(1))
-        #expect(schedule.nextPass == seconds(5))
+        #expect(schedule.nextCycle == seconds(5))
         schedule.noteNetwork(seconds(9))
-        #expect(schedule.nextPass == seconds(5))
+        #expect(schedule.nextCycle == seconds(5))
         for _ in 0..<9 { schedule.failed(seconds(5), retryAfter: nil, jitter: 0) }
         schedule.noteNetwork(seconds(100))
-        #expect(schedule.nextPass == seconds(100))
+        #expect(schedule.nextCycle == seconds(100))
         // Names may not be known yet.
         schedule.failed(seconds(100), retryAfter: nil, jitter: 0)
-        #expect(schedule.nextPass.map { $0 < seconds(105) } == true)
+        #expect(schedule.nextCycle.map { $0 < seconds(105) } == true)
         schedule.failed(seconds(105), retryAfter: 600, jitter: 0)
         schedule.noteNetwork(seconds(106))
-        #expect(schedule.nextPass == seconds(705))
+        #expect(schedule.nextCycle == seconds(705))
     }
 
     @Test func `somebody who asks does not wait for what failed before`() {
@@ -194,7 +194,7 @@ struct SyncScheduleTests {
         _ = schedule.begin(start)
         schedule.failed(start, retryAfter: 600, jitter: 0)
         schedule.request(seconds(1))
-        #expect(schedule.nextPass == seconds(1))
+        #expect(schedule.nextCycle == seconds(1))
         expectBegin(&schedule, seconds(1), uploads: true)
         schedule.passed(seconds(1), received: false, uploaded: true, isPending: false)
         #expect(schedule.nextAttempt == nil)

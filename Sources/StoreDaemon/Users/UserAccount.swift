@@ -139,11 +139,11 @@ final class UserAccount {
     private func arm() {
         timer = nil
         listenToRoutes()
-        guard let due = sync.nextPass else { return }
+        guard let due = sync.nextCycle else { return }
         let now = EventLoop.now
         timer = EventLoop.shared.after(.microseconds(Int64(due > now ? due - now : 0))) { [weak self] in
             self?.timer = nil
-            EventLoop.task { [weak self] in await self?.sync.runDuePasses() }
+            EventLoop.task { [weak self] in await self?.sync.runDueCycles() }
         }
     }
 

@@ -19,7 +19,7 @@ extension BlobBackend {
         {
             throw RemoteError(.unavailable, "Somebody else writes under this device's name; it is looked at first.")
         }
-        let dead = Rule.deadHeads.isOn ? publication.formerOrigins : names.sorted().compactMap { Origin($0[...]) }
+        let dead = Rule.retiredHeads.isOn ? publication.formerOrigins : names.sorted().compactMap { Origin($0[...]) }
         let formerOrigins = dead.filter { $0 != publication.origin && names.contains($0.description) }
         let former = try await formerHead(own, formerOrigins, of: account)
         return BlobPush(
@@ -91,7 +91,7 @@ extension BlobBackend {
         guard var entries = try await contents(of: part.base, store: store) else { return nil }
         for key in part.removed { entries[key] = nil }
         entries.merge(StateDigests(of: StoreState(entries: part.tail), store: store).entries) { $1 }
-        return StateContent(entries: entries, context: part.context)
+        return StateContent(entries: entries, vector: part.vector)
     }
 
     /// How many of the segments of a base would have to be read.
@@ -171,13 +171,13 @@ extension BlobBackend {
         return written
     }
 
-    /// What a part's segment of a context has.
-    func contextBase(of part: Head.Part) async throws(RemoteError) -> Context {
+    /// What a part's segment of a version vector has.
+    func contextBase(of part: Head.Part) async throws(RemoteError) -> VersionVector {
         var problems: [String] = []
-        guard let context = try await readContext(part.contextSegment, &problems) else {
-            throw RemoteError(.unavailable, "The file s/\(part.contextSegment) is not there; it is looked at first.")
+        guard let vector = try await readVector(part.vectorSegment, &problems) else {
+            throw RemoteError(.unavailable, "The file s/\(part.vectorSegment) is not there; it is looked at first.")
         }
-        return context
+        return vector
     }
 
     /// Notes what a draft has written, and sees to it that it is there.
@@ -187,8 +187,8 @@ extension BlobBackend {
             memory.hasFolded = memory.hasFolded || bytes.count > IndexLimits.headBytes
         }
         memory.contents.merge(draft.contents) { $1 }
-        if draft.segments[draft.part.contextSegment] != nil {
-            memory.contexts[draft.part.contextSegment] = draft.part.context
+        if draft.segments[draft.part.vectorSegment] != nil {
+            memory.vectors[draft.part.vectorSegment] = draft.part.vector
         }
     }
 
@@ -201,7 +201,7 @@ extension BlobBackend {
         do throws(BlobFlaw) {
             let head = try WrittenHead(decoding: bytes).head
             memory.unreadable[origin] = nil
-            guard head.sequence <= sequence || !Rule.deadHeads.isOn else { return }
+            guard head.sequence <= sequence || !Rule.retiredHeads.isOn else { return }
             guard memory.joinedHeads.contains(digest) || memory.held.contains(digest) else { return }
         } catch {
             if error == .tooNew || !isUnreadableForADay(origin) { return }
@@ -223,7 +223,7 @@ extension BlobBackend {
 struct StateContent: Equatable {
     /// The digests of the entries.
     let entries: [Key: Bits128]
-    let context: Context
+    let vector: VersionVector
 }
 
 /// When an index is written anew: a head costs that much each time, an index once in a while.

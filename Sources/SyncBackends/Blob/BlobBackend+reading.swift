@@ -194,15 +194,15 @@ extension BlobBackend {
         for (store, part) in written.parts {
             found.head.parts[store] = nil
             if case .over = part.form, index[store] == nil {
-                // Lost with the index, or with the index's context.
+                // Lost with the index, or with the index's version vector.
                 found.isWhole = false
                 continue
             }
-            guard let context = try await readContext(part.contextSegment, &found.problems) else {
+            guard let vector = try await readVector(part.vectorSegment, &found.problems) else {
                 found.isWhole = false
                 continue
             }
-            found.head.parts[store] = part.part(over: index[store], context: context)
+            found.head.parts[store] = part.part(over: index[store], vector: vector)
             if found.head.parts[store] == nil {
                 found.problems.append("What h/\(found.name) has of the store \(store) makes no sense.")
             }
@@ -218,20 +218,20 @@ extension BlobBackend {
         guard let written = try await readNamed(name, &problems, Index.decode) else { return ([:], false) }
         var parts: [String: Head.Part] = [:]
         for (store, part) in written {
-            guard let context = try await readContext(part.contextSegment, &problems) else { continue }
-            parts[store] = part.part(over: nil, context: context)
+            guard let vector = try await readVector(part.vectorSegment, &problems) else { continue }
+            parts[store] = part.part(over: nil, vector: vector)
         }
         if parts.count == written.count { memory.indexes[name] = parts }
         return (parts, parts.count == written.count)
     }
 
-    /// Reads a segment of a context; none has nothing.
-    func readContext(_ name: Bits128, _ problems: inout [String]) async throws(RemoteError) -> Context? {
-        if name == .zero { return Context() }
-        if let context = memory.contexts[name] { return context }
-        let context = try await readNamed(name, &problems, ContextSegment.decode)
-        memory.contexts[name] = context
-        return context
+    /// Reads a segment of a version vector; none has nothing.
+    func readVector(_ name: Bits128, _ problems: inout [String]) async throws(RemoteError) -> VersionVector? {
+        if name == .zero { return VersionVector() }
+        if let vector = memory.vectors[name] { return vector }
+        let vector = try await readNamed(name, &problems, VectorSegment.decode)
+        memory.vectors[name] = vector
+        return vector
     }
 
     private func readNamed<Content>(
@@ -298,17 +298,17 @@ extension BlobBackend {
             let segment: Segment
             do throws(BlobFlaw) { segment = try Segment(decoding: bytes) } catch {
                 if error == .tooNew { throw RemoteError.tooNew }
-                return .senseless("The file s/\(name) makes no sense.")
+                return .corrupt("The file s/\(name) makes no sense.")
             }
             guard segment.store == store, segment.bucket == part.bucket else {
-                return .senseless("The file s/\(name) is not of the store \(store).")
+                return .corrupt("The file s/\(name) is not of the store \(store).")
             }
             if memory.contents[name] == nil {
                 memory.contents[name] = StateDigests(of: StoreState(entries: segment.entries), store: store).entries
             }
             entries.merge(segment.entries) { $1 }
             guard entries.count <= EntryLimits.entries, size <= Segment.limit else {
-                return .senseless(tooLarge(store))
+                return .corrupt(tooLarge(store))
             }
         }
         return .entries(entries)
@@ -320,16 +320,16 @@ extension BlobBackend {
         switch try await readBase(part.base, store: store) {
         case .lacking where !Rule.wholeStates.isOn: return .state(part.state(over: [:]))
         case .lacking(let sentence): return .lacking(sentence)
-        case .senseless(let sentence): return .senseless(sentence)
+        case .corrupt(let sentence): return .corrupt(sentence)
         case .entries(let entries): base = entries
         }
         let state = part.state(over: base)
         let digests = StateDigests(of: state, store: store)
         guard digests.state == part.digest else {
-            return .senseless("What a device published of the store \(store) is not what it says it is.")
+            return .corrupt("What a device published of the store \(store) is not what it says it is.")
         }
         guard state.entries.count <= EntryLimits.entries, digests.totalSize <= EntryLimits.storeBytes else {
-            return .senseless(tooLarge(store))
+            return .corrupt(tooLarge(store))
         }
         return .state(state)
     }
@@ -352,7 +352,7 @@ enum BaseContent {
     /// Not arrived, or not whole; it may still come. With a sentence where there is something to say.
     case lacking(String?)
     /// It is as it was written, and it is wrong.
-    case senseless(String)
+    case corrupt(String)
 }
 
 /// What became of reading a part.
@@ -361,5 +361,5 @@ enum PartContent {
     /// Not arrived, or not whole; it may still come.
     case lacking(String?)
     /// It is as it was written, and it is wrong.
-    case senseless(String)
+    case corrupt(String)
 }

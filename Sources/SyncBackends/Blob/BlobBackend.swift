@@ -5,7 +5,7 @@
 //
 // Nothing is decided from what a storage says about a blob, or from a blob that is not there: only from content.
 // What is kept in memory between calls saves reading and writing, with one exception: which heads this process
-// wrote. With that it notices a twin, a process that writes under the same origin.
+// wrote. With that it notices a clone, a process that writes under the same origin.
 
 public import StoreEngine
 public import SyncEngine

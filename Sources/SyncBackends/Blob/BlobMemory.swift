@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// How a process tells its own head from a twin's, and a restart from a twin.
+// How a process tells its own head from a clone's, and a restart from a clone.
 //
 // A process knows the digest of every head that it has written. What it finds under its own name is therefore its
 // own, an older one of its own, or not its own. A process that has just started has written nothing. What the one
 // before it wrote last is in the cursor, unless that was written after the last pull ended: then the first pull
-// finds a head that may be the predecessor's or a twin's, and nothing in it can tell, for a fork of a running
+// finds a head that may be the predecessor's or a clone's, and nothing in it can tell, for a fork of a running
 // machine has everything that we have. So that head is taken for neither, nor is an earlier one that a storage gives
-// later. It is joined, as every head, which does nothing if it is the predecessor's and saves a twin's writes if it
-// is not; and it is replaced by a later one. If there is a twin, it finds a head that it never wrote, and takes
+// later. It is joined, as every head, which does nothing if it is the predecessor's and saves a clone's writes if it
+// is not; and it is replaced by a later one. If there is a clone, it finds a head that it never wrote, and takes
 // another origin; or it writes again, a later one, and we do.
 
 internal import PropertyList
@@ -37,11 +37,11 @@ struct BlobMemory {
     var joinedParts: [String: Set<Bits128>] = [:]
 
     /// What is wrong with states of these heads that were read and make no sense, by store and digest.
-    var senseless: [String: [Bits128: String]] = [:]
+    var corrupt: [String: [Bits128: String]] = [:]
 
-    /// What segments have that heads name: the digests of a bucket's entries, a context, an index's parts.
+    /// What segments have that heads name: the digests of a bucket's entries, a version vector, an index's parts.
     var contents: [Bits128: [Key: Bits128]] = [:]
-    var contexts: [Bits128: Context] = [:]
+    var vectors: [Bits128: VersionVector] = [:]
     var indexes: [Bits128: [String: Head.Part]] = [:]
     /// Segments whose content this process has seen to be right.
     var goodSegments: Set<Bits128> = []
@@ -98,7 +98,7 @@ struct BlobMemory {
     mutating func forgetJoined() {
         joinedHeads = []
         joinedParts = [:]
-        senseless = [:]
+        corrupt = [:]
         held = []
         published?.isTrusted = false
     }
@@ -125,7 +125,7 @@ struct BlobMemory {
         var named = Set(found.values.flatMap(\.head.segmentNames))
         if let published { named.formUnion(published.head.segmentNames) }
         contents = contents.filter { named.contains($0.key) }
-        contexts = contexts.filter { named.contains($0.key) }
+        vectors = vectors.filter { named.contains($0.key) }
         indexes = indexes.filter { named.contains($0.key) }
         goodSegments.formIntersection(named)
     }

@@ -30,7 +30,7 @@ extension BlobBackend {
             found: found.heads,
             known: known,
             joinedParts: memory.joinedParts,
-            senseless: memory.senseless,
+            corrupt: memory.corrupt,
             ownPublication: own == .asPublished && isOutdated(found.heads.heads, known) ? .outdated : own,
             formerOwn: cursor?.own
         )
@@ -71,7 +71,7 @@ extension BlobBackend {
             return found.head.parts.contains { store, part in
                 guard let mine = own.parts[store] else { return true }
                 if mine.digest == part.digest { return part.isPreferable(to: mine) }
-                return part.context.isSuperset(of: mine.context)
+                return part.vector.isSuperset(of: mine.vector)
             }
         }
     }
@@ -124,19 +124,19 @@ extension BlobBackend {
 
     /// Remembers what was joined, and completes the cursor.
     func didJoin(
-        _ cursor: BlobCursor, parts: [String: Set<Bits128>], senseless: [String: [Bits128: String]],
+        _ cursor: BlobCursor, parts: [String: Set<Bits128>], corrupt: [String: [Bits128: String]],
         formerOwn: BlobCursor.Own?
     ) async -> BlobCursor {
         memory.joinedHeads = cursor.heads
         memory.joinedParts = parts
-        memory.senseless = senseless
+        memory.corrupt = corrupt
         memory.forgetUnnamed()
         memory.latest.note(memory.found.values, time: environment.time())
         await sweep()
         var cursor = cursor
         // Nobody would hear of these any more after a restart: the next process reads them again.
         for found in memory.found.values
-        where found.head.parts.contains(where: { senseless[$0]?[$1.digest] != nil }) {
+        where found.head.parts.contains(where: { corrupt[$0]?[$1.digest] != nil }) {
             cursor.heads.remove(found.digest)
         }
         cursor.own = formerOwn
@@ -172,7 +172,7 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
     /// The digests of what was read, or need not be.
     private var settled: [String: Set<Bits128>] = [:]
     /// What is wrong with what makes no sense.
-    private var senseless: [String: [Bits128: String]] = [:]
+    private var corrupt: [String: [Bits128: String]] = [:]
 
     init(
         backend: BlobBackend<Storage>,
@@ -180,7 +180,7 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
         found: FoundHeads,
         known: Set<Bits128>,
         joinedParts: [String: Set<Bits128>],
-        senseless: [String: [Bits128: String]],
+        corrupt: [String: [Bits128: String]],
         ownPublication: OwnPublication,
         formerOwn: BlobCursor.Own?
     ) {
@@ -190,18 +190,18 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
         self.formerOwn = formerOwn
         self.known = known
         heads = found.heads
-        for found in found.heads where !senseless.isEmpty && known.contains(found.digest) {
+        for found in found.heads where !corrupt.isEmpty && known.contains(found.digest) {
             for (store, part) in found.head.parts {
-                guard let sentence = senseless[store]?[part.digest] else { continue }
-                self.senseless[store, default: [:]][part.digest] = sentence
+                guard let sentence = corrupt[store]?[part.digest] else { continue }
+                self.corrupt[store, default: [:]][part.digest] = sentence
             }
         }
-        problemList = Mutex(found.problems + self.senseless.values.flatMap(\.values).sorted())
+        problemList = Mutex(found.problems + self.corrupt.values.flatMap(\.values).sorted())
         devices = Self.devices(found.heads)
         var joined = joinedParts
         for found in found.heads where known.contains(found.digest) {
             // Somebody else may have published what one's head only claims to have.
-            for (store, part) in found.head.parts where self.senseless[store]?[part.digest] == nil {
+            for (store, part) in found.head.parts where self.corrupt[store]?[part.digest] == nil {
                 joined[store, default: []].insert(part.digest)
             }
         }
@@ -235,20 +235,20 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
     func change(of store: String) async throws(RemoteError) -> RemoteChange {
         guard let news = news[store] else { return RemoteChange(state: StoreState(), isComplete: true) }
         var joined = JoinedStates()
-        var lacking: [(digest: Bits128, context: Context)] = []
+        var lacking: [(digest: Bits128, vector: VersionVector)] = []
         for (digest, parts) in news.sorted(by: { $0.key < $1.key }) {
             switch try await read(parts, of: store) {
             case .state(let state):
                 joined.join(state)
-                senseless[store]?[digest] = nil
+                corrupt[store]?[digest] = nil
                 settled[store, default: []].insert(digest)
-            case .senseless(let sentence):
+            case .corrupt(let sentence):
                 report(sentence)
-                senseless[store, default: [:]][digest] = sentence
+                corrupt[store, default: [:]][digest] = sentence
                 settled[store, default: []].insert(digest)
             case .lacking(let sentence):
                 if let sentence { report(sentence) }
-                if let part = parts.first { lacking.append((digest, part.context)) }
+                if let part = parts.first { lacking.append((digest, part.vector)) }
             }
         }
         let needed = passOver(lacking, of: store, joined.state)
@@ -258,16 +258,16 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
     /// Settles what need not arrive: a state of which others, that are here, have taken in everything.
     /// - Returns: how many have to arrive; of copies none has.
     private func passOver(
-        _ lacking: [(digest: Bits128, context: Context)],
+        _ lacking: [(digest: Bits128, vector: VersionVector)],
         of store: String,
         _ joined: StoreState
     ) -> Int {
         if lacking.isEmpty { return 0 }
-        var context = joined.context
+        var vector = joined.vector
         for found in heads where known.contains(found.digest) {
-            if let part = found.head.parts[store] { context.formUnion(part.context) }
+            if let part = found.head.parts[store] { vector.formUnion(part.vector) }
         }
-        let unknown = lacking.filter { !context.isSuperset(of: $0.context) }.map(\.digest)
+        let unknown = lacking.filter { !vector.isSuperset(of: $0.vector) }.map(\.digest)
         settled[store, default: []].formUnion(Set(lacking.map(\.digest)).subtracting(unknown))
         return published[store, default: []].intersection(unknown).count
     }
@@ -279,10 +279,10 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
             switch try await backend.readState(of: part, store: store) {
             case .state(let state): return .state(state)
             case .lacking(let clause): (isLacking, sentence) = (true, sentence ?? clause)
-            case .senseless(let clause): sentence = sentence ?? clause
+            case .corrupt(let clause): sentence = sentence ?? clause
             }
         }
-        return isLacking ? .lacking(sentence) : .senseless(sentence ?? "")
+        return isLacking ? .lacking(sentence) : .corrupt(sentence ?? "")
     }
 
     private func report(_ sentence: String) {
@@ -299,7 +299,7 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
             var isRead = isJoined
             for (store, part) in found.head.parts {
                 if isKnown || isSettled(part, of: store, stores) {
-                    if senseless[store]?[part.digest] == nil { parts[store, default: []].insert(part.digest) }
+                    if corrupt[store]?[part.digest] == nil { parts[store, default: []].insert(part.digest) }
                 } else {
                     isJoined = false
                     if settled[store]?.contains(part.digest) != true { isRead = false }
@@ -308,7 +308,7 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
             if isJoined { cursor.heads.insert(found.digest) }
             if !isRead && !found.isCopy { isComplete = false }
         }
-        cursor = await backend.didJoin(cursor, parts: parts, senseless: senseless, formerOwn: formerOwn)
+        cursor = await backend.didJoin(cursor, parts: parts, corrupt: corrupt, formerOwn: formerOwn)
         return PullResult(cursor: cursor.encoded(), isComplete: isComplete)
     }
 

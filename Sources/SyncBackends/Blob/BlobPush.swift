@@ -68,7 +68,7 @@ actor BlobPush<Storage: BlobStorage>: RemotePush {
         let digests = StateDigests(of: state, store: store)
         try check(store, state, digests)
         uploaded.insert(store)
-        let content = StateContent(entries: digests.entries, context: state.context)
+        let content = StateContent(entries: digests.entries, vector: state.vector)
         if let same = try await sharedPart(of: store, digests.state, content) {
             parts[store] = same
             return
@@ -82,8 +82,8 @@ actor BlobPush<Storage: BlobStorage>: RemotePush {
         parts[store] = draft.part
     }
 
-    private func contextBase(of part: Head.Part?) async throws(RemoteError) -> Context {
-        guard let part else { return Context() }
+    private func contextBase(of part: Head.Part?) async throws(RemoteError) -> VersionVector {
+        guard let part else { return VersionVector() }
         return try await backend.contextBase(of: part)
     }
 
@@ -170,7 +170,7 @@ extension StoreState {
     /// Without the origins of which no entry is left: what must never be published.
     fileprivate var forgettingOrigins: StoreState {
         let living = Set(entries.values.map(\.stamp.origin))
-        return StoreState(entries: entries, context: context.filter { living.contains($0.origin) })
+        return StoreState(entries: entries, vector: vector.filter { living.contains($0.origin) })
     }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Entries, contexts and origins as bytes. An origin is written once, in a table, and otherwise named by its place in
+// Entries, version vectors and origins as bytes. An origin is written once, in a table, and otherwise named by its place in
 // it. Everything has one order, so that equal states have equal bytes whoever writes them.
 
 internal import PropertyList
@@ -59,9 +59,9 @@ extension CanonicalEncoder {
         }
     }
 
-    mutating func context(_ context: Context, _ table: OriginTable) {
-        count(context.dots.count)
-        for dot in context.dots {
+    mutating func vector(_ vector: VersionVector, _ table: OriginTable) {
+        count(vector.dots.count)
+        for dot in vector.dots {
             count(table.position(of: dot.origin))
             varint(dot.n)
         }
@@ -133,17 +133,17 @@ extension CanonicalDecoder {
         return entries
     }
 
-    mutating func context(_ origins: [Origin]) throws(CanonicalDecodingError) -> Context {
-        var context = Context()
+    mutating func vector(_ origins: [Origin]) throws(CanonicalDecodingError) -> VersionVector {
+        var vector = VersionVector()
         var last: Origin?
         for _ in 0..<(try count(elementBytes: 2)) {
             let start = offset
             let origin = try origin(in: origins)
-            if let last, last >= origin { throw failure("a context is out of order", at: start) }
-            context.insert(Dot(origin: origin, n: try dotNumber()))
+            if let last, last >= origin { throw failure("a version vector is out of order", at: start) }
+            vector.insert(Dot(origin: origin, n: try dotNumber()))
             last = origin
         }
-        return context
+        return vector
     }
 
     private mutating func entry(_ origins: [Origin]) throws(CanonicalDecodingError) -> (Key, Entry) {
@@ -189,8 +189,8 @@ struct StateDigests {
     init(of state: StoreState, store identifier: String) {
         var whole = CanonicalEncoder()
         whole.data(Array(identifier.utf8))
-        whole.count(state.context.dots.count)
-        for dot in state.context.dots {
+        whole.count(state.vector.dots.count)
+        for dot in state.vector.dots {
             whole.fixed64(dot.origin.bits)
             whole.varint(dot.n)
         }

@@ -15,7 +15,7 @@ enum Envelope {
     static let marker = Array("UKVa".utf8)
     static let head = Array("UKVh".utf8)
     static let bucket = Array("UKVs".utf8)
-    static let context = Array("UKVc".utf8)
+    static let vector = Array("UKVc".utf8)
     static let index = Array("UKVi".utf8)
     static let sumBytes = 32
 

@@ -100,7 +100,7 @@ extension String {
 
 extension WrittenPart {
     /// The origins that it names.
-    fileprivate var origins: [Origin] { context.dots.map(\.origin) + tail.values.map(\.stamp.origin) }
+    fileprivate var origins: [Origin] { vector.dots.map(\.origin) + tail.values.map(\.stamp.origin) }
 }
 
 private enum PartForm {
@@ -122,7 +122,7 @@ extension CanonicalEncoder {
         switch part.form {
         case .whole(let base):
             byte(PartForm.whole)
-            segment(part.contextSegment)
+            segment(part.vectorSegment)
             self.base(base)
         case .over(let replaced, let forgotten):
             byte(PartForm.over)
@@ -133,7 +133,7 @@ extension CanonicalEncoder {
             }
             keys(forgotten)
         }
-        context(part.context, table)
+        vector(part.vector, table)
         entries(part.tail, table)
         keys(part.removed)
     }
@@ -167,18 +167,18 @@ extension CanonicalDecoder {
     private mutating func part(_ origins: [Origin], isIndex: Bool) throws(CanonicalDecodingError) -> WrittenPart {
         let digest = try bits128()
         let start = offset
-        var contextSegment = Bits128.zero
+        var vectorSegment = Bits128.zero
         let form: WrittenPart.Form
         switch try byte() {
         case PartForm.whole:
-            contextSegment = try segment()
+            vectorSegment = try segment()
             form = .whole(try base())
         case PartForm.over where !isIndex:
             form = .over(replaced: try replacedSegments(), forgotten: Set(try keys()))
         default:
             throw failure("a part has no such form", at: start)
         }
-        let context = try context(origins)
+        let vector = try vector(origins)
         let tail = try entries(origins)
         let removed = Set(try keys())
         guard removed.allSatisfy({ tail[$0] == nil }) else { throw failure("a key is and is not there") }
@@ -191,7 +191,7 @@ extension CanonicalDecoder {
             throw failure("a key is and is not there")
         }
         return WrittenPart(
-            digest: digest, contextSegment: contextSegment, context: context, form: form, tail: tail, removed: removed)
+            digest: digest, vectorSegment: vectorSegment, vector: vector, form: form, tail: tail, removed: removed)
     }
 
     private mutating func replacedSegments() throws(CanonicalDecodingError) -> [Int: Bits128] {

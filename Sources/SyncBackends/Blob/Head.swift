@@ -50,7 +50,7 @@ struct Head: Equatable, Sendable {
     /// Whether everything that another head has seen was taken in here.
     func dominates(_ other: Head) -> Bool {
         other.parts.allSatisfy { store, part in
-            part.context.dots.isEmpty || parts[store]?.context.isSuperset(of: part.context) == true
+            part.vector.dots.isEmpty || parts[store]?.vector.isSuperset(of: part.vector) == true
         }
     }
 
@@ -59,9 +59,9 @@ struct Head: Equatable, Sendable {
         /// The digest of the state.
         var digest: Bits128
         /// The dots that the state has taken in.
-        var context: Context
-        /// The segment that has most of the context; zero for none.
-        var contextSegment = Bits128.zero
+        var vector: VersionVector
+        /// The segment that has most of the version vector; zero for none.
+        var vectorSegment = Bits128.zero
         /// The buckets of the base, in their order; none if there is no base.
         var base: [BaseSegment]
         /// The entries that are not in the base as they are now.
@@ -70,14 +70,14 @@ struct Head: Equatable, Sendable {
         var removed: Set<Key>
 
         /// The names of segments that have to be there.
-        var segmentNames: [Bits128] { base.names + (contextSegment == .zero ? [] : [contextSegment]) }
+        var segmentNames: [Bits128] { base.names + (vectorSegment == .zero ? [] : [vectorSegment]) }
 
         /// The state, given the entries of the base.
         func state(over base: [Key: Entry]) -> StoreState {
             var entries = base
             for key in removed { entries[key] = nil }
             entries.merge(tail) { $1 }
-            return StoreState(entries: entries, context: context)
+            return StoreState(entries: entries, vector: vector)
         }
 
         /// Which of two ways of cutting one state all devices prefer, so that they come to share segments.

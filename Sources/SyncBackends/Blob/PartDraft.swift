@@ -18,7 +18,7 @@ struct DraftLimits: Equatable {
     static let bucketBytes = 60 << 10
     /// Two halves of a bucket that have no more become one again.
     static let mergedBytes = 16 << 10
-    /// The most origins of a context outside a segment.
+    /// The most origins of a version vector outside a segment.
     static let contextOrigins = 64
 
     /// All tails together are to be in an index of a bearable length, and what one store does not use another may.
@@ -47,13 +47,13 @@ struct PartDraft {
     /// - Parameters:
     ///   - former: what is there already.
     ///   - contents: the digests of the entries in the segments of its base.
-    ///   - contextBase: the context that its context's segment has.
+    ///   - contextBase: the version vector that its version vector's segment has.
     init(
         _ state: StoreState, digests: StateDigests, store: String, over former: Head.Part?,
-        contents: [Key: Bits128], contextBase: Context, limits: DraftLimits
+        contents: [Key: Bits128], contextBase: VersionVector, limits: DraftLimits
     ) {
         (self.store, self.state, self.digests, below) = (store, state, digests, contents)
-        part = Head.Part(digest: digests.state, context: state.context, base: [], tail: [:], removed: [])
+        part = Head.Part(digest: digests.state, vector: state.vector, base: [], tail: [:], removed: [])
         let size = digests.totalSize
         let base = former?.base ?? []
         if size <= (base.isEmpty ? limits.inlineBytes : limits.inlineBytes / 2) {
@@ -69,7 +69,7 @@ struct PartDraft {
             }
         }
         takeTail()
-        takeContext(former, contextBase)
+        takeVector(former, contextBase)
     }
 
     /// A smaller tail is never folded: it costs less than the segment's name.
@@ -153,17 +153,17 @@ struct PartDraft {
         for key in changed { part.tail[key] = state.entries[key] }
     }
 
-    /// Keeps a long context in a segment of its own, and writes it anew when much was added since.
-    private mutating func takeContext(_ former: Head.Part?, _ contextBase: Context) {
-        var added = state.context.dots.count
-        if let former, former.contextSegment != .zero, state.context.isSuperset(of: contextBase) {
-            part.contextSegment = former.contextSegment
-            added = state.context.subtracting(contextBase).dots.count
+    /// Keeps a long version vector in a segment of its own, and writes it anew when much was added since.
+    private mutating func takeVector(_ former: Head.Part?, _ contextBase: VersionVector) {
+        var added = state.vector.dots.count
+        if let former, former.vectorSegment != .zero, state.vector.isSuperset(of: contextBase) {
+            part.vectorSegment = former.vectorSegment
+            added = state.vector.subtracting(contextBase).dots.count
         }
         // Not together with a bucket, unless it can't wait.
         guard added > DraftLimits.contextOrigins * (writtenBytes > 0 ? 4 : 1) else { return }
-        let bytes = ContextSegment.encode(state.context)
-        part.contextSegment = Bits128(digestOf: bytes)
-        segments[part.contextSegment] = bytes
+        let bytes = VectorSegment.encode(state.vector)
+        part.vectorSegment = Bits128(digestOf: bytes)
+        segments[part.vectorSegment] = bytes
     }
 }

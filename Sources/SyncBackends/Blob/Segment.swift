@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What is named by the digest of its bytes, so that devices that hold the same share it: a bucket of a store's base,
-// and a context that has grown long.
+// and a version vector that has grown long.
 
 internal import PropertyList
 package import StoreEngine
@@ -55,23 +55,23 @@ package struct Segment: Equatable {
     }
 }
 
-/// Most of a long context; heads have what was added since. It grows by an origin whenever a machine was started, and
+/// Most of a long version vector; heads have what was added since. It grows by an origin whenever a machine was started, and
 /// is never shortened, so it must not be in what is written often.
-package enum ContextSegment {
-    package static func decode(_ bytes: [UInt8]) throws(BlobFlaw) -> Context {
-        var decoder = try Envelope.openNamed(bytes, Envelope.context)
+package enum VectorSegment {
+    package static func decode(_ bytes: [UInt8]) throws(BlobFlaw) -> VersionVector {
+        var decoder = try Envelope.openNamed(bytes, Envelope.vector)
         return try BlobFlaw.reading { () throws(CanonicalDecodingError) in
-            let context = try decoder.context(try decoder.originTable())
+            let vector = try decoder.vector(try decoder.originTable())
             try decoder.finish()
-            return context
+            return vector
         }
     }
 
-    package static func encode(_ context: Context) -> [UInt8] {
-        let table = OriginTable(context.dots.map(\.origin))
-        var encoder = Envelope.begin(Envelope.context)
+    package static func encode(_ vector: VersionVector) -> [UInt8] {
+        let table = OriginTable(vector.dots.map(\.origin))
+        var encoder = Envelope.begin(Envelope.vector)
         encoder.originTable(table)
-        encoder.context(context, table)
+        encoder.vector(vector, table)
         return encoder.bytes
     }
 }

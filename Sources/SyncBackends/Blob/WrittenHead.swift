@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A head as it is written: over an index, and with long contexts in segments of their own. To read one, the index and
+// A head as it is written: over an index, and with long version vectors in segments of their own. To read one, the index and
 // these segments have to be there.
 
 internal import PropertyList
@@ -9,9 +9,9 @@ internal import StoreEngine
 /// A store's part as an index or a head has it.
 package struct WrittenPart: Equatable {
     var digest: Bits128
-    var contextSegment = Bits128.zero
-    /// What the context has over that of the segment, or over that of the index's part.
-    var context: Context
+    var vectorSegment = Bits128.zero
+    /// What the version vector has over that of the segment, or over that of the index's part.
+    var vector: VersionVector
     var form: Form
     var tail: [Key: Entry]
     var removed: Set<Key>
@@ -36,16 +36,16 @@ package struct WrittenHead: Equatable {
 }
 
 extension Head.Part {
-    /// The part as it is written for a reader who has nothing but its context's segment.
-    func written(over contextBase: Context) -> WrittenPart {
+    /// The part as it is written for a reader who has nothing but its version vector's segment.
+    func written(over contextBase: VersionVector) -> WrittenPart {
         WrittenPart(
-            digest: digest, contextSegment: contextSegment, context: context.subtracting(contextBase),
+            digest: digest, vectorSegment: vectorSegment, vector: vector.subtracting(contextBase),
             form: .whole(base), tail: tail, removed: removed)
     }
 
     /// The part as it is written over an index's; `nil` if it is not a later form of that.
     func written(over index: Head.Part) -> WrittenPart? {
-        guard contextSegment == index.contextSegment, context.isSuperset(of: index.context),
+        guard vectorSegment == index.vectorSegment, vector.isSuperset(of: index.vector),
             base.map(\.bucket) == index.base.map(\.bucket)
         else { return nil }
         var replaced: [Int: Bits128] = [:]
@@ -55,7 +55,7 @@ extension Head.Part {
         let (below, belowRemoved) = index.changes(outside: replaced)
         let forgotten = Set(below.keys).union(belowRemoved).filter { tail[$0] == nil && !removed.contains($0) }
         return WrittenPart(
-            digest: digest, contextSegment: contextSegment, context: context.subtracting(index.context),
+            digest: digest, vectorSegment: vectorSegment, vector: vector.subtracting(index.vector),
             form: .over(replaced: replaced, forgotten: forgotten),
             tail: tail.filter { below[$0.key] != $0.value }, removed: removed.subtracting(belowRemoved))
     }
@@ -70,17 +70,17 @@ extension Head.Part {
 
 extension WrittenPart {
     /// The part that a reader gets who has what it was written over; `nil` if it makes no sense over that.
-    func part(over index: Head.Part?, context base: Context) -> Head.Part? {
+    func part(over index: Head.Part?, vector base: VersionVector) -> Head.Part? {
         var part = Head.Part(
-            digest: digest, context: base, contextSegment: contextSegment, base: [], tail: tail, removed: removed)
-        part.context.formUnion(context)
+            digest: digest, vector: base, vectorSegment: vectorSegment, base: [], tail: tail, removed: removed)
+        part.vector.formUnion(vector)
         switch form {
         case .whole(let base):
             part.base = base
         case .over(let replaced, let forgotten):
             guard let index, replaced.keys.allSatisfy(index.base.indices.contains) else { return nil }
-            part.contextSegment = index.contextSegment
-            part.context.formUnion(index.context)
+            part.vectorSegment = index.vectorSegment
+            part.vector.formUnion(index.vector)
             part.base = index.base
             for (place, name) in replaced { part.base[place].name = name }
             let (below, belowRemoved) = index.changes(outside: replaced)

@@ -28,9 +28,9 @@ extension EtcdBackend {
         [.range(EtcdRange(layout.account)), .range(EtcdRange(layout.device(publication.origin)))]
     }
 
-    /// A twin's publication is not replaced before a pull has seen it.
+    /// A clone's publication is not replaced before a pull has seen it.
     private func present(_ publication: Publication, _ outcome: EtcdOutcome) throws(RemoteError) -> EtcdPosition {
-        guard outcome.found.count == 2 else { throw Self.senseless }
+        guard outcome.found.count == 2 else { throw Self.corrupt }
         let position = try presentPosition(outcome.found[0], outcome.revision)
         guard position.account.remote.isNamed(publication.account) else { throw Self.otherAccount }
         if memory.lookedUp.contains(publication.origin), let row = outcome.found[1].rows.first,
@@ -114,10 +114,10 @@ extension EtcdBackend {
         memory.outlines.merge(outlines) { $1 }
     }
 
-    // MARK: Tidying
+    // MARK: GarbageCollection
 
     /// Removes the names of devices that were forgotten, and parts of values that nobody needs any more.
-    public func tidy(_ request: Tidying) async throws(RemoteError) {
+    public func collectGarbage(_ request: GarbageCollection) async throws(RemoteError) {
         try checkOpen()
         let (rows, revision) = try await client.range(EtcdRange(layout.account))
         let position = try presentPosition(rows, revision)

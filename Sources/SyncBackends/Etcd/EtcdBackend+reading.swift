@@ -72,7 +72,7 @@ extension EtcdBackend {
         ]
         let outcome = try await client.commit(EtcdTransaction(operations: ranges.map { .range($0) }))
         let found = outcome.found
-        guard found.count == ranges.count else { throw Self.senseless }
+        guard found.count == ranges.count else { throw Self.corrupt }
         let position = try presentPosition(found[0], outcome.revision)
         note(devices: found[2].rows)
         return Look(
@@ -93,7 +93,7 @@ extension EtcdBackend {
         memory.devices = devices
     }
 
-    static let senseless = RemoteError(.unavailable, "What the cluster answers makes no sense.")
+    static let corrupt = RemoteError(.unavailable, "What the cluster answers makes no sense.")
 
     // MARK: Stores
 
@@ -114,13 +114,13 @@ extension EtcdBackend {
         _ store: String, since: Int64 = 0, after known: EtcdPosition
     ) async throws(RemoteError) -> StoreReading {
         var range = EtcdRange(under: layout.entries(store), since: since)
-        var others = [EtcdRange(under: layout.contexts(store)), EtcdRange(layout.gone(store))]
+        var others = [EtcdRange(under: layout.vectors(store)), EtcdRange(layout.gone(store))]
         if since > 0 { others.append(EtcdRange(layout.account)) }
         let outcome = try await ask("/v3/kv/txn") { limit in
             range.limit = limit
             return EtcdTransaction(operations: ([range] + others).map { .range($0) }).json
         }.outcome
-        guard outcome.found.count == 1 + others.count else { throw Self.senseless }
+        guard outcome.found.count == 1 + others.count else { throw Self.corrupt }
         if since > 0 {
             try checkHistory(outcome.found[3], outcome.revision, after: known)
             // Nothing tells of an entry that went, but that one did.
@@ -172,7 +172,7 @@ extension EtcdBackend {
     }
 
     private func reading(
-        _ store: String, _ entries: [EtcdRow], _ contexts: [EtcdRow], isDelta: Bool, at revision: Int64
+        _ store: String, _ entries: [EtcdRow], _ vectors: [EtcdRow], isDelta: Bool, at revision: Int64
     ) async throws(RemoteError) -> StoreReading {
         var reading = StoreReading(isDelta: isDelta)
         let folder = layout.entries(store).count
@@ -187,13 +187,13 @@ extension EtcdBackend {
             }
             reading.state.entries[Key(unchecked: key)] = whole
         }
-        reading.state.context = context(contexts, layout.contexts(store).count)
+        reading.state.vector = vector(vectors, layout.vectors(store).count)
         // What was seen and is not there is gone: nobody may be told of one without the other.
-        if reading.problem != nil { reading.state.context = Context() }
+        if reading.problem != nil { reading.state.vector = VersionVector() }
         return reading
     }
 
-    private func context(_ rows: [EtcdRow], _ folder: Int) -> Context {
+    private func vector(_ rows: [EtcdRow], _ folder: Int) -> VersionVector {
         var seen: [Origin: UInt64] = [:]
         for row in rows {
             let name = String(decoding: row.key.dropFirst(folder), as: UTF8.self)
@@ -203,7 +203,7 @@ extension EtcdBackend {
             else { continue }
             seen[origin] = n
         }
-        return Context(seen)
+        return VersionVector(seen)
     }
 
     /// An entry with its value; `nil` if parts of it are missing.

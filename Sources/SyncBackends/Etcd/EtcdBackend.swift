@@ -45,9 +45,9 @@ public actor EtcdBackend: RemoteBackend {
         }
         defer { client.close() }
         let address = BackendCheck(step: "address", isPassed: true, detail: client.url.warning ?? "")
-        var trial = EtcdTrial(client, environment)
-        await trial.run()
-        return [address] + trial.checks
+        var probe = EtcdProbe(client, environment)
+        await probe.run()
+        return [address] + probe.checks
     }
 
     /// A backend that reaches its cluster in another way, and runs elsewhere: for a simulation.
@@ -241,14 +241,14 @@ struct EtcdMemory {
 
 /// What a store has in the cluster, without its entries.
 struct EtcdOutline: Equatable {
-    var context: Context
+    var vector: VersionVector
     var keys: Set<Key>
 
-    init(of state: StoreState) { (context, keys) = (state.context, Set(state.entries.keys)) }
+    init(of state: StoreState) { (vector, keys) = (state.vector, Set(state.entries.keys)) }
 
     /// Takes in what has changed.
     mutating func take(_ delta: Self) {
-        context = delta.context
+        vector = delta.vector
         keys.formUnion(delta.keys)
     }
 }

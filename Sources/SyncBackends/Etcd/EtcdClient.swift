@@ -56,7 +56,7 @@ final class EtcdClient: Sendable {
     func call(_ path: String, _ question: Value, bytes: Int = 0) async throws(RemoteError) -> Value {
         do throws(EtcdFailure) { return try await ask(path, question, bytes: bytes) } catch {
             let failure = error.remoteError(self)
-            guard error.isPassing, url.members.count > 1 else { throw failure }
+            guard error.isCycling, url.members.count > 1 else { throw failure }
             throw RemoteError(
                 failure.code, failure.message + " None of the others could help: more than half of them may be away.",
                 retryAfter: failure.retryAfter)
@@ -72,7 +72,7 @@ final class EtcdClient: Sendable {
             for _ in url.members {
                 let asked = member
                 do throws(EtcdFailure) { return try await ask(path, question, within: time) } catch {
-                    guard error.isPassing else { throw error }
+                    guard error.isCycling else { throw error }
                     if !error.isImmediate { isHopeless = false }
                     failure = error
                     moveOn(from: asked)
@@ -162,7 +162,7 @@ final class EtcdClient: Sendable {
 
     /// Sees that a member answers, whatever it says.
     private func greet(_ member: HTTPAddress, within time: Duration) async throws(EtcdFailure) {
-        do throws(EtcdFailure) { _ = try await status(of: member, within: time) } catch  where error.isPassing {
+        do throws(EtcdFailure) { _ = try await status(of: member, within: time) } catch  where error.isCycling {
             throw error
         } catch {}
     }

@@ -32,7 +32,7 @@ package struct EtcdRefusal: Error {
         code == 16 || reason.contains("invalid auth token") || reason.contains("auth store is old")
     }
     /// Another member, or the same one in a moment, may be able to.
-    var isPassing: Bool {
+    var isCycling: Bool {
         code == 14 || (500...599).contains(status) && code != 15 && code != 12 || reason.contains("too many requests")
             || reason.contains("leader")
     }
@@ -52,7 +52,7 @@ extension RemoteError {
         let error = RemoteError(failure)
         let advice: String
         switch failure {
-        case .cut where !member.isSecure, .senseless where !member.isSecure:
+        case .cut where !member.isSecure, .corrupt where !member.isSecure:
             advice = " If it has TLS, the address begins with etcds://."
         case .secureConnection where member.isSecure: advice = " If it has no TLS, the address begins with etcd://."
         default: advice = ""
@@ -91,7 +91,7 @@ extension RemoteError {
             return (.unsupported, "\(host) is no etcd, or one that is older than version 3.4.")
         case nil where refusal.status == 407:
             return (.unavailable, proxyWish)
-        case _ where refusal.isPassing:
+        case _ where refusal.isCycling:
             return (.unavailable, "The cluster of \(host) can't take anything just now: \(reason).")
         default: return (.unavailable, "\(host) answers \(refusal.status): \(reason).")
         }

@@ -121,13 +121,13 @@ package enum EtcdFailure: Error {
     case refusal(EtcdRefusal)
 
     /// Another member may know more.
-    var isPassing: Bool {
+    var isCycling: Bool {
         switch self {
         case .http(.closed, _), .http(.libraryMissing, _), .http(.unsendable, _), .http(.authority, _),
             .http(.tooLarge, _):
             false
         case .http: true
-        case .refusal(let refusal): refusal.isPassing || refusal.isNotOfEtcd
+        case .refusal(let refusal): refusal.isCycling || refusal.isNotOfEtcd
         }
     }
 
@@ -143,7 +143,7 @@ package enum EtcdFailure: Error {
     var isImmediate: Bool {
         switch self {
         case .http(.timedOut, _), .http(.cut, _): false
-        case .refusal(let refusal): !refusal.isPassing
+        case .refusal(let refusal): !refusal.isCycling
         case .http: true
         }
     }

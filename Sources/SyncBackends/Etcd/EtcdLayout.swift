@@ -34,8 +34,8 @@ struct EtcdLayout {
     func gone(_ store: String) -> [UInt8] { gone + Self.name(store) }
     func entries(_ store: String) -> [UInt8] { path("entry/") + Self.name(store) + [Self.slash] }
     func entry(_ store: String, _ key: Key) -> [UInt8] { entries(store) + Array(key.string.utf8) }
-    func contexts(_ store: String) -> [UInt8] { path("context/") + Self.name(store) + [Self.slash] }
-    func context(_ store: String, _ origin: Origin) -> [UInt8] { contexts(store) + Array(origin.description.utf8) }
+    func vectors(_ store: String) -> [UInt8] { path("context/") + Self.name(store) + [Self.slash] }
+    func vector(_ store: String, _ origin: Origin) -> [UInt8] { vectors(store) + Array(origin.description.utf8) }
     func parts(_ store: String, _ dot: Dot) -> [UInt8] {
         parts + Self.name(store) + Array("/\(dot.origin).\(dot.n)/".utf8)
     }
@@ -126,7 +126,7 @@ struct EtcdAccount: Equatable {
 /// The row of an origin: whose it is, and which publication was the last.
 struct EtcdDevice: Equatable {
     let device: RemoteDevice
-    /// Random: whoever finds another one than it has written has a twin.
+    /// Random: whoever finds another one than it has written has a clone.
     let publication: UInt64
     /// How often the device had begun to publish under the origin.
     let count: UInt64

@@ -78,9 +78,9 @@ struct EtcdPublishing {
     /// Where a device has joined everything, what it has that was not seen there is newer, and what it has no more has
     /// gone since.
     private func steps(_ store: String, joining state: StoreState, to outline: EtcdOutline) -> [Step] {
-        let news = state.entries.filter { !outline.context.contains($0.value.dot) }
+        let news = state.entries.filter { !outline.vector.contains($0.value.dot) }
         let gone = outline.keys.filter { state.entries[$0] == nil }
-        return puts(news, store) + raises(outline.context, to: state.context, store) + removals(gone, store)
+        return puts(news, store) + raises(outline.vector, to: state.vector, store) + removals(gone, store)
     }
 
     /// Takes in what the cluster has of a store.
@@ -90,7 +90,7 @@ struct EtcdPublishing {
         let news = Join.plan(state, taking: there)
         if news.taken.isEmpty, news.dropped.isEmpty { settled.insert(store) }
         steps[store] =
-            puts(plan.taken, store) + raises(there.context, to: plan.context, store) + removals(plan.dropped, store)
+            puts(plan.taken, store) + raises(there.vector, to: plan.vector, store) + removals(plan.dropped, store)
     }
 
     private func removals(_ keys: some Sequence<Key>, _ store: String) -> [Step] {
@@ -105,9 +105,9 @@ struct EtcdPublishing {
         }
     }
 
-    private func raises(_ context: Context, to next: Context, _ store: String) -> [Step] {
-        next.subtracting(context).dots.map {
-            Step(store: store, operation: .put(layout.context(store, $0.origin), Array(String($0.n).utf8)))
+    private func raises(_ vector: VersionVector, to next: VersionVector, _ store: String) -> [Step] {
+        next.subtracting(vector).dots.map {
+            Step(store: store, operation: .put(layout.vector(store, $0.origin), Array(String($0.n).utf8)))
         }
     }
 
@@ -181,7 +181,7 @@ struct EtcdPublishing {
         guard isDone, let outlines else { return nil }
         return snapshots.filter { outlines[$0.key] != nil || settled.contains($0.key) }.mapValues { snapshot in
             var outline = EtcdOutline(of: snapshot.state)
-            if let former = outlines[snapshot.identifier] { outline.context.formUnion(former.context) }
+            if let former = outlines[snapshot.identifier] { outline.vector.formUnion(former.vector) }
             return outline
         }
     }

@@ -32,11 +32,11 @@ public enum FolderBackend {
         do { address = try FolderURL(url) } catch {
             return [BackendCheck(step: "address", isPassed: false, detail: error.message)]
         }
-        var trial = BlobTrial(
+        var probe = BlobProbe(
             of: FolderStorage(address, access: access, watches: false),
             environment: environment
         )
-        await trial.run()
-        return [BackendCheck(step: "address", isPassed: true)] + trial.checks
+        await probe.run()
+        return [BackendCheck(step: "address", isPassed: true)] + probe.checks
     }
 }

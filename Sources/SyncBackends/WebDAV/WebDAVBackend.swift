@@ -31,7 +31,7 @@ public enum WebDAVBackend {
         }
         defer { storage.close() }
         let address = BackendCheck(step: "address", isPassed: true, detail: storage.url.warning ?? "")
-        return [address] + (await WebDAVTrial(storage, environment).run())
+        return [address] + (await WebDAVProbe(storage, environment).run())
     }
 }
 

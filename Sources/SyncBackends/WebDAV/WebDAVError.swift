@@ -10,7 +10,7 @@ extension RemoteError {
         case .sentAway(let host, let place):
             // As an account's address is written.
             self.init(HTTPFailure.sentAway(host, to: "webdav" + place.dropFirst("http".count)))
-        case .cut where !isSecure, .senseless where !isSecure:
+        case .cut where !isSecure, .corrupt where !isSecure:
             self.init(.unavailable, "\(failure) \(Self.secureWish)")
         case .secureConnection where isSecure:
             self.init(.unavailable, "\(failure) If it has no TLS, the address begins with webdav://.")

@@ -24,7 +24,7 @@ extension WebDAVStorage {
     /// Sees that what is put into the place is named by its index. Until then nobody has removed an account.
     private func proveIndex() async throws(RemoteError) {
         if try await index("") == nil { throw absence }
-        let name = Self.trialName + "index"
+        let name = Self.probeName + "index"
         let response = try await write(name, [1])
         if [405, 501].contains(response.status) { throw lapse }
         guard response.isDone else { throw answer(response, name) }

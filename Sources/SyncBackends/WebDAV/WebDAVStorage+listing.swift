@@ -27,7 +27,7 @@ extension WebDAVStorage {
         }
         let members: [Multistatus.Member]
         do throws(XMLScanner.Flaw) { members = try reader.members().filter { !$0.isFolder } } catch {
-            throw senseless(error)
+            throw corrupt(error)
         }
         state.withLock { $0.hasListed = true }
         return listings(of: members, in: folder)
@@ -48,7 +48,7 @@ extension WebDAVStorage {
             headers: [("Depth", depth), ("Content-Type", "application/xml; charset=utf-8")], body: Array(body.utf8),
             sink: reader.sink)
         do throws(HTTPFailure) { return try await client.send(request) } catch {
-            if let flaw = reader.flaw { throw senseless(flaw) }
+            if let flaw = reader.flaw { throw corrupt(flaw) }
             throw failure(error)
         }
     }
@@ -112,8 +112,8 @@ extension WebDAVStorage {
 
     /// Names of blobs, and of what a check writes.
     static func mayBeOurs(_ name: String) -> Bool {
-        BlobName.mayBeOurs(name.utf8) || name.hasPrefix(trialName)
+        BlobName.mayBeOurs(name.utf8) || name.hasPrefix(probeName)
     }
 
-    static let trialName = "check-"
+    static let probeName = "check-"
 }

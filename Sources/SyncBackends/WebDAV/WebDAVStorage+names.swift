@@ -162,7 +162,7 @@ extension WebDAVStorage {
     /// Sees that the place takes something. Only then nobody is known to have an account there.
     private func provePlace(wasNamed: Bool) async throws(RemoteError) {
         if state.withLock(\.makesPlace) { return }
-        let name = Self.trialName + Self.file
+        let name = Self.probeName + Self.file
         let response = try await write(name, [1])
         if [405, 501].contains(response.status) { throw lapse }
         if [404, 409, 500].contains(response.status) { throw absence }

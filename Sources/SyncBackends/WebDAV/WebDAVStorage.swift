@@ -193,7 +193,7 @@ public final class WebDAVStorage: BlobStorage {
                 + "\(url.address.path) is no WebDAV address.")
     }
 
-    func senseless(_ flaw: XMLScanner.Flaw) -> RemoteError {
+    func corrupt(_ flaw: XMLScanner.Flaw) -> RemoteError {
         RemoteError(.unavailable, "What \(url.address.host) lists makes no sense: \(flaw.clause).")
     }
 }

@@ -14,7 +14,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     case manifests
     /// A device's head in a remote, without the sum at its end; and indexes.
     case heads
-    /// Segments of stores and of contexts.
+    /// Segments of stores and of version vectors.
     case segments
 
     /// Reads bytes.
@@ -25,7 +25,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .values: Self.encoding(bytes) ?? Self.file(bytes)
         case .manifests: Self.manifest(bytes)
         case .heads: Self.head(bytes) ?? Self.index(bytes)
-        case .segments: Self.segment(bytes) ?? Self.context(bytes)
+        case .segments: Self.segment(bytes) ?? Self.vector(bytes)
         }
     }
 
@@ -68,9 +68,9 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         return (try? Segment(decoding: segment.encoded())) == segment ? nil : "a segment becomes another one"
     }
 
-    private static func context(_ bytes: [UInt8]) -> String? {
-        guard let context = try? ContextSegment.decode(bytes) else { return nil }
-        return (try? ContextSegment.decode(ContextSegment.encode(context))) == context
-            ? nil : "a context becomes another one"
+    private static func vector(_ bytes: [UInt8]) -> String? {
+        guard let vector = try? VectorSegment.decode(bytes) else { return nil }
+        return (try? VectorSegment.decode(VectorSegment.encode(vector))) == vector
+            ? nil : "a version vector becomes another one"
     }
 }

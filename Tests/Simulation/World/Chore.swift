@@ -41,13 +41,13 @@ enum Chore: String, CaseIterable, Sendable {
     func isJudgeable(with hazards: Set<Conditions.Hazard>) -> Bool {
         switch self {
         // Then the remote loses nothing that it has acknowledged.
-        case .forgetStore: hazards.contains(where: \.losesDevices) && !hazards.contains(.twin)
+        case .forgetStore: hazards.contains(where: \.losesDevices) && !hazards.contains(.fork)
         // What is written meanwhile goes to the account that is there when it is over.
         case .keepStoreHere: hazards.isDisjoint(with: [.accounts, .signOut, .clear])
         case .fill, .grow: !hazards.contains(.quota)
         // The devices have what was there; and who is signed out has nothing to resolve, and finds no account.
         case .emptyRemote:
-            !hazards.contains { $0.losesDevices || [.twin, .accounts, .signOut].contains($0) }
+            !hazards.contains { $0.losesDevices || [.fork, .accounts, .signOut].contains($0) }
         default: true
         }
     }

@@ -62,7 +62,7 @@ final class Cluster {
             case .failure: if !client.isAlive { reply(.failure(.http(.closed, member))) }
             }
         } _: { [self] in
-            if place.weather.rate(.slowReply) > 0, chance.happens(0.5) { begin() }
+            if place.faultProfile.rate(.slowReply) > 0, chance.happens(0.5) { begin() }
             return .success(answer(path, body, of: Self.number(member), member, client, writes: writes))
         }
     }

@@ -23,8 +23,8 @@ public struct Conditions: Sendable {
 
     /// What can befall devices and their users.
     public enum Hazard: String, CaseIterable, Sendable {
-        case crash, powerCut, reboot, clock, clone, restore, leave, year, twin, newDevice, accounts, signOut, clear
-        case quota, hiddenRecords, localKeys, offline, unplugged, weather, forget
+        case crash, powerCut, reboot, clock, clone, restore, leave, year, fork, newDevice, accounts, signOut, clear
+        case quota, hiddenRecords, localKeys, offline, unplugged, faultProfile, forget
 
         /// Whether it takes away what only one device holds.
         var losesDevices: Bool { [.powerCut, .restore, .leave, .clear].contains(self) }
@@ -33,13 +33,14 @@ public struct Conditions: Sendable {
     private static let likelihood: [(Hazard, Double)] = [
         (.crash, 0.5), (.powerCut, 0.3), (.reboot, 0.3), (.clock, 0.4), (.clone, 0.3), (.restore, 0.3), (.leave, 0.15),
         (.year, 0.05), (.newDevice, 0.4), (.accounts, 0.15), (.signOut, 0.2), (.clear, 0.05), (.quota, 0.15),
-        (.hiddenRecords, 0.2), (.localKeys, 0.15), (.offline, 0.5), (.unplugged, 0.2), (.weather, 0.7), (.forget, 0.4),
+        (.hiddenRecords, 0.2), (.localKeys, 0.15), (.offline, 0.5), (.unplugged, 0.2), (.faultProfile, 0.7),
+        (.forget, 0.4),
     ]
 
     /// What a seed makes of it.
     ///
     /// Not all goes together. A device that is lost or put back loses what it has of accounts that it does not show,
-    /// which nobody can tell from outside; so runs with two accounts have none. Of twins' writes one can be lost with a
+    /// which nobody can tell from outside; so runs with two accounts have none. Of clones' writes one can be lost with a
     /// device, or with what was forgotten, before both have heard of each other: docs/decisions/0015.
     init(_ chance: inout Chance) {
         isFolder = chance.happens(0.4)
@@ -50,12 +51,12 @@ public struct Conditions: Sendable {
         keys = chance.one(of: [1, 2, 2, 4, 12])
         steps = chance.happens(0.1) ? chance.of(50...120) : chance.of(5...50)
         for (hazard, rate) in Self.likelihood where chance.happens(rate) { hazards.insert(hazard) }
-        if chance.happens(0.1) { hazards.insert(.twin) }
+        if chance.happens(0.1) { hazards.insert(.fork) }
         if hazards.contains(.accounts) {
             places = 2
-            hazards.subtract([.powerCut, .restore, .leave, .clear, .twin])
+            hazards.subtract([.powerCut, .restore, .leave, .clear, .fork])
         }
-        if hazards.contains(.twin) {
+        if hazards.contains(.fork) {
             hazards.subtract([.restore, .leave, .clear, .powerCut, .year, .forget])
         }
         if hazards.contains(.clock) { clocks = [0, 0, -400, 400, 10_000_000, -1_800_000_000_000, 2_000_000_000_000] }
@@ -73,8 +74,8 @@ public struct Conditions: Sendable {
     }
 
     func allows(_ fault: Fault) -> Bool {
-        if !hazards.contains(.weather) { return false }
-        if fault.losesObjects, hazards.contains(where: \.losesDevices) || hazards.contains(.twin) { return false }
+        if !hazards.contains(.faultProfile) { return false }
+        if fault.losesObjects, hazards.contains(where: \.losesDevices) || hazards.contains(.fork) { return false }
         return true
     }
 }

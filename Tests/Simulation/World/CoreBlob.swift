@@ -42,7 +42,7 @@ final class CoreHead {
     /// One store's state: what is in the segment, without what is removed, and what is in the tail.
     struct Part {
         var digest: UInt64
-        var context: Context
+        var vector: VersionVector
         var segment: CoreSegment.Name?
         var tail: [Key: Entry]
         var removed: [Key]
@@ -51,12 +51,12 @@ final class CoreHead {
             var entries = base
             for key in removed { entries[key] = nil }
             entries.merge(tail) { $1 }
-            return StoreState(entries: entries, context: context)
+            return StoreState(entries: entries, vector: vector)
         }
 
         var summary: String {
             let base = segment.map { "over \($0.string) without \(removed.map(\.string)): " } ?? ""
-            return base + StoreState(entries: tail, context: context).summary
+            return base + StoreState(entries: tail, vector: vector).summary
         }
     }
 
@@ -84,7 +84,7 @@ enum Digest {
     }
 
     static func of(_ state: StoreState) -> UInt64 {
-        state.context.dots.reduce(of(state.entries)) { $0 &+ of($1.origin.bits, $1.n, 1) }
+        state.vector.dots.reduce(of(state.entries)) { $0 &+ of($1.origin.bits, $1.n, 1) }
     }
 }
 

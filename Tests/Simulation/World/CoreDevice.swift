@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A device that has the rules of sync, and nothing around them: real stamps, contexts, joins and schedules; origins,
+// A device that has the rules of sync, and nothing around them: real stamps, version vectors, joins and schedules; origins,
 // heads and passes as the engine has them, with entries in memory. What it does in a pass is in CoreProcess.
 
 internal import PropertyList
@@ -99,10 +99,10 @@ final class CoreDevice: SimulatedDevice {
         return true
     }
 
-    func copyDisk(of other: CoreDevice, isTwin: Bool) {
+    func copyDisk(of other: CoreDevice, isFork: Bool) {
         disk = other.disk
         synced = other.disk
-        guard isTwin else { return }
+        guard isFork else { return }
         // The memory as well: it was copied while it ran.
         if let process = other.process { beginProcess(copying: process) }
     }
@@ -154,7 +154,7 @@ final class CoreDevice: SimulatedDevice {
         let stamp = Stamp(
             after: old.state.entries[name]?.stamp, wall: world.now(self), origin: origin,
             isProvisional: !old.isDownloaded)
-        let known = old.state.context
+        let known = old.state.vector
         disk.update(store) { $0.write(name, removes ? nil : Value.integer(number).encoded(), stamp) }
         if let former = old.state.entries[name], stamp < former.stamp {
             world.report("I4: a write is less than what it replaces")
@@ -204,13 +204,13 @@ extension CoreReplica {
         if Rule.keepPending.isOn, let sequence = own[key], sequence > published { return }
         state.entries[key] = nil
         own[key] = nil
-        if !Rule.keepOrigins.isOn { pruneContext() }
+        if !Rule.keepOrigins.isOn { pruneVector() }
     }
 
     /// Forgets the origins of which no entry is left.
-    private mutating func pruneContext() {
+    private mutating func pruneVector() {
         let living = Set(state.entries.values.map(\.stamp.origin))
-        state.context = state.context.filter { living.contains($0.origin) }
+        state.vector = state.vector.filter { living.contains($0.origin) }
     }
 }
 

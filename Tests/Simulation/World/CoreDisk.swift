@@ -97,7 +97,7 @@ struct CoreDisk {
         guard let origin else { return }
         for store in current.replicas.indices {
             update(store) { replica in
-                replica.state.context = replica.state.context.filter { !left.contains($0.origin) }
+                replica.state.vector = replica.state.vector.filter { !left.contains($0.origin) }
                 for (key, entry) in replica.state.entries.sorted(by: { $0.key < $1.key })
                 where left.contains(entry.stamp.origin) { replica.redot(key, entry, under: origin) }
             }
@@ -109,7 +109,7 @@ extension CoreReplica {
     mutating func write(_ key: Key, _ value: [UInt8]?, _ stamp: Stamp) {
         sequence += 1
         state.entries[key] = Entry(stamp: stamp, n: sequence, value: value)
-        state.context.insert(Dot(origin: stamp.origin, n: sequence))
+        state.vector.insert(Dot(origin: stamp.origin, n: sequence))
         own[key] = sequence
         lastOwn = sequence
     }
@@ -123,7 +123,7 @@ extension CoreReplica {
 
     mutating func renewDefaults(under origin: Origin) {
         if isDownloaded { return }
-        state.context = Context()
+        state.vector = VersionVector()
         for (key, entry) in state.entries.sorted(by: { $0.value.n < $1.value.n }) { redot(key, entry, under: origin) }
     }
 
@@ -137,12 +137,12 @@ extension CoreReplica {
             own[key] = nil
         }
         sequence += UInt64(plan.taken.count + plan.dropped.count)
-        state.context = plan.context
+        state.vector = plan.vector
     }
 }
 
 extension CoreReplica: Joinable {
-    var context: Context { state.context }
+    var vector: VersionVector { state.vector }
     var keys: [Key] { state.keys }
     func version(of key: Key) -> EntryVersion? { state.version(of: key) }
     func entry(for key: Key) -> Entry? { state.entries[key] }

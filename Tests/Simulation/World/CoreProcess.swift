@@ -15,7 +15,7 @@ class CoreProcess: @unchecked Sendable {
     let world: World<CoreDevice>
     private let timeline: Timeline
     var schedule: SyncSchedule?
-    private var isPassing = false
+    private var isCycling = false
     private var uploads = false
     private var arming = 0
     /// What is known of what this process published.
@@ -78,21 +78,21 @@ class CoreProcess: @unchecked Sendable {
 
     private func arm() {
         arming += 1
-        guard !isPassing, let due = schedule?.nextPass else { return }
+        guard !isCycling, let due = schedule?.nextCycle else { return }
         let (now, armed) = (timeline.now, arming)
         timeline.after(due > now ? due - now : 0) { [self] in
             if armed == arming, client.isAlive { pass() }
         }
     }
 
-    func beginPass() {
-        isPassing = true
+    func beginCycle() {
+        isCycling = true
         uploads = schedule?.begin(timeline.now) ?? false
     }
 
     func pass() {
         guard let place else { return }
-        beginPass()
+        beginCycle()
         place.getAll(below: "h/", unless: isMissing ? nil : lookedAt, client) { [self] in
             guard let (heads, revision) = proceed($0) else { return }
             guard let heads else { return download(false, []) }
@@ -109,13 +109,13 @@ class CoreProcess: @unchecked Sendable {
         case .failure(let error):
             world.trace.note(timeline.now, 6, UInt64(device.number), line: "device \(device.number): \(error)")
             schedule?.failed(timeline.now, retryAfter: error.retryAfter, jitter: world.chance.next())
-            endPass()
+            endCycle()
             return nil
         }
     }
 
-    private func endPass() {
-        isPassing = false
+    private func endCycle() {
+        isCycling = false
         arm()
     }
 
@@ -133,7 +133,7 @@ class CoreProcess: @unchecked Sendable {
         case .missing, .outdated: isMissing = true
         case .foreign:
             isMissing = true
-            if Rule.leaveTwins.isOn { device.leave([origin]) }
+            if Rule.leaveClones.isOn { device.leave([origin]) }
         }
         let needed = segments(of: heads)
         if needed.isEmpty { return join(heads, []) }
@@ -213,11 +213,11 @@ class CoreProcess: @unchecked Sendable {
     /// Others, that can be read, have taken in all that a head has.
     private func isDominated(_ head: CoreHead, _ heads: Heads, _ segments: [CoreSegment]) -> Bool {
         head.parts.enumerated().allSatisfy { store, part in
-            var context = Context()
+            var vector = VersionVector()
             for (_, other) in heads where store < other.parts.count && isThere(other.parts[store], in: segments) {
-                context.formUnion(other.parts[store].context)
+                vector.formUnion(other.parts[store].vector)
             }
-            return context.isSuperset(of: part.context)
+            return vector.isSuperset(of: part.vector)
         }
     }
 
@@ -244,11 +244,11 @@ class CoreProcess: @unchecked Sendable {
             $0.carryOut(plan)
             $0.isDownloaded = true
         }
-        return isArriving || !plan.changesNothing(in: replica.context)
+        return isArriving || !plan.changesNothing(in: replica.vector)
     }
 
     private func leaveSharedOrigins(_ store: Int, _ news: StoreState, isArriving: Bool, isDelta: Bool) {
-        guard Rule.leaveTwins.isOn, let origin = device.disk.origin else { return }
+        guard Rule.leaveClones.isOn, let origin = device.disk.origin else { return }
         // Tombstones are forgotten at any time here.
         let isForgetful = isArriving || world.hasForgotten || world.conditions.hazards.contains(.forget)
         let times: Range<UInt64> = isForgetful ? 0..<0 : 0..<UInt64.max
@@ -256,8 +256,8 @@ class CoreProcess: @unchecked Sendable {
             origin, device.disk.replica(store), in: news, writtenIn: times, isDelta: isDelta)
         if isArriving { shared.formUnion(Join.sharedOrigins(ofDefaults: device.disk.replica(store), in: news)) }
         let left = shared.intersection(device.disk.formerOrigins + [origin])
-        if !shared.isEmpty, !world.conditions.hazards.contains(.twin) {
-            world.report("a twin was seen where there is none")
+        if !shared.isEmpty, !world.conditions.hazards.contains(.fork) {
+            world.report("a clone was seen where there is none")
         }
         if left.isEmpty { return }
         isMissing = true
@@ -282,7 +282,7 @@ class CoreProcess: @unchecked Sendable {
             timeline.now, received: received || !isDownloaded, uploaded: uploaded,
             isPending: isDownloaded && wantsUpload)
         if uploaded, !device.isPending { world.noteSettled(device) }
-        endPass()
+        endCycle()
     }
 
     // MARK: Upload
@@ -327,7 +327,7 @@ class CoreProcess: @unchecked Sendable {
     private func part(_ store: Int, _ segments: inout [CoreSegment]) -> CoreHead.Part {
         let state = device.disk.replica(store).state
         let former = published.flatMap { store < $0.parts.count ? $0.parts[store] : nil }
-        var part = CoreHead.Part(digest: Digest.of(state), context: state.context, tail: state.entries, removed: [])
+        var part = CoreHead.Part(digest: Digest.of(state), vector: state.vector, tail: state.entries, removed: [])
         if let name = former?.segment, let base = publishedBase[name]?.entries, !isMissing {
             let tail = state.entries.filter { base[$0.key] != $0.value }
             if tail.count <= 2 {
@@ -357,7 +357,7 @@ class CoreProcess: @unchecked Sendable {
     private func put(
         _ head: CoreHead, _ marks: [UInt64], _ received: Bool, thenSegments segments: ArraySlice<CoreSegment> = []
     ) {
-        for (store, part) in head.parts.enumerated() { checkOnDisk(part.context, store) }
+        for (store, part) in head.parts.enumerated() { checkOnDisk(part.vector, store) }
         guard head.origin == device.disk.origin else { return passed(received: received, uploaded: false) }
         written.insert(head.digest)
         place?.put(device.disk.headName, .head(head), client) { [self] in
@@ -368,12 +368,12 @@ class CoreProcess: @unchecked Sendable {
                 device.disk.current.pushed = world.now(device)
                 for (store, sequence) in marks.enumerated() { mark(store, sequence) }
             }
-            put(segments) { [self] in removeFormerHeads(deadHeads[...], received) }
+            put(segments) { [self] in removeFormerHeads(retiredHeads[...], received) }
         }
     }
 
-    func checkOnDisk(_ context: Context, _ store: Int) {
-        if !device.synced.replica(store).context.isSuperset(of: context) {
+    func checkOnDisk(_ vector: VersionVector, _ store: Int) {
+        if !device.synced.replica(store).vector.isSuperset(of: vector) {
             world.report("I1: device \(device.number) uploads what is not on its disk")
         }
     }
@@ -386,15 +386,15 @@ class CoreProcess: @unchecked Sendable {
     }
 
     /// The origins under which nobody writes any more, as far as this device knows.
-    private var deadHeads: [Origin] {
-        if Rule.deadHeads.isOn { return device.disk.formerOrigins }
+    private var retiredHeads: [Origin] {
+        if Rule.retiredHeads.isOn { return device.disk.formerOrigins }
         let names = place?.names(seenBy: device.number) ?? []
         return names.compactMap { Origin($0.dropFirst(2)) }.filter { $0 != device.disk.origin }
     }
 
     /// It was joined, and is not later than all that this device published under its origin.
     private func mayRemove(_ head: CoreHead) -> Bool {
-        let isOwn = head.sequence <= device.disk.formerCounts[head.origin] ?? 0 || !Rule.deadHeads.isOn
+        let isOwn = head.sequence <= device.disk.formerCounts[head.origin] ?? 0 || !Rule.retiredHeads.isOn
         return isOwn && (device.disk.current.heads.contains(head.digest) || written.contains(head.digest))
     }
 

@@ -23,7 +23,7 @@ struct Write {
     let stamp: Stamp
     let dot: Dot
     /// What its writer had seen.
-    let known: Context
+    let known: VersionVector
     /// It may be gone, for a reason that no rule can do anything about.
     var isExcused = false
     /// A remote has acknowledged it.
@@ -48,10 +48,10 @@ struct Ledger {
     }
 
     /// - Returns: what rule it breaks that this write is made so.
-    mutating func add(_ write: Write, to cell: Cell, isTwin: Bool) -> String? {
+    mutating func add(_ write: Write, to cell: Cell, isFork: Bool) -> String? {
         writes[cell, default: []].append(write)
         if !write.isRemoval { cells[write.number] = cell }
-        if isTwin { return nil }
+        if isFork { return nil }
         let place = Place(place: cell.place, store: cell.store)
         if let other = dots[place, default: [:]].updateValue(write.number, forKey: write.dot) {
             return "I9: the writes \(other) and \(write.number) have one dot"
@@ -84,11 +84,11 @@ struct Ledger {
 
     // MARK: What has to be there
 
-    /// Judges what a context has seen: it is there, or something that came after it.
+    /// Judges what a version vector has seen: it is there, or something that came after it.
     func verdict(on state: StoreState, place: Int, store: Int, keys: Int) -> String? {
         for key in 0..<keys {
             let writes = writes[Cell(place: place, store: store, key: key)] ?? []
-            guard let last = writes.filter({ state.context.contains($0.dot) }).max(by: { $0.stamp < $1.stamp }) else {
+            guard let last = writes.filter({ state.vector.contains($0.dot) }).max(by: { $0.stamp < $1.stamp }) else {
                 continue
             }
             if last.isRemoval || last.isProvisional || last.isExcused { continue }
@@ -139,7 +139,7 @@ struct Ledger {
             ? nil : "I4: \(name(cell)) shows \(found) in place of \(unbeaten.number)"
     }
 
-    /// Whether a write's author had seen another one of the same key. A dot alone may be a twin's as well; but what was
+    /// Whether a write's author had seen another one of the same key. A dot alone may be a clone's as well; but what was
     /// seen has a lesser stamp, whatever its origin.
     private func isKnown(_ other: Write, to write: Write) -> Bool {
         write.known.contains(other.dot) && (!hasMovedOrigins || isLess(other.stamp, write.stamp))

@@ -33,7 +33,7 @@ final class Place<Blob> {
     /// It is a cluster, and stores no objects.
     var cluster: Cluster?
     /// What goes wrong now.
-    var weather = Weather.fair
+    var faultProfile = FaultProfile.fair
     /// What is listed may come twice, or as it was before.
     var repeatsListings = false
     var agesListings = false
@@ -183,7 +183,8 @@ final class Place<Blob> {
             }
             if let folder { for (name, object) in view.below(folder) { add(name, object) } }
             for name in names { add(name, view[name]) }
-            let isTrue = weather.rate(.tornRead) + weather.rate(.stalePart) + weather.rate(.partialListing) == 0
+            let isTrue =
+                faultProfile.rate(.tornRead) + faultProfile.rate(.stalePart) + faultProfile.rate(.partialListing) == 0
             return .success((found, isTrue ? current : nil))
         }
     }
@@ -228,7 +229,7 @@ final class Place<Blob> {
         }
     }
 
-    func strikes(_ fault: Fault) -> Bool { weather.strikes(fault, &chance) }
+    func strikes(_ fault: Fault) -> Bool { faultProfile.strikes(fault, &chance) }
 
     func isCut(_ client: Client) -> Bool { cutUntil[client.device, default: 0] > timeline.now }
 
@@ -252,7 +253,7 @@ final class Place<Blob> {
                 return
             }
         }
-        switch weather.fate(isCut: isCut(client), &chance) {
+        switch faultProfile.fate(isCut: isCut(client), &chance) {
         case .lost: timeline.after(10 * second) { reply(.failure(.unanswered)) }
         case .refused(let retryAfter, let wait):
             timeline.after(wait) { reply(.failure(RemoteError(.unavailable, "busy", retryAfter: retryAfter))) }
@@ -338,7 +339,7 @@ final class Place<Blob> {
     func heal() {
         isWell = true
         for number in late.keys.sorted() { late.removeValue(forKey: number)?() }
-        weather = .fair
+        faultProfile = .fair
         (repeatsListings, agesListings) = (false, false)
         cutUntil = [:]
         unpluggedUntil = [:]

@@ -12,7 +12,7 @@ enum Action: Equatable {
     case setClock(device: Int, beside: Int64)
     case backUp(device: Int)
     case restore(device: Int)
-    case copy(device: Int, isTwin: Bool)
+    case copy(device: Int, isFork: Bool)
     case newDevice(withDefaults: Bool)
     case leave(device: Int)
     case year(away: Int)
@@ -102,8 +102,8 @@ struct Plan {
         case .powerCut: return .stop(device: device, .powerCut, downtime: downtime)
         case .reboot: return .stop(device: device, .reboot, downtime: downtime)
         case .clock: return .setClock(device: device, beside: chance.one(of: conditions.clocks))
-        case .clone: return .copy(device: device, isTwin: false)
-        case .twin: return .copy(device: device, isTwin: true)
+        case .clone: return .copy(device: device, isFork: false)
+        case .fork: return .copy(device: device, isFork: true)
         case .restore: return chance.happens(0.5) ? .backUp(device: device) : .restore(device: device)
         case .leave: return .leave(device: device)
         case .year: return .year(away: device)
@@ -117,7 +117,7 @@ struct Plan {
         case .offline: return .cut(device: device, place: place, duration: chance.time(minute, 3 * hour))
         case .unplugged where conditions.isCluster: return trouble(place, conditions, &chance)
         case .unplugged: return .unplug(device: device, place: place, duration: chance.time(minute, hour))
-        case .weather:
+        case .faultProfile:
             let fault = chance.one(of: Fault.allCases)
             if fault == .rolledBackPlace, chance.happens(0.5) { return .backUpPlace(place: place) }
             return conditions.allows(fault) ? .strike(place: place, fault) : .wait

@@ -133,11 +133,11 @@ final class Process: @unchecked Sendable {
 
     private func arm() {
         arming += 1
-        guard let due = sync.nextPass else { return }
+        guard let due = sync.nextCycle else { return }
         let (now, armed) = (world.timeline.now, arming)
         world.timeline.after(due > now ? due - now : 0) { [weak self] in
             guard let self, armed == arming, client.isAlive else { return }
-            world.executor.start { await self.sync.runDuePasses() }
+            world.executor.start { await self.sync.runDueCycles() }
         }
     }
 

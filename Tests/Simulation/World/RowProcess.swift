@@ -50,16 +50,16 @@ final class RowProcess: CoreProcess, @unchecked Sendable {
     // MARK: Passes
 
     override func pass() {
-        beginPass()
+        beginCycle()
         world.executor.start { [self] in
-            do throws(RemoteError) { try await makePass() } catch {
+            do throws(RemoteError) { try await makeCycle() } catch {
                 if error.code == .reset { await bringBack() }
                 _ = proceed(Result<Void, RemoteError>.failure(error))
             }
         }
     }
 
-    private func makePass() async throws(RemoteError) {
+    private func makeCycle() async throws(RemoteError) {
         let received = try await download()
         guard client.isAlive else { return }
         schedule?.traits = traits
@@ -116,7 +116,7 @@ final class RowProcess: CoreProcess, @unchecked Sendable {
         case .missing, .outdated: isMissing = true
         case .foreign:
             isMissing = true
-            if Rule.leaveTwins.isOn { device.leave([origin]) }
+            if Rule.leaveClones.isOn { device.leave([origin]) }
         }
     }
 
@@ -149,7 +149,7 @@ final class RowProcess: CoreProcess, @unchecked Sendable {
         guard client.isAlive, device.disk.origin == origin else { return false }
         if Rule.syncFirst.isOn { device.synced = device.disk }
         for (store, snapshot) in snapshots {
-            checkOnDisk(snapshot.state.context, store)
+            checkOnDisk(snapshot.state.vector, store)
             try await push.upload(snapshot)
         }
         try await push.finish()

@@ -42,7 +42,7 @@ protocol SimulatedDevice: AnyObject {
     /// - Returns: whether there was a backup.
     func restore() -> Bool
     /// Becomes what another one is now.
-    func copyDisk(of other: Self, isTwin: Bool)
+    func copyDisk(of other: Self, isFork: Bool)
 
     /// Whether a store takes part in the sync.
     func isSynchronized(_ store: Int) -> Bool

@@ -130,7 +130,7 @@ final class Stage {
         case ("resolves", 1): device.resolve()
         case ("saves", 1): device.backUp()
         case ("restores", 1): try restore(device)
-        case ("clones", 2), ("forks", 2): try copy(device, words[1], isTwin: words[0] == "forks")
+        case ("clones", 2), ("forks", 2): try copy(device, words[1], isFork: words[0] == "forks")
         default: throw Nonsense(clause: "this is nothing that \(name) can do")
         }
     }
@@ -177,10 +177,10 @@ final class Stage {
         device.start()
     }
 
-    private func copy(_ original: WholeDevice, _ name: String, isTwin: Bool) throws(Nonsense) {
+    private func copy(_ original: WholeDevice, _ name: String, isFork: Bool) throws(Nonsense) {
         try add(name)
         let copy = world.addDevice()
-        copy.copyDisk(of: original, isTwin: isTwin)
+        copy.copyDisk(of: original, isFork: isFork)
         for place in world.places { place.copyView(of: original.number, to: copy.number) }
         copy.start()
     }

@@ -22,7 +22,7 @@ final class Subscriber {
         let account: String
         let hasArrived: Bool
         /// They are those of the account before, until this one's have arrived.
-        let hasBackdrop: Bool
+        let hasPreviousValues: Bool
     }
 
     /// - Parameters:
@@ -37,7 +37,8 @@ final class Subscriber {
         self.report = { report("\(store.identifier): \($0)") }
         shown = store.values
         generation = store.generation
-        standing = Standing(account: account(), hasArrived: store.isDownloaded, hasBackdrop: store.hasBackdrop)
+        standing = Standing(
+            account: account(), hasArrived: store.isDownloaded, hasPreviousValues: store.hasPreviousValues)
         knowsOfOverflow = store.isOverQuota ? nil : false
     }
 
@@ -50,7 +51,8 @@ final class Subscriber {
 
     /// The account is another one, or none; or the store takes part in it in another way.
     func noteAccount() {
-        standing = Standing(account: account(), hasArrived: store.isDownloaded, hasBackdrop: store.hasBackdrop)
+        standing = Standing(
+            account: account(), hasArrived: store.isDownloaded, hasPreviousValues: store.hasPreviousValues)
         knowsOfOverflow = store.isOverQuota ? nil : false
     }
 
@@ -72,13 +74,13 @@ final class Subscriber {
         switch reason {
         case .initialSyncChange:
             if standing.hasArrived { report("I14: the account's values arrived twice") }
-            if standing.hasBackdrop { report("I14: another account's values arrived, told as a first one's") }
+            if standing.hasPreviousValues { report("I14: another account's values arrived, told as a first one's") }
             if !store.isDownloaded { report("I14: told of an arrival that was none") }
         case .serverChange:
             if !store.isDownloaded { report("I14: a change before the first download") }
             if !standing.hasArrived { report("I14: a change that is the arrival of the account's values") }
         case .accountChange:
-            if standing.hasArrived, !standing.hasBackdrop, account() == standing.account {
+            if standing.hasArrived, !standing.hasPreviousValues, account() == standing.account {
                 report("I14: told of another account, which is the same")
             }
         case .localChange: report("I14: told of a write of this device")
@@ -106,7 +108,7 @@ final class Subscriber {
             cell == ledger.cell(of: new), let former = ledger.write(old, in: cell),
             let later = ledger.write(new, in: cell)
         else { return }
-        // A dot alone may be a twin's as well; but what was seen has a lesser stamp.
+        // A dot alone may be a clone's as well; but what was seen has a lesser stamp.
         let isSeen = former.known.contains(later.dot) && later.stamp < former.stamp
         if !former.isProvisional, !later.isProvisional, isSeen, former.dot != later.dot {
             report("I6: \(key) went back from \(old) to \(new)")

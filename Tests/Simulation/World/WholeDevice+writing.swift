@@ -13,7 +13,7 @@ extension WholeDevice {
     func write(store index: Int, key: Int, number: Int64, removes: Bool, isRoomless: Bool) {
         guard let process else { return }
         let (store, name) = (process.store(index), Names.keys[key])
-        let (known, usage, generation) = (store.context, store.usage, store.generation)
+        let (known, usage, generation) = (store.vector, store.usage, store.generation)
         process.verify()
         do throws(EngineError) {
             let changed = try store.stage(
@@ -71,7 +71,7 @@ extension WholeDevice {
             isProvisional: false, wall: 1, counter: 0, origin: Origin(bits: 0xBAD0_0000_0000_0000 + UInt64(number)))
         let entry = Entry(stamp: stamp, n: 1, value: number % 2 == 0 ? [0xFF] : Value.integer(number).encoded())
         let key = Key(unchecked: number % 2 == 0 ? "hidden" : "")
-        let state = StoreState(entries: [key: entry], context: Context([stamp.origin: 1]))
+        let state = StoreState(entries: [key: entry], vector: VersionVector([stamp.origin: 1]))
         let plan = Join.plan(store, taking: state)
         let change = store.stage(plan, cause: .carried)
         try process.database.commit()

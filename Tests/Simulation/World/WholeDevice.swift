@@ -108,11 +108,11 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
         return true
     }
 
-    func copyDisk(of other: WholeDevice, isTwin: Bool) {
+    func copyDisk(of other: WholeDevice, isFork: Bool) {
         // A machine that is copied while it runs is copied with `/run`, here at a moment when the service does not run.
-        if isTwin { other.stop(.restart) }
+        if isFork { other.stop(.restart) }
         files.write(other.files.image)
-        if isTwin {
+        if isFork {
             files.writeRuntimeRecord(other.files.runtimeRecord)
             other.start()
         }

@@ -18,7 +18,7 @@ extension World {
         case .setClock(let index, let clock): if let device = device(index) { setClock(device, clock) }
         case .backUp(let index): device(index)?.backUp()
         case .restore(let index): restore(index)
-        case .copy(let index, let isTwin): copy(index, isTwin: isTwin)
+        case .copy(let index, let isFork): copy(index, isFork: isFork)
         case .newDevice(let withDefaults): addNewDevice(withDefaults: withDefaults)
         case .leave(let index): leave(index)
         case .year(let index): passYear(away: index)
@@ -63,12 +63,12 @@ extension World {
     }
 
     private func stop(_ device: Device, _ ending: Ending) {
-        let (before, place) = (contexts(device), device.place)
+        let (before, place) = (vectors(device), device.place)
         device.stop(ending)
         executor.drain()
         if ending == .powerCut {
             device.start()
-            excuse(device, before: before, place: place, after: contexts(device))
+            excuse(device, before: before, place: place, after: vectors(device))
             device.stop(.crash)
         }
     }
@@ -84,21 +84,21 @@ extension World {
 
     private func restore(_ index: Int) {
         guard let device = running(index) else { return }
-        let (before, place) = (contexts(device), device.place)
+        let (before, place) = (vectors(device), device.place)
         // Without a reboot, so that only the database tells.
         device.stop(.restart)
         executor.drain()
         let isRestored = device.restore()
         device.start()
-        if isRestored { excuse(device, before: before, place: place, after: contexts(device)) }
+        if isRestored { excuse(device, before: before, place: place, after: vectors(device)) }
     }
 
-    private func copy(_ index: Int, isTwin: Bool) {
+    private func copy(_ index: Int, isFork: Bool) {
         guard let original = running(index), devices.count < Self.mostDevices else { return }
         let device = addDevice()
         device.clock = original.clock
-        device.copyDisk(of: original, isTwin: isTwin)
-        if isTwin, let head = original.origin.map({ "h/\($0)" }), sharedHeads[head] == nil {
+        device.copyDisk(of: original, isFork: isFork)
+        if isFork, let head = original.origin.map({ "h/\($0)" }), sharedHeads[head] == nil {
             sharedHeads[head] = timeline.now
         }
         noteCopy(of: original)
@@ -120,10 +120,10 @@ extension World {
     private func leave(_ index: Int) {
         guard let device = device(index), devices.filter({ !$0.isGone }).count > 2 else { return }
         if !device.isRunning { device.start() }
-        let (before, place) = (contexts(device), device.place)
+        let (before, place) = (vectors(device), device.place)
         device.stop(.crash)
         device.isGone = true
-        let nothing = before.map { _ in Context() }
+        let nothing = before.map { _ in VersionVector() }
         excuse(device, before: before, place: place, after: nothing, losesPlace: conditions.isFolder)
     }
 
@@ -143,12 +143,12 @@ extension World {
 
     private func signOut(_ index: Int, keepsValues: Bool) {
         guard let device = running(index), device.isSignedIn else { return }
-        let (before, place) = (contexts(device), device.place)
+        let (before, place) = (vectors(device), device.place)
         device.signOut(keepingValues: keepsValues)
         if keepsValues { return }
         // A copy may have removed the head that only this device would have written again.
         excuse(
-            device, before: before, place: place, after: before.map { _ in Context() },
+            device, before: before, place: place, after: before.map { _ in VersionVector() },
             losesPlace: conditions.hazards.contains(.clone))
     }
 

@@ -20,7 +20,7 @@ extension World {
     private func judgeHeads(_ place: Place<Device.Blob>) {
         if conditions.hazards.contains(where: \.losesDevices) { return }
         let heads = place.names(seenBy: present[0].number).count { $0.hasPrefix("h/") }
-        if !hasWeather, heads > 2 * devices.count { report("I16: \(devices.count) devices have \(heads) heads") }
+        if !hasFaults, heads > 2 * devices.count { report("I16: \(devices.count) devices have \(heads) heads") }
     }
 
     /// Old heads turn up again.
@@ -41,7 +41,7 @@ extension World {
         for (store, before) in states.enumerated() {
             for (device, state) in zip(present, before) { judgeReplay(device, place, store, since: state) }
         }
-        // Who learns only from an old head that a twin used the same dots publishes under another origin.
+        // Who learns only from an old head that a clone used the same dots publishes under another origin.
         if place.headPuts - puts > due + leftOrigins - left + mostMistaken, !mayNoticeLoss {
             report("I10: somebody published though nobody wrote")
         }
@@ -112,7 +112,7 @@ extension World {
         let wanted = writer.values(of: 0)[0]
         if present.contains(where: { $0.values(of: 0)[0] != wanted }) { report("I15: a write did not arrive in time") }
         // That a segment or a head is gone may be noticed only now.
-        let mayBeAll = mayNoticeLoss || !conditions.hazards.isDisjoint(with: [.clone, .twin])
+        let mayBeAll = mayNoticeLoss || !conditions.hazards.isDisjoint(with: [.clone, .fork])
         let most = 1 + (mayBeAll ? present.count : due) + mostMistaken
         let count = place.headPuts - puts
         if count < 1 || count > most { report("I10: one write was published \(count) times") }

@@ -26,16 +26,16 @@ extension World {
 }
 
 extension StoreState {
-    /// Entries as key=n@origin, with a minus before tombstones; the context as n@origin.
+    /// Entries as key=n@origin, with a minus before tombstones; the version vector as n@origin.
     var summary: String {
         let entries = entries.sorted { $0.key < $1.key }.map { key, entry in
             "\(entry.value == nil ? "-" : "")\(key.string)=\(entry.n)@\(entry.stamp.origin.summary):\(entry.stamp.wall % 10_000_000_000)"
         }
-        return "\(entries.joined(separator: " ")) | \(context.summary)"
+        return "\(entries.joined(separator: " ")) | \(vector.summary)"
     }
 }
 
-extension Context {
+extension VersionVector {
     var summary: String {
         dots.map { "\($0.n)@\($0.origin.summary)" }.joined(separator: " ")
     }

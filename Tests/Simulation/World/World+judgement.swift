@@ -29,9 +29,9 @@ extension World {
         }
     }
 
-    var hasWeather: Bool { conditions.hazards.contains(.weather) }
+    var hasFaults: Bool { conditions.hazards.contains(.faultProfile) }
     /// That a head or a segment is gone may be noticed at any time: what a forgotten device named may go, too.
-    var mayNoticeLoss: Bool { hasWeather || hasStuckTags || hasForgottenDevice || isEmptied }
+    var mayNoticeLoss: Bool { hasFaults || hasStuckTags || hasForgottenDevice || isEmptied }
     /// So many publish once more, at most, since they know none of the few transactions that a cluster names, and take
     /// it for one that was restored. Where it names three, one publication is more than that, and they go on for a while.
     var mostMistaken: Int {
@@ -45,17 +45,17 @@ extension World {
     /// Waits until nobody writes to the remote any more.
     private func becomesQuiet(_ place: Place<Device.Blob>) -> Bool {
         // That a segment is gone, or a head another one under the same tag, is noticed with every twentieth look.
-        let looks = hasWeather || hasStuckTags ? Device.looksUntilNoticed : 4
+        let looks = hasFaults || hasStuckTags ? Device.looksUntilNoticed : 4
         let rest = looks * (conditions.tellsOfChanges ? 16 : 5) * minute
         let start = timeline.now
         // Tombstones that not all have forgotten, and what a remote has lost, are made up for by the daily heads. With
-        // these a twin that saw no stranger's head hears what others believe to have seen of its writes, leaves its
+        // these a clone that saw no stranger's head hears what others believe to have seen of its writes, leaves its
         // origin, and with the next ones learns again what it has forgotten with that of its other stores.
-        if conditions.hazards.contains(.twin) {
+        if conditions.hazards.contains(.fork) {
             passDays(3)
         } else if hasForgotten {
             passDays(2)
-        } else if hasWeather || isEmptied {
+        } else if hasFaults || isEmptied {
             passDays(1)
         }
         for _ in 0..<60 {
@@ -84,7 +84,7 @@ extension World {
         for store in 0..<conditions.stores { judge(place, store) }
         judgeHidden(place)
         guard violation == nil, let first = present.first else { return }
-        ledger.hasMovedOrigins = hasLeftOrigin || conditions.hazards.contains(.twin)
+        ledger.hasMovedOrigins = hasLeftOrigin || conditions.hazards.contains(.fork)
         for store in 0..<conditions.stores {
             let values = first.values(of: store)
             for key in 0..<conditions.keys {
@@ -121,7 +121,7 @@ extension World {
             }
             if device.overflow(of: store) != overflow { report("I13: the keys that do not fit differ") }
         }
-        judgeContext(state, place, store)
+        judgeVector(state, place, store)
     }
 
     /// The entries that nobody may have forgotten: an engine whose clock is years ahead takes every tombstone for old.
@@ -130,9 +130,9 @@ extension World {
         return isEarly ? entries.filter { $0.value.value != nil } : entries
     }
 
-    /// What a context has seen is there, or something that came after it.
-    private func judgeContext(_ state: StoreState, _ place: Place<Device.Blob>, _ store: Int) {
-        if conditions.hazards.contains(.twin) || hasForgotten { return }
+    /// What a version vector has seen is there, or something that came after it.
+    private func judgeVector(_ state: StoreState, _ place: Place<Device.Blob>, _ store: Int) {
+        if conditions.hazards.contains(.fork) || hasForgotten { return }
         let broken = ledger.verdict(on: state, place: place.number, store: store, keys: conditions.keys)
         if let broken { report(broken) }
     }

@@ -59,14 +59,14 @@ extension World {
         if date % 2 == 0, writer.isSynchronized(0) {
             writer.perform(.grow, store: 0, duration: UInt64(chance.below(3000)))
         }
-        let written = writer.state(of: 0).context
+        let written = writer.state(of: 0).vector
         for _ in 0..<2 {
             for device in devices { device.syncNow() }
             timeline.run(for: minute)
         }
         // Where all have taken the store out of the sync, what was pending then stays where it is.
         if date > 3, devices.allSatisfy({ $0.isSynchronized(0) }),
-            devices.contains(where: { !$0.state(of: 0).context.isSuperset(of: written) })
+            devices.contains(where: { !$0.state(of: 0).vector.isSuperset(of: written) })
         {
             report("I15: what was written on a quiet day did not arrive")
         }

@@ -22,7 +22,7 @@ final class World<Device: SimulatedDevice> {
     var hidden: [Int: [Key]] = [:]
     /// When somebody set a device's clock last.
     var clockSet: [Int: UInt64] = [:]
-    /// How often somebody took their own older head for a twin's, or a twin's for what it is.
+    /// How often somebody took their own older head for a clone's, or a clone's for what it is.
     var leftOrigins = 0
     var hasLeftOrigin: Bool { leftOrigins > 0 }
     /// Under which two have written, and since when.
@@ -71,8 +71,8 @@ final class World<Device: SimulatedDevice> {
         let kind: Place<Device.Blob>.Kind = conditions.isFolder ? .folder : .server
         let place = Place(number, kind, seed: seed, timeline: timeline, tear: Device.tear)
         let conditions = conditions
-        if conditions.hazards.contains(.weather) {
-            place.weather = Weather(&chance, allowing: { conditions.allows($0) })
+        if conditions.hazards.contains(.faultProfile) {
+            place.faultProfile = FaultProfile(&chance, allowing: { conditions.allows($0) })
             place.losesObjects = conditions.allows(.lostObject)
         }
         (place.repeatsListings, place.agesListings) = (plan.repeatsListings, plan.agesListings)
@@ -121,7 +121,7 @@ final class World<Device: SimulatedDevice> {
     /// A write was accepted.
     func acknowledge(
         _ device: Device, store: Int, key: Int, number: Int64, removes: Bool, _ entry: (stamp: Stamp, n: UInt64)?,
-        knowing known: Context
+        knowing known: VersionVector
     ) {
         guard let entry else { return report("I7: the write \(number) was acknowledged and is not there") }
         let cell = Cell(place: device.place ?? Self.unsigned(device), store: store, key: key)
@@ -131,17 +131,17 @@ final class World<Device: SimulatedDevice> {
         trace.note(
             timeline.now, 2, UInt64(number), dot.n, dot.origin.bits,
             line: "device \(device.number) \(removes ? "removes" : "sets") k\(key) of store \(store): \(number)")
-        if let broken = ledger.add(write, to: cell, isTwin: conditions.hazards.contains(.twin)) { report(broken) }
+        if let broken = ledger.add(write, to: cell, isFork: conditions.hazards.contains(.fork)) { report(broken) }
     }
 
     /// The remote has all that a device holds.
     func noteSettled(_ device: Device) {
         guard let place = device.place else { return }
         for store in 0..<conditions.stores where device.isSynchronized(store) {
-            let context = device.state(of: store).context
+            let vector = device.state(of: store).vector
             for key in 0..<conditions.keys {
                 ledger.update(Cell(place: place, store: store, key: key)) {
-                    if context.contains($0.dot) { $0.isPublished = true }
+                    if vector.contains($0.dot) { $0.isPublished = true }
                 }
             }
         }
@@ -165,9 +165,11 @@ final class World<Device: SimulatedDevice> {
 
     /// A device has lost something; what nobody else has may be gone.
     /// - Parameter before: what its stores had seen.
-    func excuse(_ device: Device, before: [Context], place: Int?, after: [Context], losesPlace: Bool = false) {
+    func excuse(
+        _ device: Device, before: [VersionVector], place: Int?, after: [VersionVector], losesPlace: Bool = false
+    ) {
         let others = devices.filter { $0 !== device && !$0.isGone && $0.place == place }
-        let known = (0..<conditions.stores).map { store in others.map { $0.state(of: store).context } }
+        let known = (0..<conditions.stores).map { store in others.map { $0.state(of: store).vector } }
         forEachKey { store, key in
             func isLost(_ write: Write) -> Bool {
                 before[store].contains(write.dot) && !after[store].contains(write.dot)
@@ -185,8 +187,8 @@ final class World<Device: SimulatedDevice> {
         }
     }
 
-    func contexts(_ device: Device) -> [Context] {
-        (0..<conditions.stores).map { device.state(of: $0).context }
+    func vectors(_ device: Device) -> [VersionVector] {
+        (0..<conditions.stores).map { device.state(of: $0).vector }
     }
 
     func forEachKey(_ body: (_ store: Int, _ key: Int) -> Void) {

@@ -35,7 +35,7 @@ import Testing
         (layout.entry(store, Key(unchecked: "k/é")), EtcdEntry(color).encoded),
         (layout.entry(store, Key(unchecked: "gone")), EtcdEntry(gone).encoded),
         (layout.entry(store, Key(unchecked: "large")), large.encoded),
-        (layout.context(store, a), Array("3".utf8)),
+        (layout.vector(store, a), Array("3".utf8)),
         (layout.store(store), []), (layout.gone(store), []),
         (layout.device(b), device.encoded),
     ]

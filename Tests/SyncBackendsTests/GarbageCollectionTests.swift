@@ -7,7 +7,7 @@ import Testing
 
 @testable import SyncBackends
 
-@Suite struct TidyingTests {
+@Suite struct GarbageCollectionTests {
     private let store = "org.example.Notes"
 
     @Test func `the head of a device that was forgotten goes once everything in it is published here`() async throws {
@@ -22,15 +22,15 @@ import Testing
         let name = b.headName
         try a.set(store, "a", .integer(1))
         try await a.push()
-        try await a.tidy(forgetting: [b.database.origin])
+        try await a.collectGarbage(forgetting: [b.database.origin])
         #expect(place.names("h").contains(String(name.dropFirst(2))), "it was not joined")
         try await a.pull()
-        try await a.tidy(forgetting: [b.database.origin])
+        try await a.collectGarbage(forgetting: [b.database.origin])
         #expect(place.names("h").contains(String(name.dropFirst(2))), "it is not in what was published")
         try await a.push()
-        try await a.tidy(forgetting: [])
+        try await a.collectGarbage(forgetting: [])
         #expect(place.names("h").contains(String(name.dropFirst(2))), "nobody has forgotten it")
-        try await a.tidy(forgetting: [b.database.origin])
+        try await a.collectGarbage(forgetting: [b.database.origin])
         #expect(!place.names("h").contains(String(name.dropFirst(2))))
         // It comes back.
         try await b.sync()

@@ -20,11 +20,11 @@ extension Join {
         isDelta: Bool = false
     ) -> Set<Origin> {
         var shared: Set<Origin> = []
-        if there.context[present] > here.context[present] { shared.insert(present) }
+        if there.vector[present] > here.vector[present] { shared.insert(present) }
         // With so many removals tombstones are forgotten before their time.
-        let times = unseen(there.context, by: here.context) < Retention.tombstones ? times : 0..<0
+        let times = unseen(there.vector, by: here.vector) < Retention.tombstones ? times : 0..<0
         for key in here.keys {
-            guard let mine = here.version(of: key), there.context.contains(mine.dot) else { continue }
+            guard let mine = here.version(of: key), there.vector.contains(mine.dot) else { continue }
             if let other = there.entries[key], other.dot == mine.dot {
                 if other.stamp != mine.stamp { shared.insert(mine.stamp.origin) }
             } else if times.contains(mine.stamp.wall), there.entries[key].map({ $0.stamp < mine.stamp }) ?? !isDelta {
@@ -38,13 +38,13 @@ extension Join {
     /// to have seen it: it was never uploaded.
     public static func sharedOrigins(ofDefaults here: some Joinable, in there: StoreState) -> Set<Origin> {
         let seen = here.keys.filter { key in
-            here.isProvisionalHere(key) && here.version(of: key).map { there.context.contains($0.dot) } == true
+            here.isProvisionalHere(key) && here.version(of: key).map { there.vector.contains($0.dot) } == true
         }
         return Set(seen.compactMap { here.version(of: $0)?.stamp.origin })
     }
 
-    /// How many writes one context knows of and another does not.
-    private static func unseen(_ there: Context, by here: Context) -> UInt64 {
+    /// How many writes one version vector knows of and another does not.
+    private static func unseen(_ there: VersionVector, by here: VersionVector) -> UInt64 {
         there.subtracting(here).dots.reduce(0) { $0 &+ ($1.n - here[$1.origin]) }
     }
 }

@@ -20,11 +20,11 @@ public enum Fault: Int, CaseIterable, Sendable {
 }
 
 /// How likely what is, in one run.
-struct Weather {
+struct FaultProfile {
     private(set) var rates: [Double] = Array(repeating: 0, count: Fault.allCases.count)
 
     /// Nothing goes wrong.
-    static let fair = Weather()
+    static let fair = FaultProfile()
 
     /// What a seed makes of it: some faults, often or seldom.
     init(_ chance: inout Chance, allowing isAllowed: (Fault) -> Bool) {
@@ -48,7 +48,7 @@ enum Fate {
     case heard(after: UInt64, answerAfter: UInt64, isAnswerLost: Bool)
 }
 
-extension Weather {
+extension FaultProfile {
     func strikes(_ fault: Fault, _ chance: inout Chance) -> Bool { chance.happens(rate(fault)) }
 
     func fate(isCut: Bool, _ chance: inout Chance) -> Fate {

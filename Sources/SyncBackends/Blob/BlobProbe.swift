@@ -4,7 +4,7 @@ internal import StoreEngine
 internal import SyncEngine
 
 /// Tries a storage out: does what a backend does with it, to a blob of a random name that is gone afterwards.
-struct BlobTrial<Storage: BlobStorage> {
+struct BlobProbe<Storage: BlobStorage> {
     let storage: Storage
     let environment: Environment
     /// What the blob's name begins with.

@@ -6,7 +6,7 @@ internal import SyncEngine
 internal import Synchronization
 
 /// Tries a server out: first whether it can be reached and lets one in, then what every storage has to do.
-struct WebDAVTrial {
+struct WebDAVProbe {
     private let storage: WebDAVStorage
     private let environment: Environment
 
@@ -49,9 +49,9 @@ struct WebDAVTrial {
             storage.state.withLock(\.keepsNames)
             ? "The server lists no folders, so files with the names in them are kept." : ""
         let folder = BackendCheck(step: "folder", isPassed: true, detail: words)
-        var trial = BlobTrial(of: storage, environment: environment, name: WebDAVStorage.trialName)
-        await trial.run()
-        let checks = [folder] + trial.checks.filter { $0.step != "open" }
+        var probe = BlobProbe(of: storage, environment: environment, name: WebDAVStorage.probeName)
+        await probe.run()
+        let checks = [folder] + probe.checks.filter { $0.step != "open" }
         return checks.allSatisfy(\.isPassed) ? checks + [await checkConditions()] : checks
     }
 
@@ -68,7 +68,7 @@ struct WebDAVTrial {
 
     /// Whether the server honours conditions, which nothing rests on.
     private func checkConditions() async -> BackendCheck {
-        let name = WebDAVStorage.trialName + environment.random().hexDigits
+        let name = WebDAVStorage.probeName + environment.random().hexDigits
         var ignored: [String] = []
         do throws(RemoteError) {
             try await storage.put(name, [1])

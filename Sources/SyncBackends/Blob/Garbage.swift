@@ -44,7 +44,7 @@ struct Observations: Equatable {
 }
 
 /// Decides what may go.
-enum Collection {
+enum Garbage {
     /// A head that is there.
     struct SeenHead {
         let name: String

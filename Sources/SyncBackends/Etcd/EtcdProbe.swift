@@ -6,7 +6,7 @@ internal import SyncEngine
 
 /// Tries a cluster out: first whether its members can be reached and are what they should be, then whether they do what
 /// a backend asks of them, with a row of a random name that is gone afterwards.
-struct EtcdTrial {
+struct EtcdProbe {
     private let client: EtcdClient
     private let environment: Environment
     private var hasWritten = false

@@ -6,7 +6,7 @@ public import SyncEngine
 extension BlobBackend {
     /// Removes heads of devices that are gone or forgotten, segments that no head names, and files that a crash left
     /// half written.
-    public func tidy(_ request: Tidying) async throws(RemoteError) {
+    public func collectGarbage(_ request: GarbageCollection) async throws(RemoteError) {
         let account = try await presentAccount()
         guard account.isNamed(request.account) else {
             throw RemoteError(.reset, "There is another account here than the one that is signed in.")
@@ -20,12 +20,12 @@ extension BlobBackend {
         memory.observations.look(
             request.time, heads: Set(heads.map(\.digest)), segments: segments, leftovers: leftovers)
         try await removeHeads(heads.map(seen), request)
-        for name in Collection.segments(ages: memory.observations.segments) {
+        for name in Garbage.segments(ages: memory.observations.segments) {
             try await storage.delete(BlobName.segment(name))
             memory.goodSegments.remove(name)
             memory.segments?.remove(name)
         }
-        for name in Collection.leftovers(ages: memory.observations.leftovers) { try await removeLeftover(name) }
+        for name in Garbage.leftovers(ages: memory.observations.leftovers) { try await removeLeftover(name) }
         await sweep()
     }
 
@@ -62,17 +62,17 @@ extension BlobBackend {
         try await storage.delete(name)
     }
 
-    private func seen(_ found: FoundHead) -> Collection.SeenHead {
+    private func seen(_ found: FoundHead) -> Garbage.SeenHead {
         // What was read after the pull was not joined; of what was joined, all has to be where others find it.
         let isJoined = memory.joinedHeads.contains(found.digest) || !found.isWhole
         let isDominated = isJoined && memory.published?.head.dominates(found.head) == true
-        return Collection.SeenHead(
+        return Garbage.SeenHead(
             name: found.name, digest: found.digest, origin: found.head.origin, isWhole: found.isWhole,
             isDominated: isDominated)
     }
 
-    private func removeHeads(_ heads: [Collection.SeenHead], _ request: Tidying) async throws(RemoteError) {
-        let going = Collection.heads(
+    private func removeHeads(_ heads: [Garbage.SeenHead], _ request: GarbageCollection) async throws(RemoteError) {
+        let going = Garbage.heads(
             heads, own: request.origin, forgotten: request.forgottenOrigins, ages: memory.observations.heads)
         for head in going {
             let name = "\(BlobName.heads)/\(head.name)"

@@ -7,7 +7,7 @@ internal import Synchronization
 ///
 /// It is a shell at the other end of a pipe: when the pipe closes, because this process has ended or was killed, it kills
 /// the processes, detaches the mounts and removes the directories that it was told of and not told to forget.
-enum Undertaker {
+enum ProcessReaper {
     private static let script = """
         trap '' INT TERM HUP
         pids= mounts= directories=
