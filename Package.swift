@@ -27,14 +27,15 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     ],
     targets: [
-        // The bus: sd-bus and sd-event, and nothing of stores.
+        // The event loop and the bus: sd-event and sd-bus, and nothing of stores.
         .systemLibrary(
             name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
-        .target(name: "SDBus", dependencies: ["CSystemd"]),
+        .target(name: "EventLoop", dependencies: ["CSystemd"]),
+        .target(name: "SDBus", dependencies: ["EventLoop", "CSystemd"]),
 
         // HTTP on the event loop: libcurl's declarations, and a client that loads it when it is needed.
         .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
-        .target(name: "HTTPClient", dependencies: ["CCurl", "SDBus"]),
+        .target(name: "HTTPClient", dependencies: ["CCurl", "EventLoop"]),
 
         // Stores and their sync: no bus, no network.
         .target(name: "PropertyList"),
@@ -110,6 +111,7 @@ let package = Package(
             name: "BackendTesting",
             dependencies: ["SyncBackends", "SyncEngine", "StoreEngine", "PropertyList", "SeededRandom"]),
 
+        .testTarget(name: "EventLoopTests", dependencies: ["EventLoop"]),
         .testTarget(name: "SDBusTests", dependencies: ["SDBus"]),
         // Servers on loopback: scripted ones, and real ones where they are installed.
         .target(name: "ServerTesting", path: "Tests/ServerTesting"),

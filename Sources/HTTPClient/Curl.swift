@@ -4,8 +4,8 @@
 // folder or who has none. So it is loaded when the first request is made, and never linked.
 
 internal import CCurl
+internal import EventLoop
 internal import Glibc
-internal import SDBus
 
 /// The functions of libcurl, which is loaded when they are first needed, and stays.
 @BusActor

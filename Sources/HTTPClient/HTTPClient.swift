@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import SDBus
+internal import EventLoop
 
 /// Asks one server on somebody's behalf, over libcurl on the event loop: without a thread, and without a wake-up once
 /// its connections are closed, which they are soon after the last answer.

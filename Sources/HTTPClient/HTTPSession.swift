@@ -4,7 +4,7 @@
 // and is told what happened. Nothing of it is called from within one of its callbacks.
 
 internal import CCurl
-internal import SDBus
+internal import EventLoop
 
 /// The transfers of a client and their connections.
 @BusActor

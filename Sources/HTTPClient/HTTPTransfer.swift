@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CCurl
-internal import SDBus
+internal import EventLoop
 
 /// A handle of libcurl, which makes one request at a time.
 @BusActor

@@ -150,7 +150,7 @@ final class UserAccount {
     private func listenToRoutes() {
         if sync.nextAttempt == nil { return routes = nil }
         if routes != nil { return }
-        do throws(BusError) {
+        do {
             routes = try EventLoop.shared.watchRoutes { [weak self] in self?.sync.noteNetwork() }
         } catch {
             daemon.logger.debug("The end of an outage is found out by trying: \(error)")

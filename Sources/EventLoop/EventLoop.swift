@@ -10,7 +10,7 @@ internal import Synchronization
 /// a thread of its own that starts at the first use.
 ///
 /// What is waited for, in no order: jobs of the actor (a queue, and an eventfd that is written when the queue was
-/// empty), messages of each ``BusConnection``, and the sources made by the methods of this class.
+/// empty), and the sources: those made by the methods of this class, and sockets of the bus.
 public final class EventLoop: SerialExecutor, TaskExecutor {
     /// The loop of this process.
     public static let shared = EventLoop()
@@ -25,7 +25,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor {
     /// The loop's thread, or 0 as long as there is none.
     private let thread = Atomic<UInt>(0)
     /// The sd_event; there from before the first job of the actor.
-    @BusActor private(set) var event: OpaquePointer?
+    @BusActor package private(set) var event: OpaquePointer?
     @BusActor private var wakeupSource: OpaquePointer?
 
     private init() {
@@ -180,7 +180,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor {
     @BusActor
     private func makeEvent() -> OpaquePointer? {
         let result = sd_event_new(&event)
-        precondition(result >= 0, "sd_event_new: \(BusError(errno: result))")
+        require(result, "sd_event_new")
         sd_event_add_io(
             event,
             &wakeupSource,

@@ -21,6 +21,7 @@ public actor BusActor {
     /// This is how callbacks of libsystemd come in: without a hop and without a task.
     ///
     /// - Throws: what `body` throws.
+    @inlinable
     @inline(__always)
     public static func assumeIsolated<T: Sendable>(_ body: @BusActor () throws -> T) rethrows -> T {
         EventLoop.shared.checkIsolated()
@@ -34,6 +35,7 @@ public actor BusActor {
     ///
     /// - Parameter body: best captures nothing: then a callback allocates nothing.
     /// - Throws: what `body` throws.
+    @inlinable
     @inline(__always)
     package static func assumeIsolated<Lent, T, Failure: Error>(
         lending lent: Lent, _ body: @escaping @BusActor (Lent) throws(Failure) -> T

@@ -75,7 +75,7 @@ extension EventLoop {
                 $1
             )
         }
-        precondition(result >= 0, "sd_event_add_time: \(BusError(errno: result))")
+        require(result, "sd_event_add_time")
         return source
     }
 
@@ -97,7 +97,7 @@ extension EventLoop {
                 $1
             )
         }
-        precondition(result >= 0, "sd_event_add_signal: \(BusError(errno: result))")
+        require(result, "sd_event_add_signal")
         return source
     }
 
@@ -131,14 +131,14 @@ extension EventLoop {
                 $1
             )
         }
-        precondition(result >= 0, "sd_event_add_io: \(BusError(errno: result))")
+        require(result, "sd_event_add_io")
         return source
     }
 
     /// Calls `action` with the name of each file in a directory that changes; with `nil` when the directory itself does,
     /// or when events were lost and everything may have changed.
     ///
-    /// - Throws: ``BusError`` if the directory isn't there or can't be watched.
+    /// - Throws: ``EventLoopError`` if the directory isn't there or can't be watched.
     ///
     /// The corresponding C function is ``sd_event_add_inotify``.
     @BusActor
@@ -146,7 +146,7 @@ extension EventLoop {
         directory path: String,
         mask: DirectoryEvents = .contents,
         _ action: @escaping @BusActor (_ name: String?) -> Void
-    ) throws(BusError) -> EventSource {
+    ) throws(EventLoopError) -> EventSource {
         let source = EventSource { name, _ in action(name) }
         let result = source.attach {
             sd_event_add_inotify(
@@ -167,9 +167,9 @@ extension EventLoop {
     /// Calls `action` when routes come or go, which is when this machine gets to a network, or leaves one; once for many
     /// at a time.
     ///
-    /// - Throws: ``BusError`` where the kernel tells this process nothing of networks, as in some sandboxes.
+    /// - Throws: ``EventLoopError`` where the kernel tells this process nothing of networks, as in some sandboxes.
     @BusActor
-    public func watchRoutes(_ action: @escaping @BusActor () -> Void) throws(BusError) -> EventSource {
+    public func watchRoutes(_ action: @escaping @BusActor () -> Void) throws(EventLoopError) -> EventSource {
         let descriptor = shim_route_socket()
         try check(descriptor, "listening to routes")
         let source = EventSource { _, _ in action() }
@@ -209,7 +209,7 @@ private func fileName(_ event: UnsafePointer<inotify_event>) -> String? {
 
 extension Duration {
     /// Whole microseconds, from 0 up to what fits.
-    var microseconds: UInt64 {
+    package var microseconds: UInt64 {
         guard self > .zero else { return 0 }
         let (seconds, attoseconds) = components
         let (whole, overflow) = UInt64(seconds).multipliedReportingOverflow(by: 1_000_000)
