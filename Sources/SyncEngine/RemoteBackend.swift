@@ -192,13 +192,13 @@ public struct GarbageCollection: Sendable {
 public struct RemoteDevice: Hashable, Sendable {
     /// Random, and the same as long as the device's database lives.
     public let identifier: String
-    /// For people.
+    /// For people; 255 bytes at most, without control characters.
     public let name: String
 
-    /// A device of its parts.
+    /// A device of its parts. Each is cut and cleaned where another device wrote what can't be shown.
     public init(identifier: String, name: String) {
-        self.identifier = identifier
-        self.name = name
+        self.identifier = identifier.readable(atMost: 255)
+        self.name = name.readable(atMost: 255)
     }
 }
 

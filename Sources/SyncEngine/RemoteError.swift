@@ -6,7 +6,7 @@ internal import StoreEngine
 public struct RemoteError: Error, Equatable, CustomStringConvertible {
     /// What kind of failure it is.
     public let code: Code
-    /// A sentence for a person, without secrets.
+    /// A sentence for a person, without secrets: 1000 bytes at most, without control characters.
     public let message: String
     /// When the remote asks to be left alone until: seconds from now.
     public let retryAfter: Int?
@@ -14,7 +14,8 @@ public struct RemoteError: Error, Equatable, CustomStringConvertible {
     /// An error of its parts.
     public init(_ code: Code, _ message: String, retryAfter: Int? = nil) {
         self.code = code
-        self.message = message
+        // Much of it may be what a server answered.
+        self.message = message.readable(atMost: 1000)
         self.retryAfter = retryAfter
     }
 

@@ -78,8 +78,17 @@ extension EtcdBackend {
         return Look(
             position: position, revision: outcome.revision, cluster: outcome.cluster,
             own: found[1].rows.first.flatMap { try? EtcdDevice(decoding: $0.value) },
-            changed: Set(found[3].rows.compactMap { layout.store(of: $0, under: layout.stores) }),
-            gone: Set(found[4].rows.compactMap { layout.store(of: $0, under: layout.gone) }))
+            changed: try stores(found[3].rows, under: layout.stores),
+            gone: try stores(found[4].rows, under: layout.gone))
+    }
+
+    /// The stores that rows are of. Whoever may write to the cluster may name any number of them.
+    private func stores(_ rows: [EtcdRow], under folder: [UInt8]) throws(RemoteError) -> Set<String> {
+        guard rows.count <= EtcdLimits.stores else {
+            throw RemoteError(
+                .damaged, "The account names \(rows.count) stores, and \(EtcdLimits.stores) is the most that are read.")
+        }
+        return Set(rows.compactMap { layout.store(of: $0, under: folder) }.filter(\.isStoreIdentifier))
     }
 
     private func note(devices rows: [EtcdRow]) {
@@ -88,6 +97,7 @@ extension EtcdBackend {
             let name = String(decoding: row.key.dropFirst(layout.devices.count), as: UTF8.self)
             // A name is for people; one that can't be read is not told.
             guard let origin = Origin(name), let device = try? EtcdDevice(decoding: row.value) else { continue }
+            guard devices.count < EtcdLimits.devices || devices[origin] != nil else { continue }
             devices[origin] = device
         }
         memory.devices = devices
@@ -116,10 +126,11 @@ extension EtcdBackend {
         var range = EtcdRange(under: layout.entries(store), since: since)
         var others = [EtcdRange(under: layout.vectors(store)), EtcdRange(layout.gone(store))]
         if since > 0 { others.append(EtcdRange(layout.account)) }
-        let outcome = try await ask("/v3/kv/txn") { limit in
+        let answer = try await ask("/v3/kv/txn") { limit in
             range.limit = limit
             return EtcdTransaction(operations: ([range] + others).map { .range($0) }).json
-        }.outcome
+        }
+        let outcome = try RemoteError.reading { () throws(EtcdFlaw) in try answer.outcome }
         guard outcome.found.count == 1 + others.count else { throw Self.corrupt }
         if since > 0 {
             try checkHistory(outcome.found[3], outcome.revision, after: known)
@@ -129,7 +140,7 @@ extension EtcdBackend {
             }
         }
         range.revision = outcome.revision
-        let entries = try await rest(of: outcome.found[0], range)
+        let entries = try await pages(of: store, from: outcome.found[0], range)
         if outcome.found[0].hasMore {
             let (rows, revision) = try await client.range(EtcdRange(layout.account))
             try checkHistory(rows, revision, after: known)
@@ -146,18 +157,22 @@ extension EtcdBackend {
         throw RemoteError(.unavailable, "The cluster was restored from a copy, or much was written to the account.")
     }
 
-    /// The pages after the first one, as they were at the same moment.
-    private func rest(of first: EtcdRows, _ range: EtcdRange) async throws(RemoteError) -> [EtcdRow] {
-        var (rows, page, range) = (first.rows, first, range)
-        while page.hasMore, let last = page.rows.last {
-            range.key = last.key + [0]
-            page = try await ask("/v3/kv/range") { limit in
+    /// The rows of a store's entries: a first page, and those after it as they were at the same moment.
+    private func pages(
+        of store: String, from first: EtcdRows, _ range: EtcdRange
+    ) async throws(RemoteError) -> [EtcdRow] {
+        var (pages, range) = (EtcdPages(), range)
+        var next = try pages.take(first, of: store)
+        while let key = next {
+            range.key = key
+            let answer = try await ask("/v3/kv/range") { limit in
                 range.limit = limit
                 return range.json
-            }.rows
-            rows += page.rows
+            }
+            let page = try RemoteError.reading { () throws(EtcdFlaw) in try answer.rows }
+            next = try pages.take(page, of: store)
         }
-        return rows
+        return pages.rows
     }
 
     /// Asks for entries, and for fewer at once where they are too much for one answer.
@@ -175,6 +190,7 @@ extension EtcdBackend {
         _ store: String, _ entries: [EtcdRow], _ vectors: [EtcdRow], isDelta: Bool, at revision: Int64
     ) async throws(RemoteError) -> StoreReading {
         var reading = StoreReading(isDelta: isDelta)
+        var bytes = 0
         let folder = layout.entries(store).count
         for row in entries {
             let key = String(validating: row.key.dropFirst(folder), as: UTF8.self)
@@ -185,6 +201,8 @@ extension EtcdBackend {
                 reading.problem = "An entry of the store \(store) makes no sense."
                 continue
             }
+            bytes += whole.value?.count ?? 0
+            guard bytes <= EtcdPages.mostBytes else { throw EtcdPages.excess(store) }
             reading.state.entries[Key(unchecked: key)] = whole
         }
         reading.state.vector = vector(vectors, layout.vectors(store).count)
@@ -213,9 +231,12 @@ extension EtcdBackend {
         var (value, range) = ([UInt8](), EtcdRange(under: layout.parts(store, entry.entry.dot)))
         (range.revision, range.limit) = (revision, 4)
         while true {
-            let rows = try await ask("/v3/kv/range") { _ in range.json }.rows
-            value += rows.rows.flatMap(\.value)
-            guard rows.hasMore, value.count < bytes, let last = rows.rows.last else { break }
+            let answer = try await ask("/v3/kv/range") { _ in range.json }
+            let page = try RemoteError.reading { () throws(EtcdFlaw) in try answer.rows }
+            let before = value.count
+            value += page.rows.flatMap(\.value)
+            // A page that brings nothing would be followed by others for ever.
+            guard page.hasMore, before < value.count, value.count < bytes, let last = page.rows.last else { break }
             range.key = last.key + [0]
         }
         return value.count == bytes ? Entry(stamp: entry.entry.stamp, n: entry.entry.n, value: value) : nil

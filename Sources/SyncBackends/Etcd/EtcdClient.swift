@@ -44,12 +44,13 @@ final class EtcdClient: Sendable {
 
     func range(_ range: EtcdRange) async throws(RemoteError) -> (rows: EtcdRows, revision: Int64) {
         let answer = try await call("/v3/kv/range", range.json)
-        return (answer.rows, answer.revision)
+        return try RemoteError.reading { () throws(EtcdFlaw) in (try answer.rows, try answer.revision) }
     }
 
     /// Makes a transaction. If no answer came it may be made twice.
     func commit(_ transaction: EtcdTransaction) async throws(RemoteError) -> EtcdOutcome {
-        try await call("/v3/kv/txn", transaction.json, bytes: transaction.size).outcome
+        let answer = try await call("/v3/kv/txn", transaction.json, bytes: transaction.size)
+        return try RemoteError.reading { () throws(EtcdFlaw) in try answer.outcome }
     }
 
     /// Asks for something, whichever member knows.
@@ -133,8 +134,10 @@ final class EtcdClient: Sendable {
         let (answer, time) = try await gateway.ask(
             EtcdQuestion("/v3/maintenance/status", .dictionary([:])), of: member, within: time)
         return Status(
-            version: answer["version"]?.text ?? "", hasLeader: !["", "0"].contains(answer["leader"]?.text ?? ""),
-            alarms: (answer["errors"]?.elements ?? []).compactMap(\.text), time: time)
+            version: (answer["version"]?.text ?? "").readable(atMost: 40),
+            hasLeader: !["", "0"].contains(answer["leader"]?.text ?? ""),
+            alarms: (answer["errors"]?.elements ?? []).prefix(16).compactMap { $0.text?.readable(atMost: 200) },
+            time: time)
     }
 
     // MARK: Signing in

@@ -14,17 +14,21 @@ package struct EtcdRefusal: Error {
     let host: String
 
     package init(status: Int, code: Int?, reason: String, host: String) {
-        (self.status, self.code, self.reason, self.host) = (status, code, reason, host)
+        (self.status, self.code, self.host) = (status, code, host)
+        self.reason = reason.readable(atMost: Self.longestReason)
     }
+
+    /// More than etcd ever says; what answers may be something else.
+    private static let longestReason = 300
 
     /// What an answer says that is no success.
     init(_ response: HTTPResponse, from host: String) {
-        (status, self.host) = (response.status, host)
-        let answer = try? JSONReader.read(response.body)
-        code = answer?["code"]?.int64.map { Int(clamping: $0) }
-        reason =
-            answer?["error"]?.text ?? answer?["message"]?.text
-            ?? String(decoding: response.body.prefix(200), as: UTF8.self)
+        let answer = response.body.count <= 1 << 16 ? try? JSONReader.read(response.body) : nil
+        self.init(
+            status: response.status, code: answer?["code"]?.int64.map { Int(clamping: $0) },
+            reason: answer?["error"]?.text ?? answer?["message"]?.text
+                ?? String(decoding: response.body.prefix(200), as: UTF8.self),
+            host: host)
     }
 
     /// The token is not known there: it is too old, or the member was started anew.
@@ -47,6 +51,13 @@ package struct EtcdRefusal: Error {
 }
 
 extension RemoteError {
+    /// Reads an answer. One that makes no sense is as good as none.
+    static func reading<Content>(
+        _ body: () throws(EtcdFlaw) -> Content
+    ) throws(RemoteError) -> Content {
+        do throws(EtcdFlaw) { return try body() } catch { throw EtcdBackend.corrupt }
+    }
+
     /// What it means to a person that there is no answer.
     init(etcd failure: HTTPFailure, from member: HTTPAddress) {
         let error = RemoteError(failure)

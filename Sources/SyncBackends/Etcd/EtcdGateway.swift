@@ -61,7 +61,9 @@ struct EtcdHTTP: EtcdGateway {
         request.patience = .silence(time)
         let response: HTTPResponse
         do throws(HTTPFailure) { response = try await http.send(request) } catch { throw .http(error, member) }
-        guard response.status == 200, let answer = try? JSONReader.read(response.body), answer["header"] != nil else {
+        guard response.status == 200, Self.mayBeDecoded(response.body),
+            let answer = try? JSONReader.read(response.body), answer["header"] != nil
+        else {
             throw .refusal(EtcdRefusal(response, from: member.host))
         }
         return (answer, response.date)
@@ -94,6 +96,12 @@ struct EtcdHTTP: EtcdGateway {
 
     /// Six times what a row has at most, which is more in Base64.
     private static let mostBytes = 8 << 20
+
+    /// Whether an answer has no more values than any question has for an answer: decoded, each takes some 40 bytes, of
+    /// which two may have come. Base64 has none of these characters.
+    private static func mayBeDecoded(_ body: [UInt8]) -> Bool {
+        body.count { $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: "[") || $0 == UInt8(ascii: "{") } <= 1 << 19
+    }
 
     /// Puts lines together.
     private final class Lines: Sendable {

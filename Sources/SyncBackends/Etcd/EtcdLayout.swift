@@ -260,6 +260,7 @@ struct EtcdCursor: Equatable {
             let flags = try decoder.byte()
             isOwing = flags & Flag.owing != 0
             revision = Int64(clamping: try decoder.varint())
+            guard EtcdRevision.range.contains(revision) else { return nil }
             token = try decoder.fixed64()
             for _ in 0..<(try decoder.count()) { missing.insert(try decoder.text().string) }
             if flags & Flag.cluster != 0 { cluster = try decoder.fixed64() }

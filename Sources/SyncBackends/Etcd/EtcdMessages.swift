@@ -7,6 +7,12 @@
 package import PropertyList
 internal import PropertyListFiles
 
+/// The revisions that a cluster can have, far below where arithmetic on them would overflow. etcd counts from 1, and an
+/// answer that has none counts as 0.
+enum EtcdRevision {
+    static let range: Range<Int64> = 0..<1 << 62
+}
+
 /// A row as etcd has it.
 struct EtcdRow: Equatable {
     let key: [UInt8]
@@ -153,7 +159,7 @@ extension Value {
     /// What is in Base64; `nil` if it is not.
     package var bytes: [UInt8]? { text.flatMap(Base64.decode) }
 
-    /// A 64-bit number, which is a string.
+    /// A 64-bit number, which is a string. It may be any: check its range before you calculate with it.
     package var int64: Int64? {
         switch self {
         case .integer(let number): number
@@ -163,27 +169,44 @@ extension Value {
     }
 
     /// The revision of the cluster that an answer is of.
-    var revision: Int64 { self["header"]?["revision"]?.int64 ?? 0 }
+    var revision: Int64 {
+        get throws(EtcdFlaw) { try self["header"]?.revision("revision") ?? 0 }
+    }
 
-    /// A row; `nil` if it is none.
-    var row: EtcdRow? {
-        guard let key = self["key"]?.bytes, let modified = self["mod_revision"]?.int64 else {
-            return nil
+    /// A revision in an object, 0 if there is none.
+    func revision(_ name: String) throws(EtcdFlaw) -> Int64 {
+        guard let field = self[name] else { return 0 }
+        guard let revision = field.int64, EtcdRevision.range.contains(revision) else { throw EtcdFlaw() }
+        return revision
+    }
+
+    /// A row.
+    var row: EtcdRow {
+        get throws(EtcdFlaw) {
+            guard let key = self["key"]?.bytes else { throw EtcdFlaw() }
+            return EtcdRow(key: key, value: self["value"]?.bytes ?? [], modified: try revision("mod_revision"))
         }
-        let value = self["value"]?.bytes ?? []
-        return EtcdRow(key: key, value: value, modified: modified)
     }
 
     /// The answer to a range.
     var rows: EtcdRows {
-        EtcdRows(rows: (self["kvs"]?.elements ?? []).compactMap(\.row), hasMore: self["more"]?.isTrue ?? false)
+        get throws(EtcdFlaw) {
+            var rows: [EtcdRow] = []
+            for row in self["kvs"]?.elements ?? [] { rows.append(try row.row) }
+            return EtcdRows(rows: rows, hasMore: self["more"]?.isTrue ?? false)
+        }
     }
 
     /// The answer to a transaction.
     var outcome: EtcdOutcome {
-        EtcdOutcome(
-            isDone: self["succeeded"]?.isTrue ?? false, revision: revision,
-            cluster: self["header"]?["cluster_id"]?.text.flatMap { UInt64($0) } ?? 0,
-            found: (self["responses"]?.elements ?? []).map { $0["response_range"]?.rows ?? EtcdRows() })
+        get throws(EtcdFlaw) {
+            var found: [EtcdRows] = []
+            for answer in self["responses"]?.elements ?? [] {
+                found.append(try answer["response_range"]?.rows ?? EtcdRows())
+            }
+            return EtcdOutcome(
+                isDone: self["succeeded"]?.isTrue ?? false, revision: try revision,
+                cluster: self["header"]?["cluster_id"]?.text.flatMap { UInt64($0) } ?? 0, found: found)
+        }
     }
 }

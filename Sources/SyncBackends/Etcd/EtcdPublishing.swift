@@ -10,6 +10,10 @@ package struct EtcdLimits: Sendable {
     let operations: Int
     /// The transactions that the account's row names.
     let tokens: Int
+    /// The stores of an account that are read; twice as many as a user may have.
+    static let stores = 1 << 15
+    /// The devices whose names are remembered; more than anybody has.
+    static let devices = 4096
 
     package init(operations: Int = 120, tokens: Int = 128) { (self.operations, self.tokens) = (operations, tokens) }
 }

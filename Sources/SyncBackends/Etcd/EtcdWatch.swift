@@ -118,6 +118,7 @@ final class EtcdWatch: Sendable {
     /// Takes one thing that is told; `nil`: one that is too large to be read.
     /// - Returns: whether there is more to wait for.
     private func take(_ result: Value?) -> Bool {
+        let result = result.flatMap { $0.hasRevisions ? $0 : nil }
         let isOver = result?["canceled"]?.isTrue == true
         if isOver, result?["compact_revision"]?.int64 ?? 0 == 0 {
             client.forgetToken()
@@ -138,12 +139,12 @@ extension EtcdWatch.State {
 
     fileprivate mutating func take(_ result: Value?) -> Bool {
         (isLive, failures, hasToldOfOutage) = (true, 0, false)
-        if result?["created"]?.isTrue == true { return begin(at: result?.revision ?? 0) }
+        if result?["created"]?.isTrue == true { return begin(at: (try? result?.revision) ?? 0) }
         let compacted = result?["compact_revision"]?.int64 ?? 0
         let events = result?["events"]?.elements ?? []
         // What was forgotten there, or is too much to be read, may have been anything.
         hint = result == nil || compacted > 0 || events.contains { !isOwn($0) }
-        revision = max(revision, result?.revision ?? 0, compacted, hint ? present : 0)
+        revision = max(revision, (try? result?.revision) ?? 0, compacted, hint ? present : 0)
         return !hint
     }
 
@@ -158,7 +159,20 @@ extension EtcdWatch.State {
     }
 
     private func isOwn(_ event: Value) -> Bool {
-        guard let row = event["kv"]?.row, let account = try? EtcdAccount(decoding: row.value) else { return false }
+        guard let row = try? event["kv"]?.row, let account = try? EtcdAccount(decoding: row.value) else { return false }
         return account.tokens.first.map(own.contains) ?? false
+    }
+}
+
+extension Value {
+    /// Whether the revisions of what is told are such as a cluster can have. Anything else is taken for a change of which
+    /// nothing is known; the sync cycle that follows finds out what is wrong, and says it.
+    fileprivate var hasRevisions: Bool {
+        do throws(EtcdFlaw) {
+            _ = (try revision, try revision("compact_revision"))
+            return true
+        } catch {
+            return false
+        }
     }
 }

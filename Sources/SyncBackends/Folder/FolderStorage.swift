@@ -266,8 +266,9 @@ extension stat {
     /// Becomes another one whenever the file is replaced or written, as far as the filesystem tells: it stamps what
     /// happens within some milliseconds, or on some within two seconds, alike. So what is so new has none.
     fileprivate func version(now: Int) -> String? {
-        let age = now - st_ctim.tv_sec
-        guard age > 2 else { return nil }
+        // A filesystem may belong to anybody, and give any time.
+        let (age, overflow) = now.subtractingReportingOverflow(st_ctim.tv_sec)
+        guard age > 2, !overflow else { return nil }
         return "\(st_ino) \(st_size) \(st_mtim.tv_sec).\(st_mtim.tv_nsec) \(st_ctim.tv_sec).\(st_ctim.tv_nsec)"
     }
 }

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import BackendTesting
+import HTTPClient
+import PropertyList
+import SeededRandom
+import ServerTesting
+import StoreEngine
+import SyncEngine
+import Synchronization
+import Testing
+
+@testable import SyncBackends
+
+/// A cluster may belong to anybody. Whatever it answers, the service lives, ends with what it does, and says why it
+/// could not go on.
+@Suite(.timeLimit(.minutes(10)))
+struct EtcdHostileTests {
+    /// Answers the same to every range, with an account wherever one is looked for.
+    private final class Server: EtcdGateway {
+        var revision: String { answer.withLock(\.revision) }
+        private let answer: Mutex<(revision: String, more: @Sendable (EtcdQuestion, Int) -> Value?, count: Int)>
+
+        init(revision: String = "7", _ more: @escaping @Sendable (EtcdQuestion, Int) -> Value? = { _, _ in nil }) {
+            answer = Mutex((revision, more, 0))
+        }
+
+        var questions: Int { answer.withLock(\.count) }
+
+        func ask(
+            _ question: EtcdQuestion, of member: HTTPAddress, within time: Duration
+        ) async throws(EtcdFailure) -> (answer: Value, time: Int?) {
+            let (revision, more, count) = answer.withLock { answer in
+                answer.count += 1
+                return answer
+            }
+            if let answer = more(question, count) { return (answer, nil) }
+            let header = Value.dictionary(["revision": .string(Text(revision))])
+            if question.path == "/v3/kv/range" { return (Self.range(question.body, header), nil) }
+            let answers = (question.body["success"]?.elements ?? []).map { operation in
+                Value.dictionary(["response_range": Self.range(operation["request_range"] ?? .dictionary([:]), nil)])
+            }
+            return (.dictionary(["header": header, "succeeded": .boolean(true), "responses": .array(answers)]), nil)
+        }
+
+        static func range(_ question: Value, _ header: Value?) -> Value {
+            var fields: [Text: Value] = header.map { ["header": $0] } ?? [:]
+            if let key = question["key"]?.bytes, key.suffix(8) == Array("/account".utf8)[...] {
+                fields["kvs"] = .array([row(key, EtcdAccount([Bits128(high: 1, low: 2)], token: 5).encoded)])
+            }
+            return .dictionary(fields)
+        }
+
+        static func row(_ key: [UInt8], _ value: [UInt8], modified: String = "6") -> Value {
+            .dictionary(["key": .base64(key), "value": .base64(value), "mod_revision": .string(Text(modified))])
+        }
+
+        func listen(
+            _ question: EtcdQuestion, to member: HTTPAddress, _ take: @escaping @Sendable (Value?) -> Bool
+        ) async -> Bool {
+            let header = Value.dictionary(["revision": .string(Text(revision))])
+            _ = take(.dictionary(["header": header, "created": .boolean(true)]))
+            return true
+        }
+        func pause(for time: Duration) async { await Task.yield() }
+        func another() -> any EtcdGateway { self }
+        func close() {}
+    }
+
+    private func backend(_ gateway: any EtcdGateway) throws -> EtcdBackend {
+        try EtcdBackend.make(
+            url: "etcd://127.0.0.1:1/x", gateway: gateway, environment: .system, executor: ThreadExecutor(),
+            limits: EtcdLimits())
+    }
+
+    private let origin = Origin(bits: 1)
+
+    @Test(arguments: ["9223372036854775807", "4611686018427387904", "-1", "99999999999999999999", "x"])
+    func `a revision that no cluster has is refused, and nothing traps`(_ revision: String) async throws {
+        let server = Server(revision: revision)
+        let backend = try backend(server)
+        await #expect(throws: EtcdBackend.corrupt) {
+            _ = try await backend.open(creatingAccount: false)
+            let pull = try await backend.pull(after: nil, as: origin)
+            let cursor = await pull.finish(joined: []).cursor
+            _ = try await backend.pull(after: cursor, as: origin)
+        }
+        for await _ in backend.hints() { break }
+        await backend.close()
+    }
+
+    @Test func `a cursor with the largest revision, which an older version may have kept, is that of a new device`()
+        async throws
+    {
+        let cursor = EtcdCursor(revision: .max, token: 5)
+        #expect(EtcdCursor(decoding: cursor.encoded) == nil)
+        let backend = try backend(Server())
+        _ = try await backend.open(creatingAccount: false)
+        let pull = try await backend.pull(after: cursor.encoded, as: origin)
+        #expect(pull.stores == [])
+    }
+
+    /// A backend whose cluster has one store, and answers to ranges of its entries as a test has it.
+    private func pull(
+        store: String = "org.example.Notes", _ page: @escaping @Sendable (_ key: [UInt8], Int) -> Value
+    ) async throws -> (pull: any RemotePull, server: Server) {
+        let stores = Array("x/store/".utf8)
+        let server = Server { question, count in
+            let header = Value.dictionary(["revision": .string("7")])
+            if question.path == "/v3/kv/range" {
+                guard var key = question.body["key"]?.bytes, question.body["range_end"] != nil else { return nil }
+                key += [UInt8(ascii: "k")]
+                guard case .dictionary(var fields) = page(key, count) else { return nil }
+                fields["header"] = header
+                return .dictionary(fields)
+            }
+            let answers = (question.body["success"]?.elements ?? []).map { operation -> Value in
+                let range = operation["request_range"] ?? .dictionary([:])
+                guard let key = range["key"]?.bytes else { return .dictionary([:]) }
+                if key == stores {
+                    let row = Server.row(key + Array(store.utf8), [])
+                    return .dictionary(["response_range": .dictionary(["kvs": .array([row])])])
+                }
+                if key.starts(with: Array("x/entry/".utf8)) {
+                    return .dictionary(["response_range": page(key + [UInt8(ascii: "k")], count)])
+                }
+                return .dictionary(["response_range": Server.range(range, nil)])
+            }
+            return .dictionary(["header": header, "succeeded": .boolean(true), "responses": .array(answers)])
+        }
+        let backend = try backend(server)
+        _ = try await backend.open(creatingAccount: false)
+        return (try await backend.pull(after: nil, as: origin), server)
+    }
+
+    private static func entry(_ value: [UInt8]) -> [UInt8] {
+        let stamp = Stamp(isProvisional: false, wall: 1_700_000_000_000, counter: 0, origin: Origin(bits: 9))
+        return EtcdEntry(Entry(stamp: stamp, n: 1, value: value)).encoded
+    }
+
+    @Test(arguments: [true, false])
+    func `pages without end are refused`(_ isEmpty: Bool) async throws {
+        let (pull, server) = try await pull { key, count in
+            let rows = isEmpty ? [] : [Server.row(key, Self.entry([UInt8](repeating: 0, count: 1 << 19)))]
+            return .dictionary(["kvs": .array(rows), "more": .boolean(true)])
+        }
+        await #expect(throws: RemoteError.self) { _ = try await pull.change(of: "org.example.Notes") }
+        #expect(server.questions < 64)
+    }
+
+    @Test func `pages that repeat a key are refused`() async throws {
+        let (pull, _) = try await pull { _, _ in
+            let row = Server.row(Array("x/entry/org.example.Notes/a".utf8), Self.entry([1]))
+            return .dictionary(["kvs": .array([row]), "more": .boolean(true)])
+        }
+        await #expect(throws: EtcdBackend.corrupt) { _ = try await pull.change(of: "org.example.Notes") }
+    }
+
+    @Test(arguments: ["", "a\u{0}b", "a b", String(repeating: "s", count: 256), "\u{1B}[2J", "ü"])
+    func `a store whose identifier no store has is none`(_ store: String) async throws {
+        #expect(try await pull(store: store) { _, _ in .dictionary([:]) }.pull.stores == [])
+    }
+
+    @Test func `what another device is called can be shown`() throws {
+        let device = RemoteDevice(
+            identifier: "a\u{0}b", name: "\u{1B}]0;\u{202E}" + String(repeating: "ü", count: 5000))
+        let row = EtcdDevice(device, publication: 1, count: 1).encoded
+        let read = try EtcdDevice(decoding: row).device
+        #expect(read.identifier == "a\u{FFFD}b")
+        #expect(read.name.utf8.count <= 255 && read.name.hasPrefix("\u{FFFD}]0;\u{FFFD}ü") && read.name.hasSuffix("…"))
+    }
+
+    @Test func `an error text of a megabyte with zeros in it becomes a sentence`() async throws {
+        let reason = "\\u0000\\u001b[2J" + String(repeating: "e", count: 1 << 20)
+        let server = try ScriptedServer { _ in ServerAnswer(400, [:], "{\"error\":\"\(reason)\",\"code\":3}") }
+        let backend = try EtcdBackend.make(url: "etcd://127.0.0.1:\(server.port)/x", credentials: ServerCredentials())
+        let error = await #expect(throws: RemoteError.self) { _ = try await backend.open(creatingAccount: false) }
+        let message = try #require(error?.message)
+        #expect(message.utf8.count <= 1000 && message.unicodeScalars.allSatisfy { $0.value >= 0x20 })
+        await backend.close()
+    }
+
+    @Test func `an answer of a million empty values is refused before it is decoded`() async throws {
+        let values = String(repeating: "[],", count: 1 << 20) + "[]"
+        let server = try ScriptedServer { _ in ServerAnswer(200, [:], "{\"header\":{},\"kvs\":[\(values)]}") }
+        let backend = try EtcdBackend.make(url: "etcd://127.0.0.1:\(server.port)/x", credentials: ServerCredentials())
+        await #expect(throws: RemoteError.self) { _ = try await backend.open(creatingAccount: true) }
+        await backend.close()
+    }
+
+    @Test(arguments: Array(1...60 as ClosedRange<UInt64>))
+    func `whatever a cluster answers, a device goes on`(_ seed: UInt64) async throws {
+        let gateway = HostileGateway(seed: seed, rarity: [3, 20, 200][Int(seed % 3)])
+        let backend = try backend(gateway)
+        let device = BackendDevice("device", seed: seed, backend: backend)
+        for number in 0..<20 as Range<Int64> {
+            // What fails is tried again later.
+            do {
+                try await device.signIn(creating: true)
+                device.set("org.example.Notes", "a", .integer(number))
+                try await device.sync()
+                try await device.collectGarbage()
+            } catch {
+                #expect(error.message.utf8.count <= 1000)
+            }
+        }
+        var hints = backend.hints().makeAsyncIterator()
+        for _ in 0..<4 { _ = await hints.next() }
+        await backend.close()
+    }
+}
