@@ -19,8 +19,9 @@
 // earlier one only says why something changed that is here already. So a change is announced once, with the
 // reason that the service gives: what came with a snapshot before its signal waits for it (`unannounced`).
 //
-// When the service goes, what was sent waits again, and goes out once more after the next snapshot. Writing it
-// twice does no harm: writing what is there already changes nothing.
+// When the service goes before it answers, nobody knows whether it took what was sent. Sending it again could undo
+// what another program has written since. So the copy asks the next service first which keys changed after the
+// last answer, and sends again only what certainly was not taken; see `isCertainlyMissing(_:)`.
 
 internal import PropertyList
 
@@ -35,6 +36,8 @@ struct LocalCopy {
     enum Action {
         /// Ask for what changed since a generation, and tell ``LocalCopy/loaded(_:)``.
         case fetch(since: UInt64)
+        /// Ask for what changed since a generation, and tell ``LocalCopy/examined(_:)``.
+        case examine(since: UInt64)
         /// On the bus's thread, send what ``LocalCopy/nextCall()`` has.
         case send
         /// Tell the app.
@@ -51,6 +54,15 @@ struct LocalCopy {
         case up
     }
 
+    /// What became of the call in ``LocalCopy/sent``.
+    private enum Fate {
+        /// Its answer is on its way.
+        case awaited
+        /// The service went before it answered. It had answered everything before by this generation, and this is what
+        /// was known of it then.
+        case unknown(since: UInt64, base: [Text: Value])
+    }
+
     private(set) var visible: [Text: Value] = [:]
     private(set) var base: [Text: Value] = [:]
     /// Of the last snapshot; `nil` before the first one.
@@ -58,6 +70,10 @@ struct LocalCopy {
     private(set) var sent: [Write] = []
     private(set) var queue = WriteBacklog()
     private(set) var link = Link.down
+
+    private var fate = Fate.awaited
+    /// Of the last answer to a write.
+    private var acknowledgedGeneration: UInt64 = 0
 
     /// Somebody was told what is here before anything was.
     private var isReadEarly = false
@@ -126,8 +142,9 @@ struct LocalCopy {
         isSending = false
         singles = 0
         ownViolations = []
-        queue.putBack(sent)
-        sent = []
+        if case .awaited = fate, !sent.isEmpty {
+            fate = .unknown(since: max(generation ?? 0, acknowledgedGeneration), base: base)
+        }
     }
 
     /// What is to be sent now; `nil`: nothing.
@@ -136,13 +153,14 @@ struct LocalCopy {
         guard link == .up, sent.isEmpty, !queue.isEmpty else { return nil }
         sent = queue.take(singles > 0 ? 1 : nil)
         singles = max(0, singles - 1)
-        return sent.reduce(into: [:]) { $0.merge($1.changes) { $1 } }
+        return sent.changes
     }
 
     /// The service has taken what was sent.
     mutating func acknowledged(_ generation: UInt64) -> [Action] {
         let writes = sent
         sent = []
+        acknowledgedGeneration = generation
         // Ours stays the snapshot's, even if this is the next one: a write of what somebody else has just written makes
         // no generation of its own, and this would be theirs, with more in it.
         if generation > self.generation ?? 0 { for write in writes { base.merge(write.changes) } }
@@ -170,6 +188,8 @@ struct LocalCopy {
     mutating func postponed(_ error: UbiquitousStoreError) -> [Action] {
         let tickets = sent.flatMap(\.tickets)
         for index in sent.indices { sent[index].tickets = [] }
+        queue.putBack(sent)
+        sent = []
         lost()
         return finish(tickets, error)
     }
@@ -177,18 +197,25 @@ struct LocalCopy {
     /// The answer to ``Action/fetch(since:)``.
     mutating func loaded(_ snapshot: Snapshot) -> [Action] {
         let isFirst = generation == nil
-        let isReturn = link == .loading
         take(snapshot)
-        isFetching = false
-        link = .up
         // Before the first snapshot nobody has seen anything, unless somebody didn't wait.
         if isFirst && !isReadEarly { unannounced = [:] }
-        var actions = explain()
-        // What changed while we weren't there has no signal.
-        if isReturn, let change = announcement(ExternalChange(returningTo: snapshot.generation, unannounced.keys)) {
-            actions.append(.announce(change))
+        if case .unknown(let generation, _) = fate { return [.examine(since: generation)] }
+        return upToDate()
+    }
+
+    /// The answer to ``Action/examine(since:)``.
+    mutating func examined(_ snapshot: Snapshot) -> [Action] {
+        guard case .unknown(_, let former) = fate else { return [] }
+        fate = .awaited
+        let writes = sent
+        sent = []
+        if isCertainlyMissing(writes.changes, snapshot, former) {
+            queue.putBack(writes)
+            return upToDate()
         }
-        return actions + fetchIfNeeded() + sendNext()
+        reveal(writes)
+        return finish(writes.flatMap(\.tickets), nil) + upToDate()
     }
 
     /// The service tells of a change.
@@ -216,6 +243,44 @@ extension LocalCopy {
     /// Makes a key's visible value what it is without writes that are gone now.
     private mutating func uncover(_ key: Text) {
         visible[key] = pending(key) ?? base[key]
+    }
+
+    /// The copy is what the service has, and it is known what became of every call.
+    private mutating func upToDate() -> [Action] {
+        let isReturn = link == .loading
+        isFetching = false
+        link = .up
+        var actions = explain()
+        // What changed while we weren't there has no signal.
+        if isReturn, let change = announcement(ExternalChange(returningTo: generation ?? 0, unannounced.keys)) {
+            actions.append(.announce(change))
+        }
+        return actions + fetchIfNeeded() + sendNext()
+    }
+
+    /// Whether the service can't have taken a call: it takes all of it or nothing, and a key of it has another value and
+    /// hasn't changed since.
+    ///
+    /// Otherwise the service took it, or others have written what differs since the app last heard from the service:
+    /// theirs counts as the later write.
+    ///
+    /// - Parameters:
+    ///   - snapshot: what changed since before the call.
+    ///   - former: what was known before the call, for a service that doesn't know what changed since.
+    private func isCertainlyMissing(_ changes: Changes, _ snapshot: Snapshot, _ former: [Text: Value]) -> Bool {
+        let changed = Set(snapshot.values.keys).union(snapshot.removed)
+        return changes.contains { key, value in
+            let hasChanged = snapshot.isComplete ? base[key] != former[key] : changed.contains(key)
+            return base[key] != value && !hasChanged
+        }
+    }
+
+    /// Shows what others made of keys that were written here.
+    private mutating func reveal(_ writes: [Write]) {
+        for key in Set(writes.flatMap(\.changes.keys)) where pending(key) == nil && visible[key] != base[key] {
+            unannounced[key] = unannounced[key] ?? .some(visible[key])
+            visible[key] = base[key]
+        }
     }
 
     private mutating func take(_ snapshot: Snapshot) {
@@ -276,6 +341,11 @@ extension LocalCopy {
     private func finish(_ tickets: [Ticket], _ error: UbiquitousStoreError?) -> [Action] {
         tickets.isEmpty ? [] : [.finish(tickets, error)]
     }
+}
+
+extension [Write] {
+    /// What they change together.
+    var changes: Changes { reduce(into: [:]) { $0.merge($1.changes) { $1 } } }
 }
 
 extension [Text: Value] {

@@ -216,10 +216,17 @@ extension SharedStore {
         visitors.withLock { $0.identifier = identifier }
     }
 
+    private func fetch(
+        since generation: UInt64, _ event: @escaping @Sendable (inout LocalCopy, Snapshot) -> [LocalCopy.Action]
+    ) {
+        EventLoop.task { [link] in await link.fetch(since: generation, event) }
+    }
+
     private func perform(_ actions: [LocalCopy.Action]) {
         for action in actions {
             switch action {
-            case .fetch(let generation): EventLoop.task { [link] in await link.fetch(since: generation) }
+            case .fetch(let generation): fetch(since: generation) { $0.loaded($1) }
+            case .examine(let generation): fetch(since: generation) { $0.examined($1) }
             case .send: EventLoop.task { [link] in await link.send() }
             case .announce(let announcement): announce(announcement)
             case .finish(let tickets, let error): finish(tickets, error)

@@ -151,14 +151,16 @@ final class StoreLink {
 
     // MARK: What the copy asks for
 
-    /// Asks for what changed since a generation.
-    func fetch(since generation: UInt64) async {
+    /// Asks for what changed since a generation, and tells the copy.
+    func fetch(
+        since generation: UInt64, _ event: @Sendable (inout LocalCopy, Snapshot) -> [LocalCopy.Action]
+    ) async {
         let attempt = attempt
         do {
             let snapshot = try await object().snapshot(since: generation, timeout: .forever)
             guard attempt == self.attempt else { return }
             failures = 0
-            store?.tell { $0.loaded(snapshot) }
+            store?.tell { event(&$0, snapshot) }
         } catch {
             if attempt == self.attempt { lose(error) }
         }

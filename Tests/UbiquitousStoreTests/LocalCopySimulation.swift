@@ -42,15 +42,20 @@ struct PlainService {
 /// An app with its copy, a service, and two queues of messages between them; what happens next is chance.
 struct LocalCopySimulation {
     enum Call {
-        case apply(Changes)
+        case apply([Write])
         case snapshot(UInt64)
+        case examination(UInt64)
     }
     enum Message {
         case acknowledged(UInt64)
         case refused
         case snapshot(Snapshot)
+        case examination(Snapshot)
         case signal(ExternalChange)
     }
+
+    /// A key that only the app writes.
+    static let ownKey: Text = "own"
 
     var random: SplitMix
     var copy = LocalCopy()
@@ -66,11 +71,16 @@ struct LocalCopySimulation {
     var lastTicket: Ticket = 0
     var announced: [UInt32: Int] = [:]
     var failures: [String] = []
+    /// Writes of the app that the service has taken, by who waits for them.
+    var taken: Set<Ticket> = []
     let losesService: Bool
+    /// Whether the service may not know any more what changed. What became of a call is a guess then.
+    let forgets: Bool
 
-    init(seed: UInt64, losesService: Bool) {
+    init(seed: UInt64) {
         random = SplitMix(seed: seed)
-        self.losesService = losesService
+        losesService = seed % 2 == 0
+        forgets = seed % 4 == 0
         if chance(2) { _ = service.apply(["a": 1, "b": "here before"]) }
         if chance(3) {
             copy.readEarly()
@@ -110,11 +120,17 @@ struct LocalCopySimulation {
         }
     }
 
+    /// Somebody asks for a snapshot besides.
+    mutating func refresh() {
+        if copy.link != .down { calls.append(.snapshot(copy.generation ?? 0)) }
+    }
+
     mutating func sometimes() {
         switch Int.random(in: 0..<8, using: &random) {
         case 0 where losesService: lose()
-        case 1 where losesService: service.forgotten = service.generation
+        case 1 where forgets: service.forgotten = service.generation
         case 2: tell(3, [])
+        case 4: refresh()
         case 3 where copy.link == .up && !copy.sent.isEmpty && losesService: postpone()
         default: if copy.link == .down { link() }
         }
@@ -140,17 +156,17 @@ struct LocalCopySimulation {
         }
     }
 
-    mutating func randomChanges() -> Changes {
+    mutating func randomChanges(_ keys: [Text]) -> Changes {
         var changes: Changes = [:]
         for _ in 0..<(chance(4) ? 2 : 1) {
-            let key = Text(["a", "b", "c", "d"].randomElement(using: &random) ?? "a")
+            let key = keys.randomElement(using: &random) ?? "a"
             changes[key] = .some(chance(4) ? nil : randomValue())
         }
         return changes
     }
 
     mutating func appWrites() {
-        let changes = randomChanges()
+        let changes = randomChanges(["a", "b", "c", "d", Self.ownKey])
         lastTicket += 1
         waiting.insert(lastTicket)
         belief.merge(changes)
@@ -159,7 +175,7 @@ struct LocalCopySimulation {
     }
 
     mutating func othersWrite() {
-        if let keys = service.apply(randomChanges()) {
+        if let keys = service.apply(randomChanges(["a", "b", "c", "d"])) {
             if !keys.isEmpty { tell(chance(2) ? 0 : 16, keys) }
         } else {
             tell(2, ["z"])
@@ -183,13 +199,8 @@ struct LocalCopySimulation {
         if !calls.isEmpty {
             switch calls.removeFirst() {
             case .snapshot(let since): messages.append(.snapshot(service.snapshot(since: since)))
-            case .apply(let changes):
-                if service.apply(changes) != nil {
-                    messages.append(.acknowledged(service.generation))
-                } else {
-                    messages.append(.refused)
-                    tell(2, changes.keys.sorted())
-                }
+            case .examination(let since): messages.append(.examination(service.snapshot(since: since)))
+            case .apply(let writes): serviceTakes(writes)
             }
         }
         if let signal = unsent, chance(2) {
@@ -198,12 +209,26 @@ struct LocalCopySimulation {
         }
     }
 
+    mutating func serviceTakes(_ writes: [Write]) {
+        let (before, again) = (service.values, writes.filter { !taken.isDisjoint(with: $0.tickets) })
+        guard service.apply(writes.changes) != nil else {
+            messages.append(.refused)
+            return tell(2, writes.changes.keys.sorted())
+        }
+        messages.append(.acknowledged(service.generation))
+        if !forgets, again.contains(where: { $0.changes.keys.contains { before[$0] != service.values[$0] } }) {
+            failures.append("\(again.map(\.changes)) was sent again over \(before)")
+        }
+        taken.formUnion(writes.flatMap(\.tickets))
+    }
+
     mutating func copyHears() {
         guard !messages.isEmpty else { return }
         switch messages.removeFirst() {
         case .acknowledged(let generation): perform(copy.acknowledged(generation))
         case .refused: perform(copy.refused(UbiquitousStoreError(.quotaExceeded, "too much")))
         case .snapshot(let snapshot): perform(copy.loaded(snapshot))
+        case .examination(let snapshot): perform(copy.examined(snapshot))
         case .signal(let signal): perform(copy.received(signal))
         }
     }
@@ -211,7 +236,7 @@ struct LocalCopySimulation {
     mutating func send() {
         guard sendsToDo > 0 else { return }
         sendsToDo -= 1
-        if let call = copy.nextCall() { calls.append(.apply(call)) }
+        if copy.nextCall() != nil { calls.append(.apply(copy.sent)) }
     }
 
     mutating func postpone() {
@@ -243,6 +268,7 @@ struct LocalCopySimulation {
         for action in actions {
             switch action {
             case .fetch(let generation): calls.append(.snapshot(generation))
+            case .examine(let generation): calls.append(.examination(generation))
             case .send: sendsToDo += 1
             case .finish(let tickets, _):
                 for ticket in tickets where waiting.remove(ticket) == nil {
@@ -262,6 +288,9 @@ struct LocalCopySimulation {
             belief[change.key] = change.new
         }
         if announcement.reason == 0 || announcement.reason == 16 {
+            if announcement.changes.contains(where: { $0.key == Self.ownKey }) {
+                failures.append("a write that nobody else replaced was dropped: \(announcement)")
+            }
             if announcement.changes.isEmpty || announcement.changes.contains(where: { $0.old == $0.new }) {
                 failures.append("nothing is announced: \(announcement)")
             }
