@@ -8,6 +8,8 @@ let package = Package(
         .executable(name: "ubiquitous-stored", targets: ["ubiquitous-stored"]),
         .executable(name: "ubiquitousctl", targets: ["ubiquitousctl"]),
         .library(name: "UbiquitousStore", targets: ["UbiquitousStore"]),
+        // What a backend is written against, and what tries it: without a database.
+        .library(name: "Replication", targets: ["Replication"]),
         .library(name: "UbiquitousStoreTesting", targets: ["UbiquitousStoreTesting", "BackendTesting"]),
         // For this package's tests: it is preloaded into the service, so it has to be a file of its own.
         .library(name: "DiskJournal", type: .dynamic, targets: ["DiskJournal"]),
@@ -39,20 +41,21 @@ let package = Package(
 
         // Stores and their sync: no bus, no network.
         .target(name: "PropertyList"),
+        .target(name: "Replication", dependencies: ["PropertyList"]),
         .target(name: "PropertyListFiles", dependencies: ["PropertyList"]),
         .target(
             name: "StoreEngine",
             dependencies: [
-                "PropertyList",
+                "Replication", "PropertyList",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
             resources: [.embedInCode("Schema")]),
-        .target(name: "SyncEngine", dependencies: ["StoreEngine", "PropertyList"]),
+        .target(name: "SyncEngine", dependencies: ["StoreEngine", "Replication", "PropertyList"]),
         .target(
             name: "SyncBackends",
             dependencies: [
-                "SyncEngine", "StoreEngine", "PropertyList", "PropertyListFiles", "HTTPClient",
+                "Replication", "PropertyList", "PropertyListFiles", "HTTPClient",
                 .product(name: "Crypto", package: "swift-crypto"),
             ]),
 
@@ -66,14 +69,15 @@ let package = Package(
         .target(
             name: "StoreDaemon",
             dependencies: [
-                "StoreBus", "StoreEngine", "SyncEngine", "SDBus", "PropertyList", "AppManifest", "CSystemd",
+                "StoreBus", "StoreEngine", "SyncEngine", "Replication", "SDBus", "PropertyList", "AppManifest",
+                "CSystemd",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         // Called as ubiquitousctl it is the command line: the package installs one program for both.
         .executableTarget(
             name: "ubiquitous-stored",
             dependencies: [
-                "ControlCommands", "StoreDaemon", "SyncBackends", "SyncEngine", "StoreBus", "SDBus", "AppManifest",
+                "ControlCommands", "StoreDaemon", "SyncBackends", "Replication", "StoreBus", "SDBus", "AppManifest",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ]),
@@ -109,7 +113,7 @@ let package = Package(
         // What tests of a backend need; without the bus, which no backend knows.
         .target(
             name: "BackendTesting",
-            dependencies: ["SyncBackends", "SyncEngine", "StoreEngine", "PropertyList", "SeededRandom"]),
+            dependencies: ["SyncBackends", "Replication", "PropertyList", "SeededRandom"]),
 
         .testTarget(name: "EventLoopTests", dependencies: ["EventLoop"]),
         .testTarget(name: "SDBusTests", dependencies: ["SDBus"]),
@@ -118,19 +122,22 @@ let package = Package(
         .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "ServerTesting"]),
         .testTarget(name: "PropertyListTests", dependencies: ["PropertyList", "SeededRandom"]),
         .testTarget(name: "PropertyListFilesTests", dependencies: ["PropertyListFiles", "PropertyList"]),
-        .testTarget(name: "StoreEngineTests", dependencies: ["StoreEngine", "PropertyList", "SeededRandom"]),
-        .testTarget(name: "SyncEngineTests", dependencies: ["SyncEngine", "StoreEngine", "PropertyList"]),
+        .testTarget(
+            name: "StoreEngineTests", dependencies: ["StoreEngine", "Replication", "PropertyList", "SeededRandom"]),
+        .testTarget(name: "ReplicationTests", dependencies: ["Replication", "PropertyList"]),
+        .testTarget(
+            name: "SyncEngineTests", dependencies: ["SyncEngine", "StoreEngine", "Replication", "PropertyList"]),
         .testTarget(
             name: "SyncBackendsTests",
             dependencies: [
                 "BackendTesting", "Simulation", "SyncBackends", "HTTPClient", "ServerTesting", "SyncEngine",
-                "StoreEngine", "PropertyList", "SeededRandom",
+                "StoreEngine", "Replication", "PropertyList", "SeededRandom",
             ]),
         // Devices that write to a cluster of etcd without a pause, or bare clients that do; for the benchmarks.
         .executableTarget(
             name: "etcd-load",
             dependencies: [
-                "BackendTesting", "SyncBackends", "SyncEngine", "HTTPClient", "PropertyList", "PropertyListFiles",
+                "BackendTesting", "SyncBackends", "Replication", "HTTPClient", "PropertyList", "PropertyListFiles",
             ],
             path: "Tests/EtcdLoad"),
         .testTarget(name: "StoreBusTests", dependencies: ["StoreBus", "SDBus", "PropertyList"]),
@@ -138,14 +145,15 @@ let package = Package(
         .testTarget(
             name: "StoreDaemonTests",
             dependencies: [
-                "StoreDaemon", "SyncEngine", "PropertyList", "AppManifest",
+                "StoreDaemon", "SyncEngine", "Replication", "PropertyList", "AppManifest",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         // Devices, remotes and everything that goes wrong, in one thread from a seed.
         .target(
             name: "Simulation",
             dependencies: [
-                "SyncBackends", "SyncEngine", "StoreEngine", "HTTPClient", "PropertyList", "SeededRandom",
+                "SyncBackends", "SyncEngine", "StoreEngine", "Replication", "HTTPClient", "PropertyList",
+                "SeededRandom",
             ],
             path: "Tests/Simulation/World",
             // A tenth of a seed's time. Builds for debugging check it, and the tests run seeds with these.
@@ -200,7 +208,7 @@ let package = Package(
             name: "IntegrationTests",
             dependencies: [
                 "UbiquitousStoreTesting", "StoreBus", "SDBus", "PropertyList", "SyncBackends", "SyncEngine",
-                "StoreEngine", "SeededRandom", "ubiquitous-stored", "DiskJournal", "SlowNames",
+                "StoreEngine", "Replication", "SeededRandom", "ubiquitous-stored", "DiskJournal", "SlowNames",
                 "ServerTesting", "PressureTesting",
             ]),
     ]

@@ -10,8 +10,7 @@
 // C1 to C5 are the sentences at the head of RemoteBackend.swift.
 
 internal import PropertyList
-internal import StoreEngine
-public import SyncEngine
+public import Replication
 
 /// A place that is empty, and how a device comes to a backend for it.
 public struct BackendPlace: Sendable {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import PropertyList
+public import Replication
 internal import SeededRandom
-public import StoreEngine
-public import SyncEngine
 
 /// A device without a disk: what the sync engine does with a backend in a pass, without its patience and its
 /// notifications. Deterministic for a seed.

@@ -3,6 +3,7 @@
 // The one place where what went wrong becomes a name on the bus.
 
 internal import PropertyList
+internal import Replication
 internal import SDBus
 internal import StoreBus
 internal import StoreEngine

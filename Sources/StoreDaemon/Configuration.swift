@@ -2,8 +2,9 @@
 
 public import Logging
 public import PropertyList
+public import Replication
 public import SDBus
-public import SyncEngine
+internal import SyncEngine
 
 /// What the service was started with.
 public struct Configuration: Sendable {

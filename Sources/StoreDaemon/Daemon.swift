@@ -5,6 +5,7 @@ internal import AppManifest
 internal import CSystemd
 internal import Glibc
 internal import Logging
+internal import Replication
 public import SDBus
 internal import StoreBus
 internal import StoreEngine

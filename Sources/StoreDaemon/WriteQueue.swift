@@ -7,6 +7,7 @@
 // a write that could still be lost, and nobody waits for a write that has not come.
 
 internal import PropertyList
+internal import Replication
 internal import SDBus
 internal import StoreEngine
 internal import SyncEngine

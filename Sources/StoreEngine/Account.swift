@@ -2,6 +2,7 @@
 
 internal import Foundation
 internal import GRDB
+internal import Replication
 
 /// An account whose values this device has, or had.
 public struct Account: Equatable, Sendable {

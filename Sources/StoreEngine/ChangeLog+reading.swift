@@ -3,6 +3,7 @@
 internal import GRDB
 internal import GRDBSQLite
 internal import PropertyList
+internal import Replication
 
 extension UInt64 {
     /// A number that this device counts from 0 or from the time, in a row: `nil` if it never came that far.

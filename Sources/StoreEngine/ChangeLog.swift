@@ -3,6 +3,7 @@
 internal import GRDB
 internal import GRDBSQLite
 internal import PropertyList
+internal import Replication
 
 // The table `change`, read and written through SQLite's own calls.
 //

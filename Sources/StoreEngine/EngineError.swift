@@ -2,6 +2,7 @@
 
 internal import GRDB
 public import PropertyList
+internal import Replication
 
 /// Why the engine refused or could not do what was asked. Nothing has changed.
 public enum EngineError: Error, Equatable {

@@ -3,6 +3,7 @@
 internal import Foundation
 internal import GRDB
 public import PropertyList
+public import Replication
 
 /// A value that a key had.
 public struct FormerValue: Equatable, Sendable {
@@ -22,13 +23,11 @@ public struct FormerValue: Equatable, Sendable {
     }
 }
 
-/// How much of the past is kept of a store, in all of its accounts together.
-package enum Retention {
+// Of a store, in all of its accounts together.
+extension Retention {
     static let valuesPerKey = 16
     /// 1 MiB, and what is before the bytes in an encoding: the largest value that a store may have is kept as well.
     static let bytesPerStore = 1 << 20 + 4
-    package static let microseconds: UInt64 = 90 * 86_400_000_000
-    package static let tombstones = 4096
     /// So many rows beyond these are removed at once: about a millisecond's work.
     static let surplus = 1024
 }

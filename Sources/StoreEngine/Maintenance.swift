@@ -2,6 +2,7 @@
 
 internal import GRDBSQLite
 internal import Glibc
+internal import Replication
 internal import Synchronization
 
 /// The work on a database that waits for the disk, on a thread of its own.

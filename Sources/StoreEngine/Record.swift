@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import PropertyList
+internal import Replication
 
 /// What brought a change into a replica.
 public enum Cause: Int64, Sendable {

@@ -2,6 +2,7 @@
 
 internal import GRDB
 internal import PropertyList
+internal import Replication
 
 /// What a store holds in one account, in memory.
 ///

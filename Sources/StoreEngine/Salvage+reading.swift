@@ -3,6 +3,7 @@
 internal import Foundation
 internal import GRDB
 internal import PropertyList
+internal import Replication
 
 extension Salvage {
     /// Reads what can be read of the database, where it is.

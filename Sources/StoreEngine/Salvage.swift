@@ -15,6 +15,7 @@ internal import Foundation
 internal import GRDB
 internal import Glibc
 public import PropertyList
+internal import Replication
 
 /// What became of a damaged database.
 public struct SalvageReport: Equatable, Sendable {

@@ -2,6 +2,7 @@
 
 internal import GRDB
 public import PropertyList
+public import Replication
 
 /// What a remote change did to a store, as its users see it.
 public struct VisibleChange: Equatable, Sendable {
@@ -14,7 +15,9 @@ public struct VisibleChange: Equatable, Sendable {
 extension Store {
     /// Whether it takes part in the account's sync and was not forgotten.
     public var isReplicated: Bool { isSynchronized && !isForgotten }
+}
 
+extension Store: Joinable {
     /// The dots that the shared state has taken in.
     public var vector: VersionVector { shared.vector }
 
@@ -23,10 +26,10 @@ extension Store {
         shared.records.filter { !$0.value.isDropped }.map(\.key)
     }
 
-    /// The stamp and the n of the entry under a key.
-    public func stamp(of key: Key) -> (stamp: Stamp, n: UInt64)? {
+    /// The entry under a key, without its value.
+    public func version(of key: Key) -> EntryVersion? {
         guard let record = shared.records[key], !record.isDropped else { return nil }
-        return (record.stamp, record.n)
+        return EntryVersion(stamp: record.stamp, n: record.n)
     }
 
     /// The entry under a key.
@@ -37,7 +40,9 @@ extension Store {
         guard let record = shared.records[key] else { return false }
         return record.stamp.isProvisional && record.cause.isOwn && !record.isDropped
     }
+}
 
+extension Store {
     /// Carries out what a join decided, to be committed with ``UserDatabase/commit()``.
     /// - Parameter cause: `.joined`, or `.downloaded` for the account's first complete download, after which
     ///   writes are ordinary and the values of the account before are not shown any more.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import PropertyList
+internal import Replication
 
 extension Store {
     /// Sets and removes keys as one change, to be committed with ``UserDatabase/commit()``.

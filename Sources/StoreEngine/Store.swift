@@ -10,6 +10,7 @@
 
 internal import GRDB
 public import PropertyList
+public import Replication
 
 /// One app's key-value store.
 public final class Store {
@@ -122,7 +123,10 @@ public final class Store {
 
     /// A copy of the shared state that can be handed to another thread; made without copying the values.
     public func snapshot() -> StoreSnapshot {
-        StoreSnapshot(identifier: identifier, replica: shared)
+        let (records, vector) = (shared.records, shared.vector)
+        return StoreSnapshot(identifier: identifier, sequence: shared.sequence) {
+            StoreState(entries: records.compactMapValues(\.entry), vector: vector)
+        }
     }
 
     // MARK: Changing what is local
@@ -168,43 +172,6 @@ public final class Store {
         database.enqueueGeneration(of: self)
         try database.commit()
         return changed.sorted()
-    }
-}
-
-/// A store's shared state at one moment.
-public struct StoreSnapshot: Sendable {
-    /// The store's identifier.
-    public let identifier: String
-    private let content: Content
-
-    /// The last change that it holds: what ``UserDatabase/markPublished(_:)`` is told once it is uploaded.
-    public let sequence: UInt64
-
-    private enum Content {
-        case records([Key: Record], VersionVector)
-        case state(StoreState)
-    }
-
-    init(identifier: String, replica: Replica) {
-        self.identifier = identifier
-        content = .records(replica.records, replica.vector)
-        sequence = replica.sequence
-    }
-
-    /// A snapshot of a state that is in no database, as tests of backends have it.
-    public init(identifier: String, state: StoreState, sequence: UInt64) {
-        self.identifier = identifier
-        content = .state(state)
-        self.sequence = sequence
-    }
-
-    /// The state as devices exchange it; encodes every value.
-    public var state: StoreState {
-        switch content {
-        case .records(let records, let vector):
-            StoreState(entries: records.compactMapValues(\.entry), vector: vector)
-        case .state(let state): state
-        }
     }
 }
 

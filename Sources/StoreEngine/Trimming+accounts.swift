@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import GRDB
+internal import Replication
 
 extension UserDatabase {
     /// Removes what is not kept of the past from accounts that are not in use: a store keeps as much of it in all of its

@@ -7,6 +7,7 @@
 
 internal import GRDB
 internal import PropertyList
+internal import Replication
 
 extension UserDatabase {
     /// What was replaced before this moment is not kept.

@@ -3,6 +3,7 @@
 internal import Foundation
 internal import GRDB
 public import PropertyList
+public import Replication
 
 /// What a change of the account did to a store that is loaded.
 public struct StoreViewChange {

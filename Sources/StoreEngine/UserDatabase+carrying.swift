@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import GRDB
+internal import Replication
 
 extension Database {
     /// Writes the values of one account to another, as provisional writes under an origin: those of keys that the

@@ -2,6 +2,7 @@
 
 internal import GRDB
 public import PropertyList
+internal import Replication
 
 extension UserDatabase {
     /// Forgets a store on this device: its values, its history, and what it has taken in of any account.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import GRDB
+public import Replication
 
 /// The origin that a database writes under.
 struct OriginState {

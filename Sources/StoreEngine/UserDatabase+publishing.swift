@@ -2,6 +2,7 @@
 
 internal import Foundation
 internal import GRDB
+public import Replication
 
 extension UserDatabase {
     /// Records where a complete download ended, after its changes were committed.
@@ -164,22 +165,5 @@ extension UserDatabase {
                 store.shared.published = max(store.shared.published, min(sequence, store.shared.sequence))
             }
         }
-    }
-}
-
-/// A store of the current account, without its values.
-public struct AccountStore: Equatable, Sendable {
-    /// The store's identifier.
-    public let identifier: String
-    /// Its last change.
-    public let sequence: UInt64
-    /// The remote has acknowledged every change up to this one.
-    public let published: UInt64
-
-    /// A store of its parts.
-    public init(identifier: String, sequence: UInt64, published: UInt64) {
-        self.identifier = identifier
-        self.sequence = sequence
-        self.published = published
     }
 }

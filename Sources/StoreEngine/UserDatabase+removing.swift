@@ -2,6 +2,7 @@
 
 internal import GRDB
 public import PropertyList
+internal import Replication
 
 extension UserDatabase {
     /// Removes everything that a store holds in the current account, for all devices: what is hidden here as well,

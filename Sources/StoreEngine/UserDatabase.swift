@@ -9,6 +9,7 @@ internal import Foundation
 internal import GRDB
 internal import GRDBSQLite
 public import PropertyList
+public import Replication
 
 /// One user's stores and accounts on this device.
 public final class UserDatabase {

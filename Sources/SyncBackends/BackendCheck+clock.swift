@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import StoreEngine
-internal import SyncEngine
+internal import Replication
 
 extension BackendCheck {
     /// Nothing depends on the server's clock, but this device's decides which of two values is the later one.

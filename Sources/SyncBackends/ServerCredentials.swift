@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import SyncEngine
+internal import Replication
 
 /// What a server asks for, as a person has given it.
 public struct ServerCredentials: Sendable {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import HTTPClient
-internal import SyncEngine
+internal import Replication
 
 /// What all servers have in common that can be wrong with them, and the way to them.
 extension RemoteError {

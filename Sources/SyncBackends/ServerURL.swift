@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import SyncEngine
+internal import Replication
 
 /// What a server's address begins with, and the rest of it.
 struct ServerURL {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import StoreEngine
+internal import Replication
 
 /// Runs an actor on a thread of its own. A mount whose server is gone blocks whoever touches it, for hours perhaps, and
 /// to read megabytes takes a while: that must be none of the few threads that everything else shares.

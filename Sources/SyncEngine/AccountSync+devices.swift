@@ -8,6 +8,7 @@
 // One that was forgotten says so of itself with its next upload.
 
 internal import PropertyList
+public import Replication
 public import StoreEngine
 
 /// Stores of an account that are no app's.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import PropertyList
+internal import Replication
 internal import StoreEngine
 
 extension AccountSync {

@@ -9,6 +9,7 @@
 //
 // Not Sendable: it lives with the database in its owner's isolation. Only the backend works elsewhere.
 
+public import Replication
 public import StoreEngine
 
 /// Keeps one user's database and a remote together.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Replication
 internal import StoreDaemon
 internal import SyncBackends
-internal import SyncEngine
 
 /// The backends that an account may be with, by the scheme of its address.
 enum Backends {

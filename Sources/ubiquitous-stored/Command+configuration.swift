@@ -3,10 +3,10 @@
 internal import AppManifest
 internal import Glibc
 internal import Logging
+internal import Replication
 internal import SDBus
 internal import StoreBus
 internal import StoreDaemon
-internal import SyncEngine
 
 extension Command {
     var effectiveMode: Configuration.Mode { mode ?? (bus == "system" ? .system : .user) }

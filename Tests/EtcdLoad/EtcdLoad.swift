@@ -13,8 +13,8 @@ import Glibc
 import HTTPClient
 import PropertyList
 import PropertyListFiles
+import Replication
 import SyncBackends
-import SyncEngine
 
 @main
 struct EtcdLoad {

@@ -2,6 +2,7 @@
 
 import Logging
 import PropertyList
+import Replication
 import SyncEngine
 import Testing
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PropertyList
+import Replication
 import StoreEngine
 import Testing
 
@@ -172,7 +173,7 @@ import Testing
         #expect(store.isDownloaded && !store.hasPreviousValues && store.values.isEmpty)
         #expect(store.generation > generation)
         try device.write([("k", .integer(2))])
-        #expect(store.stamp(of: key("k"))?.stamp.isProvisional == false)
+        #expect(store.version(of: key("k"))?.stamp.isProvisional == false)
     }
 
     @Test func `back to an account, its pending writes are still pending`() throws {

@@ -2,6 +2,7 @@
 
 import Foundation
 import PropertyList
+import Replication
 import StoreEngine
 import Testing
 

@@ -2,6 +2,7 @@
 
 import Foundation
 import PropertyList
+import Replication
 import SeededRandom
 import StoreEngine
 import Synchronization

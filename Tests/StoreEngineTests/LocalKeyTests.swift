@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PropertyList
+import Replication
 import StoreEngine
 import Testing
 
@@ -74,7 +75,7 @@ import Testing
         try device.reopen()
         #expect(try device.store().snapshot().state.entries[key("k")] == entry)
         #expect(try device.write([("k", .integer(2))]) == ["k"])
-        #expect(try #require(device.store().stamp(of: key("k"))?.stamp) > stamp)
+        #expect(try #require(device.store().version(of: key("k"))?.stamp) > stamp)
     }
 
     @Test func `a key that breaks the rules is hidden and passed on`() throws {

@@ -2,6 +2,7 @@
 
 import Foundation
 import PropertyList
+import Replication
 import StoreEngine
 import Testing
 
@@ -41,7 +42,7 @@ import Testing
         #expect(device.database.origin == origin)
         #expect(try device.database.formerOrigins().isEmpty)
         try device.write([("k", .integer(2))])
-        #expect(try device.store().stamp(of: key("k"))?.stamp.origin == origin)
+        #expect(try device.store().version(of: key("k"))?.stamp.origin == origin)
     }
 
     @Test func `a reboot brings a new origin, and the former one is known`() throws {
@@ -56,7 +57,7 @@ import Testing
         #expect(device.database.origin != origin)
         #expect(try device.database.formerOrigins() == [origin])
         try device.write([("k", .integer(2))])
-        let entry = try #require(device.store().stamp(of: key("k")))
+        let entry = try #require(device.store().version(of: key("k")))
         #expect(entry.stamp.origin == device.database.origin)
         #expect(try device.store().vector.contains(Dot(origin: origin, n: 1)))
     }

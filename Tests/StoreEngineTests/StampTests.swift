@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PropertyList
+import Replication
 import StoreEngine
 import Testing
 
@@ -67,13 +68,13 @@ import Testing
         for time in [4_070_908_800_000_000, 5_000_000, 0, 1_800_000_000_000_000, 1_799_000_000_000_000] as [UInt64] {
             device.clock.time = time
             try device.write([("k", .integer(Int64(time)))])
-            let stamp = try #require(store.stamp(of: key("k"))?.stamp)
+            let stamp = try #require(store.version(of: key("k"))?.stamp)
             if let previous { #expect(previous < stamp) }
             previous = stamp
         }
         // The clock of 2099 harmed what it touched, and nothing else.
         try device.write([("other", .integer(1))])
-        #expect(store.stamp(of: key("other"))?.stamp.wall == 1_799_000_000_000)
+        #expect(store.version(of: key("other"))?.stamp.wall == 1_799_000_000_000)
         #expect(previous?.wall == 4_070_908_800_000)
     }
 
@@ -83,11 +84,11 @@ import Testing
         device.clock.time = 4_070_908_800_000_000
         try device.write([("k", .integer(1))])
         try device.write(removing: ["k"])
-        let tombstone = try #require(store.stamp(of: key("k"))?.stamp)
+        let tombstone = try #require(store.version(of: key("k"))?.stamp)
         device.clock.time = 1_000_000
         try device.reopen()
         try device.write([("k", .integer(1))])
-        #expect(try #require(device.store().stamp(of: key("k"))?.stamp) > tombstone)
+        #expect(try #require(device.store().version(of: key("k"))?.stamp) > tombstone)
     }
 
     @Test func `writes are provisional until the account has arrived, and ordinary after`() throws {
@@ -96,15 +97,15 @@ import Testing
         try device.write([("before", .integer(1))])
         _ = try device.database.enter(account: "A", bringingValues: false)
         try device.write([("meanwhile", .integer(1))])
-        #expect(store.stamp(of: key("before"))?.stamp.isProvisional == true)
-        #expect(store.stamp(of: key("meanwhile"))?.stamp.isProvisional == true)
+        #expect(store.version(of: key("before"))?.stamp.isProvisional == true)
+        #expect(store.version(of: key("meanwhile"))?.stamp.isProvisional == true)
         #expect(store.isProvisionalHere(key("before")) && store.isProvisionalHere(key("meanwhile")))
         try device.join(Stranger().plan(in: store), cause: .downloaded)
         try device.database.completeDownload(cursor: [1])
         try device.write([("after", .integer(1)), ("before", .integer(2))])
-        #expect(store.stamp(of: key("after"))?.stamp.isProvisional == false)
-        #expect(store.stamp(of: key("before"))?.stamp.isProvisional == false)
-        #expect(store.stamp(of: key("meanwhile"))?.stamp.isProvisional == true)
+        #expect(store.version(of: key("after"))?.stamp.isProvisional == false)
+        #expect(store.version(of: key("before"))?.stamp.isProvisional == false)
+        #expect(store.version(of: key("meanwhile"))?.stamp.isProvisional == true)
     }
 
     @Test func `sixteen lower-case digits name an origin, and nothing else does`() {

@@ -4,6 +4,7 @@ import BackendTesting
 import Foundation
 import Glibc
 import PropertyList
+import Replication
 import StoreEngine
 import SyncEngine
 import Testing

@@ -2,6 +2,7 @@
 
 import BackendTesting
 import Foundation
+import Replication
 import StoreEngine
 import SyncEngine
 import Synchronization

@@ -3,6 +3,7 @@
 import BackendTesting
 import Foundation
 import PropertyList
+import Replication
 import SeededRandom
 import StoreEngine
 import SyncEngine

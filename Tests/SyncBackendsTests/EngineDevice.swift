@@ -2,6 +2,7 @@
 
 import BackendTesting
 import PropertyList
+import Replication
 import StoreEngine
 import SyncEngine
 
@@ -71,7 +72,7 @@ final class EngineDevice {
         if store.generation <= generation { report("I14: a write without a generation") }
         subscriber.refresh()
         account.noteLocalChange()
-        guard let entry = store.stamp(of: name) else {
+        guard let entry = store.version(of: name) else {
             report("I7: the write \(number) was acknowledged and is not there")
             return nil
         }

@@ -3,6 +3,7 @@
 import BackendTesting
 import Foundation
 import PropertyList
+import Replication
 import ServerTesting
 import StoreEngine
 import SyncEngine

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import StoreEngine
-import SyncEngine
+import Replication
 
 /// What a server keeps for one person: a row for each store, and who has published. An actor's call stands for a
 /// transaction.

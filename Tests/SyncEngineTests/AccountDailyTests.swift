@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PropertyList
+import Replication
 import StoreEngine
 import SyncEngine
 import Testing

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PropertyList
+import Replication
 import StoreEngine
 import SyncEngine
 import Testing
@@ -127,7 +128,7 @@ struct AccountSyncTests {
         try await device.syncNow()
         try device.write("k", 1)
         try await device.syncNow()
-        let (origin, stamp) = (device.database.origin, try device.store().stamp(of: Key(unchecked: "k")))
+        let (origin, stamp) = (device.database.origin, try device.store().version(of: Key(unchecked: "k")))
         var state = arriving(["k": 2]).states.state
         state.vector.insert(Dot(origin: origin, n: try #require(stamp).n))
         await backend.change { [state] in $0.changes = ["app": RemoteChange(state: state, isComplete: true)] }

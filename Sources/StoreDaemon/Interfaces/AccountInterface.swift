@@ -4,6 +4,7 @@
 
 internal import AppManifest
 internal import PropertyList
+internal import Replication
 internal import SDBus
 internal import StoreBus
 internal import StoreEngine

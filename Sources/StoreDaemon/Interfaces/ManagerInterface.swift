@@ -5,6 +5,7 @@
 internal import AppManifest
 internal import Glibc
 internal import PropertyList
+internal import Replication
 internal import SDBus
 internal import StoreBus
 internal import StoreEngine

@@ -3,6 +3,7 @@
 // org.example.UbiquitousStore: one app's store.
 
 internal import PropertyList
+internal import Replication
 internal import SDBus
 internal import StoreBus
 internal import StoreEngine

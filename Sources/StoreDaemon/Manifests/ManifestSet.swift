@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import AppManifest
+internal import Replication
 internal import StoreEngine
 
 /// The manifests that are in force: which identifiers there are, and whose they are.

@@ -2,7 +2,8 @@
 
 public import Logging
 public import PropertyList
-public import SyncEngine
+public import Replication
+internal import SyncEngine
 
 /// What an administrator decides, as the file of settings has it.
 public struct Settings: Equatable, Sendable {

@@ -2,6 +2,7 @@
 
 internal import Logging
 internal import PropertyList
+internal import Replication
 internal import SyncEngine
 
 /// What a section may say.

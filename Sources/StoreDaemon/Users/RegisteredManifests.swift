@@ -3,6 +3,7 @@
 internal import AppManifest
 internal import Glibc
 internal import Logging
+internal import Replication
 internal import StoreEngine
 
 /// The manifests that one user's apps have registered themselves, kept with the user's data.

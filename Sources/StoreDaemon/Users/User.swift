@@ -3,6 +3,7 @@
 internal import AppManifest
 internal import Logging
 internal import PropertyList
+internal import Replication
 internal import SDBus
 internal import StoreBus
 internal import StoreEngine

@@ -2,6 +2,7 @@
 
 internal import Logging
 internal import PropertyList
+internal import Replication
 internal import SDBus
 internal import StoreBus
 internal import StoreEngine

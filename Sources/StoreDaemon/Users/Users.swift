@@ -2,6 +2,7 @@
 
 internal import Glibc
 internal import Logging
+internal import Replication
 internal import SDBus
 internal import StoreEngine
 internal import SyncEngine

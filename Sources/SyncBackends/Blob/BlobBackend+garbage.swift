@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import StoreEngine
-public import SyncEngine
+public import Replication
 
 extension BlobBackend {
     /// Removes heads of devices that are gone or forgotten, segments that no head names, and files that a crash left

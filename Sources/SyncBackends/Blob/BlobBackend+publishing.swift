@@ -3,8 +3,7 @@
 // What an upload asks of the storage: how others have cut what is there, and putting segments and heads in their places.
 
 internal import PropertyList
-internal import StoreEngine
-public import SyncEngine
+public import Replication
 
 extension BlobBackend {
     /// Begins to upload this device's state. Nothing that the look before has seen is asked for again

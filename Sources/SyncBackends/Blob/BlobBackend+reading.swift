@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import PropertyList
-internal import StoreEngine
-internal import SyncEngine
+internal import Replication
 
 /// A head that is there.
 struct FoundHead {

@@ -7,8 +7,7 @@
 // What is kept in memory between calls saves reading and writing, with one exception: which heads this process
 // wrote. With that it notices a clone, a process that writes under the same origin.
 
-public import StoreEngine
-public import SyncEngine
+public import Replication
 
 /// A backend on a storage of blobs.
 public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {

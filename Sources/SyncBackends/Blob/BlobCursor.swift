@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import PropertyList
-internal import StoreEngine
+internal import Replication
 
 /// Where a pull ended: which heads were joined, and which one was this device's own.
 struct BlobCursor: Equatable {

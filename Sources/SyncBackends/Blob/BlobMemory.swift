@@ -12,8 +12,7 @@
 // another origin; or it writes again, a later one, and we do.
 
 internal import PropertyList
-internal import StoreEngine
-internal import SyncEngine
+internal import Replication
 
 /// What a backend remembers as long as it lives.
 struct BlobMemory {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import StoreEngine
+internal import Replication
 
 /// The names of the layout.
 enum BlobName {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import StoreEngine
-internal import SyncEngine
+internal import Replication
 
 /// Tries a storage out: does what a backend does with it, to a blob of a random name that is gone afterwards.
 struct BlobProbe<Storage: BlobStorage> {

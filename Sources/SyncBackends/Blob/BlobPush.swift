@@ -4,8 +4,7 @@
 // anywhere: what is left is the head before, with all its segments, and perhaps segments that nobody names.
 
 internal import PropertyList
-internal import StoreEngine
-internal import SyncEngine
+internal import Replication
 
 /// An upload that is under way.
 actor BlobPush<Storage: BlobStorage>: RemotePush {

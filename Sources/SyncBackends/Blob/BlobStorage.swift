@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import SyncEngine
+public import Replication
 
 /// What stores blobs under names: a folder, a WebDAV collection, a bucket.
 ///

@@ -4,7 +4,7 @@
 // it. Everything has one order, so that equal states have equal bytes whoever writes them.
 
 internal import PropertyList
-internal import StoreEngine
+internal import Replication
 
 /// The origins that a blob names, sorted.
 struct OriginTable {

@@ -7,8 +7,7 @@
 // device that slept for a year, makes nothing old.
 
 internal import PropertyList
-internal import StoreEngine
-internal import SyncEngine
+internal import Replication
 
 /// For how long what nobody needs was seen to lie there, in microseconds.
 struct Observations: Equatable {

@@ -17,8 +17,7 @@
 // docs/remote-format.md has the bytes.
 
 internal import PropertyList
-internal import StoreEngine
-internal import SyncEngine
+internal import Replication
 
 /// One device's publication.
 struct Head: Equatable, Sendable {

@@ -5,7 +5,7 @@
 // So what one change costs is bounded by about a bucket, however the keys are spread.
 
 internal import PropertyList
-internal import StoreEngine
+internal import Replication
 
 /// How large what is written often may grow.
 struct DraftLimits: Equatable {

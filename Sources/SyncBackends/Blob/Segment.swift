@@ -4,7 +4,7 @@
 // and a version vector that has grown long.
 
 internal import PropertyList
-package import StoreEngine
+package import Replication
 
 /// One bucket of one store's base.
 package struct Segment: Equatable {

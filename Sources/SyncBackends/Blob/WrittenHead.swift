@@ -4,7 +4,7 @@
 // these segments have to be there.
 
 internal import PropertyList
-internal import StoreEngine
+internal import Replication
 
 /// A store's part as an index or a head has it.
 package struct WrittenPart: Equatable {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import PropertyList
-internal import StoreEngine
-public import SyncEngine
+public import Replication
 
 extension EtcdBackend {
     /// Begins to upload this device's state.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import PropertyList
-public import StoreEngine
-public import SyncEngine
+public import Replication
 internal import Synchronization
 
 extension EtcdBackend {

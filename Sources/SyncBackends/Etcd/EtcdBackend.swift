@@ -2,8 +2,7 @@
 
 internal import HTTPClient
 internal import PropertyList
-public import StoreEngine
-public import SyncEngine
+public import Replication
 
 /// The backend for `etcds://HOST,HOST/PREFIX` and `etcd://HOST,HOST/PREFIX`: rows of an etcd cluster.
 ///

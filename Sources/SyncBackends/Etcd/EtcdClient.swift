@@ -2,7 +2,7 @@
 
 internal import HTTPClient
 internal import PropertyList
-internal import SyncEngine
+internal import Replication
 internal import Synchronization
 
 /// Asks the members of a cluster: the one that answered last, and if it does not answer soon, the next one.

@@ -3,7 +3,7 @@
 internal import HTTPClient
 internal import PropertyList
 internal import PropertyListFiles
-internal import SyncEngine
+internal import Replication
 
 /// Why a member did not do what it was asked.
 package struct EtcdRefusal: Error {

@@ -3,7 +3,7 @@
 package import HTTPClient
 package import PropertyList
 internal import PropertyListFiles
-internal import SyncEngine
+internal import Replication
 internal import Synchronization
 
 /// The way to the members of a cluster: the JSON gateway that each of them has, or a simulation's.

@@ -14,8 +14,7 @@
 // have one order, and nobody changes what they did not see.
 
 internal import PropertyList
-internal import StoreEngine
-internal import SyncEngine
+internal import Replication
 
 /// The keys of an account's rows.
 struct EtcdLayout {

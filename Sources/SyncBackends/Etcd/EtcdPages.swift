@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import StoreEngine
-internal import SyncEngine
+internal import Replication
 
 /// The rows of a store, page by page.
 ///

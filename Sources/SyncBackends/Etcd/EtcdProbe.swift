@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import HTTPClient
-internal import StoreEngine
-internal import SyncEngine
+internal import Replication
 
 /// Tries a cluster out: first whether its members can be reached and are what they should be, then whether they do what
 /// a backend asks of them, with a row of a random name that is gone afterwards.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import PropertyList
-internal import StoreEngine
-internal import SyncEngine
+internal import Replication
 
 /// How much of something there is at most; a simulation makes do with less.
 package struct EtcdLimits: Sendable {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import HTTPClient
-internal import SyncEngine
+internal import Replication
 
 /// The address of a place in an etcd cluster: `etcds://one.example.org,two.example.org:2380/settings/ada`.
 struct EtcdURL: Equatable {

@@ -5,7 +5,7 @@
 // which it made.
 
 internal import Glibc
-internal import SyncEngine
+internal import Replication
 
 /// Whose folder may be used.
 public enum FolderAccess: Equatable, Sendable {

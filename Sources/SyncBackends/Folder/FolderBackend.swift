@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import StoreEngine
-public import SyncEngine
+public import Replication
 
 /// The backend for `folder:///…`: a directory that something else carries between devices, or that they all mount.
 public enum FolderBackend {

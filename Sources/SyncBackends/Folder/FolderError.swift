@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Glibc
-internal import SyncEngine
+internal import Replication
 
 extension RemoteError {
     /// What a failed call means to a person who chose this folder.

@@ -7,7 +7,7 @@
 // A file is written under a name with a dot, brought to the disk, and renamed; so readers see all of it or nothing.
 
 internal import Glibc
-public import SyncEngine
+public import Replication
 internal import Synchronization
 
 /// A folder that a person's devices share.

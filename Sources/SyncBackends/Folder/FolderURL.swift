@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import SyncEngine
+internal import Replication
 
 /// The address of a folder: `folder:///home/ada/Sync`.
 struct FolderURL: Equatable {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import HTTPClient
-public import StoreEngine
-public import SyncEngine
+public import Replication
 
 /// The backend for `webdavs://HOST/PATH` and `webdav://HOST/PATH`: a folder of a WebDAV server.
 public enum WebDAVBackend {

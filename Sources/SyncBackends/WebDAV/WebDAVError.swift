@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import HTTPClient
-internal import SyncEngine
+internal import Replication
 
 extension RemoteError {
     /// What it means to a person that there is no answer.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import HTTPClient
-internal import StoreEngine
-internal import SyncEngine
+internal import Replication
 internal import Synchronization
 
 /// Tries a server out: first whether it can be reached and lets one in, then what every storage has to do.

@@ -4,7 +4,7 @@
 // any other page, and somebody may have put one in the place of all that the server had.
 
 internal import HTTPClient
-internal import SyncEngine
+internal import Replication
 internal import Synchronization
 
 extension WebDAVStorage {

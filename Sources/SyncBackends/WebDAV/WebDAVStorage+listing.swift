@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import HTTPClient
-public import SyncEngine
+public import Replication
 internal import Synchronization
 
 extension WebDAVStorage {

@@ -5,8 +5,7 @@
 // the same time, so a name may be lost from it: whoever knows of one puts it back.
 
 internal import HTTPClient
-internal import StoreEngine
-internal import SyncEngine
+internal import Replication
 internal import Synchronization
 
 extension WebDAVStorage {

@@ -5,7 +5,7 @@
 // are no conditions, locks and moves here, and an ETag only says that a head is worth reading again.
 
 internal import HTTPClient
-public import SyncEngine
+public import Replication
 internal import Synchronization
 
 /// A folder of a WebDAV server.

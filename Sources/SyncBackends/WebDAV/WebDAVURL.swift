@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import HTTPClient
-internal import SyncEngine
+internal import Replication
 
 /// The address of a folder on a WebDAV server: `webdavs://cloud.example.org/remote.php/dav/files/ada/Sync`.
 struct WebDAVURL: Equatable {

@@ -5,6 +5,7 @@
 
 internal import HTTPClient
 internal import PropertyList
+internal import Replication
 internal import SyncBackends
 internal import SyncEngine
 

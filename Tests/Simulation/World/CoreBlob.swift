@@ -3,6 +3,7 @@
 // What devices of the core publish: heads and segments as docs/remote-format.md has them, without their bytes.
 
 internal import PropertyList
+internal import Replication
 internal import StoreEngine
 
 /// An object of a remote.

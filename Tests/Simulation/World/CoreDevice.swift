@@ -4,6 +4,7 @@
 // heads and passes as the engine has them, with entries in memory. What it does in a pass is in CoreProcess.
 
 internal import PropertyList
+internal import Replication
 internal import StoreEngine
 internal import SyncEngine
 
@@ -161,7 +162,7 @@ final class CoreDevice: SimulatedDevice {
         }
         world.acknowledge(
             self, store: store, key: key, number: number, removes: removes,
-            disk.replica(store).state.entries[name].map { ($0.stamp, $0.n) }, knowing: known)
+            disk.replica(store).state.entries[name].map(\.version), knowing: known)
         process?.noteChange()
     }
 

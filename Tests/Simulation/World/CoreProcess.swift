@@ -4,6 +4,7 @@
 // record the publication → sync the disk → segments → head → mark as published → remove own former heads.
 
 internal import PropertyList
+internal import Replication
 internal import StoreEngine
 internal import SyncEngine
 

@@ -3,6 +3,7 @@
 // All writes that were acknowledged, and what they knew of each other. With it, it is known from outside which value
 // has to be there in the end.
 
+internal import Replication
 internal import StoreEngine
 
 /// Which key, of which account.

@@ -8,6 +8,7 @@
 // A request takes effect a while after it was sent, and is answered a while after that. What was sent takes effect
 // even if the sender has died meanwhile.
 
+internal import Replication
 internal import SyncEngine
 
 /// Who sends requests: one process of a device.

@@ -2,6 +2,7 @@
 
 internal import Glibc
 internal import PropertyList
+internal import Replication
 internal import StoreEngine
 internal import SyncBackends
 internal import SyncEngine

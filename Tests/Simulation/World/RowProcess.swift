@@ -3,6 +3,7 @@
 // What AccountSync does in a pass, with the backend of etcd as it is, and entries in memory.
 
 internal import PropertyList
+internal import Replication
 internal import StoreEngine
 internal import SyncBackends
 internal import SyncEngine

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Replication
 internal import StoreEngine
 
 /// A device as the world sees it: one that runs the engine as it is, or one that has its core only.

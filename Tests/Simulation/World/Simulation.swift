@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Replication
 internal import StoreEngine
 
 /// A form of the simulation.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import PropertyList
+internal import Replication
 internal import StoreEngine
 internal import SyncEngine
 
@@ -30,7 +31,7 @@ extension WholeDevice {
         if store.generation <= generation { world.report("I14: a write without a generation") }
         checkQuota(store, before: usage)
         world.acknowledge(
-            self, store: index, key: key, number: number, removes: removes, store.stamp(of: name), knowing: known)
+            self, store: index, key: key, number: number, removes: removes, store.version(of: name), knowing: known)
         process.noteOwnWrite(index)
     }
 

@@ -4,6 +4,7 @@
 // random numbers, the disk's syncs and the remote.
 
 internal import PropertyList
+internal import Replication
 internal import StoreEngine
 internal import SyncBackends
 internal import SyncEngine

@@ -3,6 +3,7 @@
 // What comes after all are quiet and show what they should: old heads, a new device, another write.
 
 internal import PropertyList
+internal import Replication
 internal import StoreEngine
 
 extension World {

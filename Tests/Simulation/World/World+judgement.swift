@@ -4,6 +4,7 @@
 // carried has arrived. Then all becomes quiet, and everybody shows the same, which is what the ledger says.
 
 internal import PropertyList
+internal import Replication
 internal import StoreEngine
 
 extension World {

@@ -3,6 +3,7 @@
 // A month in which everybody tidies up: what nobody needs goes, and what goes was needed by nobody.
 
 internal import PropertyList
+internal import Replication
 internal import StoreEngine
 
 extension World {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import PropertyList
+internal import Replication
 internal import StoreEngine
 internal import SyncEngine
 
@@ -120,7 +121,7 @@ final class World<Device: SimulatedDevice> {
 
     /// A write was accepted.
     func acknowledge(
-        _ device: Device, store: Int, key: Int, number: Int64, removes: Bool, _ entry: (stamp: Stamp, n: UInt64)?,
+        _ device: Device, store: Int, key: Int, number: Int64, removes: Bool, _ entry: EntryVersion?,
         knowing known: VersionVector
     ) {
         guard let entry else { return report("I7: the write \(number) was acknowledged and is not there") }

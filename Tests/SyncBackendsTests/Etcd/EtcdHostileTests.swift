@@ -3,10 +3,9 @@
 import BackendTesting
 import HTTPClient
 import PropertyList
+import Replication
 import SeededRandom
 import ServerTesting
-import StoreEngine
-import SyncEngine
 import Synchronization
 import Testing
 

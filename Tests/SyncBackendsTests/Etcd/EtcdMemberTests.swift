@@ -3,6 +3,7 @@
 import BackendTesting
 import HTTPClient
 import PropertyList
+import Replication
 import ServerTesting
 import SyncEngine
 import Synchronization

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import HTTPClient
+import Replication
 import SyncEngine
 import Testing
 

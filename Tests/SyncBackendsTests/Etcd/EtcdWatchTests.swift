@@ -2,6 +2,7 @@
 
 import BackendTesting
 import PropertyList
+import Replication
 import ServerTesting
 import StoreEngine
 import SyncEngine

@@ -2,9 +2,8 @@
 
 import HTTPClient
 import PropertyList
+import Replication
 import SeededRandom
-import StoreEngine
-import SyncEngine
 import Synchronization
 
 @testable import SyncBackends

@@ -4,6 +4,7 @@ import BackendTesting
 import Foundation
 import HTTPClient
 import PropertyList
+import Replication
 import ServerTesting
 import StoreEngine
 import SyncEngine

@@ -7,7 +7,6 @@
 // stamp decides. Joining a state twice, late or in any order is harmless.
 
 public import PropertyList
-public import StoreEngine
 
 /// What can be joined with a state that came from elsewhere.
 public protocol Joinable {
@@ -167,12 +166,5 @@ extension StoreState: Joinable {
         for (key, entry) in plan.taken { entries[key] = entry }
         for key in plan.dropped { entries[key] = nil }
         vector = plan.vector
-    }
-}
-
-extension Store: Joinable {
-    /// The entry under a key, without its value.
-    public func version(of key: Key) -> EntryVersion? {
-        stamp(of: key).map { EntryVersion(stamp: $0.stamp, n: $0.n) }
     }
 }

@@ -4,7 +4,6 @@
 // under one key that live the greatest one stays.
 
 internal import PropertyList
-public import StoreEngine
 
 /// States that are new together, joined with each other and not yet with the one here.
 ///

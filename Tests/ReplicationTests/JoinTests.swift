@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PropertyList
-import StoreEngine
-import SyncEngine
+import Replication
 import Testing
 
 @Suite struct JoinTests {

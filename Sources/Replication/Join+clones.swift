@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import PropertyList
-public import StoreEngine
 
 extension Join {
     /// The origins of which a state that came from elsewhere shows that two devices have written under them.

@@ -12,8 +12,6 @@
 //   C5  Nothing is promised about order, exactly-once, freshness, clocks, locks, conditions, or about several
 //       stores together.
 
-public import StoreEngine
-
 /// A place that a person's devices share.
 public protocol RemoteBackend: Sendable {
     /// What the backend costs, and whether it tells of changes. No trait may influence correctness.

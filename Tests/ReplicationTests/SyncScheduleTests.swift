@@ -2,7 +2,7 @@
 
 import Testing
 
-@testable import SyncEngine
+@testable import Replication
 
 /// When passes are due. Times are seconds here, and microseconds there.
 struct SyncScheduleTests {

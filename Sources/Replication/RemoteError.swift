@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import StoreEngine
-
 /// Why a remote could not do what was asked. Nothing is lost: every call may be repeated.
 public struct RemoteError: Error, Equatable, CustomStringConvertible {
     /// What kind of failure it is.
@@ -44,18 +42,5 @@ public struct RemoteError: Error, Equatable, CustomStringConvertible {
         case unsupported
         /// This device can't write, or read, what it has of the account: its disk may be full.
         case device
-    }
-
-    /// What kept a pass from going on.
-    init(_ error: any Error) {
-        self =
-            switch error {
-            case let error as RemoteError: error
-            case EngineError.diskFull:
-                RemoteError(.device, "there is no space left on this device for the user's data; it goes on with space")
-            case EngineError.storage(let reason):
-                RemoteError(.device, "this device's database can't be read or written: \(reason)")
-            default: RemoteError(.damaged, "this device's database: \(error)")
-            }
     }
 }
