@@ -4,7 +4,7 @@ internal import PropertyList
 
 /// What the app is told: that something changed, or was refused, which it didn't do itself.
 struct Announcement: Sendable {
-    /// In the numbers of the interface.
+    /// In the numbers of the interface, or ``ExternalChange/invalidWrite``.
     var reason: UInt32
     /// The keys, sorted.
     var changes: [KeyChange]
@@ -41,7 +41,10 @@ extension Announcement {
     /// Which reason an app has to know of if it can know of one only: the account's, then the first download's, then a
     /// refusal, then other devices'.
     private var weight: Int {
-        let reasons = [ExternalChange.localChange, ExternalChange.serverChange, ExternalChange.quotaViolation, 1, 3]
+        let reasons = [
+            ExternalChange.localChange, ExternalChange.serverChange, ExternalChange.invalidWrite,
+            ExternalChange.quotaViolation, 1, 3,
+        ]
         return reasons.firstIndex(of: reason) ?? reasons.count
     }
 }
@@ -60,6 +63,13 @@ extension ExternalChange {
     static let quotaViolation: UInt32 = 2
     /// Another process of this device wrote.
     static let localChange: UInt32 = 16
+    /// A write of this process is none that a store can hold. The library's own: no signal has this reason.
+    static let invalidWrite = UInt32.max
+
+    /// Why a write is announced that was refused.
+    static func reason(of refusal: UbiquitousStoreError) -> UInt32 {
+        refusal.code == .quotaExceeded ? quotaViolation : invalidWrite
+    }
 
     /// What changed while the service couldn't tell.
     init(returningTo generation: UInt64, _ keys: some Sequence<Text>) {

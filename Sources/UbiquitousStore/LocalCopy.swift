@@ -323,7 +323,7 @@ extension LocalCopy {
             uncover(key)
             return KeyChange(key: key, old: old, new: visible[key])
         }
-        return Announcement(reason: ExternalChange.quotaViolation, changes: changes, error: error)
+        return Announcement(reason: ExternalChange.reason(of: error), changes: changes, error: error)
     }
 
     private mutating func fetchIfNeeded() -> [Action] {

@@ -2,7 +2,8 @@
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 // They are called as Apple's are.
 
-/// The reason of a change, an `Int`, in the notification's user info.
+/// The reason of a change, an `Int`, in the notification's user info; absent where a write was ignored, for which Apple
+/// has no reason.
 public let NSUbiquitousKeyValueStoreChangeReasonKey = "NSUbiquitousKeyValueStoreChangeReasonKey"
 /// The keys that changed, a `[String]`, in the notification's user info.
 public let NSUbiquitousKeyValueStoreChangedKeysKey = "NSUbiquitousKeyValueStoreChangedKeysKey"

@@ -28,9 +28,10 @@ final class NotificationPoster: Sendable {
         // Apple knows no processes besides; to an app both mean that it has to look at the keys.
         let reason = announcement.reason == ExternalChange.localChange ? 0 : announcement.reason
         var info: [AnyHashable: Any] = [
-            NSUbiquitousKeyValueStoreChangeReasonKey: Int(reason),
-            NSUbiquitousKeyValueStoreChangedKeysKey: announcement.changes.map(\.key.string),
+            NSUbiquitousKeyValueStoreChangedKeysKey: announcement.changes.map(\.key.string)
         ]
+        // Apple has no reason for a write that is ignored, and code for its systems ignores a notification without one.
+        if reason != ExternalChange.invalidWrite { info[NSUbiquitousKeyValueStoreChangeReasonKey] = Int(reason) }
         info[NSUbiquitousKeyValueStoreErrorKey] = announcement.error
         return info
     }
@@ -45,7 +46,7 @@ extension SharedStore {
         let value = value(name)
         announce(
             Announcement(
-                reason: ExternalChange.quotaViolation, changes: [KeyChange(key: key, old: value, new: value)],
+                reason: ExternalChange.reason(of: error), changes: [KeyChange(key: key, old: value, new: value)],
                 error: error))
     }
 }

@@ -12,7 +12,8 @@ extension UbiquitousStore {
         public let keys: [String]
         /// The identifier of the device that the change came from, where it is known and one.
         public let originDevice: String?
-        /// Why a write of this process was refused and taken back, with ``Reason/quotaViolation``.
+        /// Why a write of this process was refused and taken back, with ``Reason/quotaViolation`` or
+        /// ``Reason/invalidWrite``.
         public let error: UbiquitousStoreError?
 
         private let values: [Text: KeyChange]
@@ -44,7 +45,7 @@ extension UbiquitousStore {
 extension UbiquitousStore.Change {
     /// Why something changed. There may be more of them in later versions.
     public struct Reason: RawRepresentable, Sendable, Hashable {
-        /// The number that it has on the bus; the first four are Apple's.
+        /// The number that it has on the bus, where the first four are Apple's; ``invalidWrite`` is never there.
         public let rawValue: UInt32
 
         /// A reason by its number.
@@ -58,6 +59,8 @@ extension UbiquitousStore.Change {
         public static let quotaViolation = Reason(rawValue: 2)
         /// The person signed in to another account.
         public static let account = Reason(rawValue: 3)
+        /// A write of this process is none that a store can hold: its key or its value breaks a rule. Nothing changed.
+        public static let invalidWrite = Reason(rawValue: .max)
         /// Another process of this device wrote.
         public static let otherProcess = Reason(rawValue: 16)
     }

@@ -29,9 +29,19 @@ extension UbiquitousStore {
 }
 
 extension UbiquitousStore.Key {
+    /// A key has a value or none; `nil` is none. The property list of an optional would be a string.
+    @available(*, unavailable, message: "Use the type without the optional; remove the key where it is nil.")
+    public init<Wrapped>(_ name: String) where Value == Wrapped? {
+        self.name = name
+    }
+}
+
+extension UbiquitousStore.Key {
     func encode(_ value: Value) throws -> PropertyList.Value {
         switch value {
         case is Bool, is Int, is Int64, is Double, is String, is Data, is Date: try PropertyList.Value(object: value)
+        case _ where isNil(value):
+            throw UbiquitousStoreError(.invalidValue, "A nil is no value. Remove the key instead.")
         default: try encodeAny(value)
         }
     }
@@ -47,7 +57,7 @@ extension UbiquitousStore.Key {
             else { throw mismatch("no property list") }
             return try PropertyList.Value(object: object)
         } catch let error as EncodingError {
-            throw UbiquitousStoreError(.invalidValue, "A \(Value.self) can't be encoded", cause: error)
+            throw UbiquitousStoreError(.invalidValue, "A \(Value.self) can't be encoded.", cause: error)
         }
     }
 

@@ -34,6 +34,8 @@ extension Value {
         }
         switch object {
         case let number as NSNumber: self = try Value(number)
+        // Linux's Foundation doesn't bridge it.
+        case let number as CGFloat: self = .real(Double(number))
         case let string as String: self = .string(Text(string))
         case let data as Data: self = .data(Array(data))
         case let date as Date: self = .date(date.timeIntervalSinceReferenceDate)
@@ -42,9 +44,11 @@ extension Value {
             var values: [Text: Value] = [:]
             for (key, object) in dictionary { values[Text(key)] = try Value(object: object, depth: depth + 1) }
             self = .dictionary(values)
+        case _ where isNil(object):
+            throw UbiquitousStoreError(.invalidValue, "A nil in an Any is no property list. Remove the key instead.")
         default:
             throw UbiquitousStoreError(
-                .invalidValue, "A value of the type \(type(of: object)) is no property list; archive it to Data")
+                .invalidValue, "A value of the type \(type(of: object)) is no property list. Archive it to Data.")
         }
     }
 
@@ -54,10 +58,16 @@ extension Value {
         case "c", "B": self = .boolean(number.boolValue)
         case "f", "d": self = .real(number.doubleValue)
         case "Q" where number.uint64Value > UInt64(Int64.max):
-            throw UbiquitousStoreError(.invalidValue, "An integer can be \(Int64.max) at most")
+            throw UbiquitousStoreError(.invalidValue, "An integer can be \(Int64.max) at most.")
         default: self = .integer(number.int64Value)
         }
     }
+}
+
+/// Whether something that was converted to `Any` is an optional without a value.
+func isNil(_ object: Any) -> Bool {
+    let mirror = Mirror(reflecting: object)
+    return mirror.displayStyle == .optional && mirror.children.allSatisfy { isNil($0.value) }
 }
 
 extension [Text: Value] {

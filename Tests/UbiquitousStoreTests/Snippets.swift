@@ -85,6 +85,8 @@ enum Snippets {
         switch change.reason {
         case .quotaViolation:
             print("Not stored: \(change.error?.message ?? "the devices hold too much together")")
+        case .invalidWrite:
+            print("Nothing that a store can hold: \(change.error?.message ?? "")")
         case .account:
             print("Another account: \(change.keys)")
         default:
@@ -133,6 +135,19 @@ enum Snippets {
         }
         NSUbiquitousKeyValueStore.default.synchronize()
         return observer
+    }
+
+    static func sequence() async throws {
+        let store = try await UbiquitousStore.open()
+        for await change in store.changes {
+            print("changed: \(change.keys)")
+        }
+    }
+
+    static func identity(_ store: UbiquitousStore) async {
+        for await state in store.account {
+            print(state.status == .signedOut ? "Settings stay on this device." : "Signed in.")
+        }
     }
 
     static func name() {

@@ -140,7 +140,7 @@ struct UbiquitousStoreTests {
             #expect(try second.newValue(for: .count) == nil)
             store[.init(String(repeating: "k", count: 129))] = 1
             let third = try #require(await changes.next())
-            #expect(third.reason == .quotaViolation && third.error?.code == .keyTooLong)
+            #expect(third.reason == .invalidWrite && third.error?.code == .keyTooLong)
         }
     }
 
