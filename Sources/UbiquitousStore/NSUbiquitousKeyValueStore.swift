@@ -90,8 +90,9 @@ open class NSUbiquitousKeyValueStore: NSObject, @unchecked Sendable {
 
     /// Sets a property list; `nil` removes.
     ///
-    /// What is no property list, or has a key that is too long, is logged and ignored, and announced with the error:
-    /// it never ends the app, as a key that is too long does on Apple's systems.
+    /// What is no property list, such as a URL, or has a key that is too long, is logged and ignored, and announced with
+    /// the error and no reason: it never ends the app, as a key that is too long does on Apple's systems. A `Decimal`
+    /// becomes a real number, as on Apple's systems.
     open func set(_ anObject: Any?, forKey aKey: String) {
         write(aKey) { try anObject.map { try Value(object: $0) } }
     }
@@ -149,7 +150,8 @@ open class NSUbiquitousKeyValueStore: NSObject, @unchecked Sendable {
     /// Has the service put on disk what was written, and takes in what it has received from other devices.
     ///
     /// It waits a second at most, and not again before the service gives a sign of life. There is no need to call it
-    /// but when the app starts, and before it ends: what was written just before the process ends is lost without it.
+    /// but when the app starts. A process that ends by `exit` or by returning from `main` waits 0.1 s at most for the
+    /// service to take what was written; call this before where the service may be slow.
     ///
     /// - Returns: false if that could not be done: there is no service, or it doesn't answer, or the app has no manifest.
     @discardableResult

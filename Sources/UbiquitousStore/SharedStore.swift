@@ -15,6 +15,8 @@ final class SharedStore: Sendable {
     static let readPatience: TimeInterval = 0.5
     /// How long ``synchronize()`` may wait, in seconds.
     static let synchronizePatience: TimeInterval = 1
+    /// How long the end of the process may wait for the service to take what was written, in seconds.
+    static let exitPatience: TimeInterval = 0.1
 
     private let copy = Mutex(LocalCopy())
     private let visitors: Mutex<Visitors>
@@ -26,6 +28,7 @@ final class SharedStore: Sendable {
     init(_ place: StorePlace) {
         link = StoreLink(place.bus, place.identifier)
         visitors = Mutex(Visitors(identifier: place.identifier))
+        if !OwnProcess.isThis { return }
         EventLoop.task { [link, weak self] in
             link.store = self
             _ = try? await link.object()
@@ -56,9 +59,13 @@ final class SharedStore: Sendable {
         return copy.withLock { $0.visible }
     }
 
+    /// Whether the bus's thread is another one, which gets on while this one waits.
+    private static var canWait: Bool {
+        OwnProcess.isThis && EventLoop.shared.isIsolatingCurrentContext() != true
+    }
+
     private func awaitFirstSnapshot() {
-        // The bus's own thread would wait for itself.
-        if EventLoop.shared.isIsolatingCurrentContext() != true { _ = firstSnapshot.wait(atMost: Self.readPatience) }
+        if Self.canWait { _ = firstSnapshot.wait(atMost: Self.readPatience) }
         copy.withLock { $0.readEarly() }
     }
 
@@ -92,6 +99,7 @@ final class SharedStore: Sendable {
     }
 
     private func withTicket(_ begin: (Ticket) -> [LocalCopy.Action]) async throws {
+        try OwnProcess.check()
         let ticket = visitors.withLock { $0.newTicket() }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
@@ -115,7 +123,22 @@ final class SharedStore: Sendable {
     private static let unsettled = Mutex<[ObjectIdentifier: SharedStore]>([:])
 
     private func stayWhileUnsettled() {
+        _ = Self.flushesAtExit
         Self.unsettled.withLock { $0[ObjectIdentifier(self)] = copy.withLock { $0.isSettled } ? nil : self }
+    }
+
+    /// Has the process wait for the service at its end, ``exitPatience`` at most, if writes are on their way.
+    private static let flushesAtExit: Void = { _ = atexit { SharedStore.flush() } }()
+
+    private static func flush() {
+        let stores = unsettled.withLock { Array($0.values) }
+        if stores.isEmpty || !canWait { return }
+        let settled = Gate()
+        EventLoop.task {
+            for store in stores { try? await store.settleQuietly() }
+            settled.open()
+        }
+        _ = settled.wait(atMost: exitPatience)
     }
 
     // MARK: The service itself
@@ -123,7 +146,10 @@ final class SharedStore: Sendable {
     /// The store's object, once there is a way to it.
     ///
     /// - Throws: ``UbiquitousStoreError``: why there is none.
-    func object() async throws -> StoreObject { try await link.object() }
+    func object() async throws -> StoreObject {
+        try OwnProcess.check()
+        return try await link.object()
+    }
 
     /// Returns when the service has answered everything that was written, whatever it said: what was refused has been
     /// announced.
@@ -137,7 +163,10 @@ final class SharedStore: Sendable {
     /// Brings the copy up to date.
     ///
     /// - Throws: ``UbiquitousStoreError``.
-    func refresh() async throws { try await link.refresh() }
+    func refresh() async throws {
+        try OwnProcess.check()
+        try await link.refresh()
+    }
 
     /// Has what was written put on disk, and takes in what has arrived.
     ///
@@ -151,8 +180,7 @@ final class SharedStore: Sendable {
     /// The same, and waits for it a second at most. After having waited in vain it doesn't wait again before the
     /// service gives a sign of life.
     func synchronizeSoon() -> Bool {
-        let isHopeless =
-            EventLoop.shared.isIsolatingCurrentContext() == true || visitors.withLock { $0.isServiceSilent }
+        let isHopeless = !Self.canWait || visitors.withLock { $0.isServiceSilent }
         if isHopeless { return false }
         let gate = Gate()
         EventLoop.task { [self] in

@@ -74,6 +74,7 @@ public final class UbiquitousStore: Sendable {
     ///   an installed one declares the identifier.
     @discardableResult
     public static func register(manifest: Data, on bus: Bus? = nil) async throws -> [String] {
+        try OwnProcess.check()
         let address = StorePlace(identifier: "", bus: bus?.name).bus
         let connection = try await ServiceConnection.open(address, description: "UbiquitousStore")
         return try await connection.manager.registerManifest(Array(manifest))

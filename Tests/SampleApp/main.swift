@@ -7,6 +7,7 @@
 //     sample-app literals        writes values as they stand in code
 //     sample-app exit            writes, and ends at once
 //     sample-app synchronize     writes, synchronizes and ends at once
+//     sample-app fork-open       opens a store in a child that is no program of its own
 //     sample-app fork            reads, writes and synchronizes in a child that is no program of its own
 
 import Foundation
@@ -34,6 +35,8 @@ case "synchronize":
     exit(store.synchronize() ? 0 : 1)
 case "fork":
     forkAndWrite()
+case "fork-open":
+    forkAndOpen()
 default:
     let viewController = ViewController()
     viewController.prepareKeyValueStoreForUse()
@@ -43,11 +46,35 @@ default:
 }
 
 /// Swift has no fork(), and C libraries that an app calls may have.
-func forkAndWrite() {
+func forkChild() -> pid_t {
     typealias Fork = @convention(c) () -> pid_t
     store.set("parent", forKey: "key")
     guard store.synchronize(), let fork = dlsym(nil, "fork") else { exit(1) }
-    let child = unsafeBitCast(fork, to: Fork.self)()
+    return unsafeBitCast(fork, to: Fork.self)()
+}
+
+func forkAndOpen() {
+    let child = forkChild()
+    if child == 0 {
+        // A child has no threads for tasks: this one runs here until it waits for something.
+        Task.immediate {
+            do {
+                _ = try await UbiquitousStore.open()
+                print("child opens")
+            } catch {
+                print("child opens: \((error as? UbiquitousStoreError)?.code.description ?? "\(error)")")
+            }
+            fflush(stdout)
+        }
+        _exit(0)
+    }
+    var status: Int32 = 0
+    waitpid(child, &status, 0)
+    exit(status == 0 ? 0 : 1)
+}
+
+func forkAndWrite() {
+    let child = forkChild()
     if child == 0 {
         print("child reads \(store.string(forKey: "key") ?? "nothing")")
         store.set("child", forKey: "key")

@@ -56,20 +56,32 @@ struct AppProcessTests {
         }
     }
 
-    @Test func `an app that ends at once leaves what it had synchronized, and what it hadn't whole or not at all`()
-        async throws
-    {
+    @Test func `an app that ends at once leaves what it wrote, with synchronize and without`() async throws {
         try await Desk.with { desk in
             let other = try await desk.otherProcess()
             for _ in 0..<5 {
                 try await other.remove("key")
                 #expect(try await desk.runApp("exit") == .code(0))
-                let value = try await other.value("key")
-                #expect(value == nil || value == "last")
+                #expect(try await other.value("key") == "last")
                 try await other.remove("key")
                 #expect(try await desk.runApp("synchronize") == .code(0))
                 #expect(try await other.value("key") == "last")
             }
+        }
+    }
+
+    @Test func `an app ends though the service does not answer`() async throws {
+        try await Desk.with { desk in
+            desk.device.signal(SIGSTOP)
+            let end = try await desk.runApp("exit")
+            #expect(end == .code(0))
+        }
+    }
+
+    @Test func `a forked child that opens a store gets an error`() async throws {
+        try await Desk.with { desk in
+            let end = try await desk.runApp("fork-open")
+            #expect(end == .code(0) && desk.appOutput == "child opens: serviceUnavailable\n", "\(desk.appError)")
         }
     }
 
