@@ -14,6 +14,7 @@ let package = Package(
         // For this package's tests: it is preloaded into the service, so it has to be a file of its own.
         .library(name: "DiskJournal", type: .dynamic, targets: ["DiskJournal"]),
         .library(name: "SlowNames", type: .dynamic, targets: ["SlowNames"]),
+        .library(name: "ShiftedClock", type: .dynamic, targets: ["ShiftedClock"]),
         .executable(name: "simulate", targets: ["simulate"]),
         .executable(name: "etcd-load", targets: ["etcd-load"]),
         .executable(name: "pressure", targets: ["pressure"]),
@@ -110,6 +111,9 @@ let package = Package(
         // Has the service look up names of hosts for ever; preloaded, too.
         .target(name: "SlowNames", path: "Tests/SlowNames"),
 
+        // Has a program's wall clock be ahead of the kernel's; preloaded, too.
+        .target(name: "ShiftedClock", path: "Tests/ShiftedClock"),
+
         // What tests of a backend need; without the bus, which no backend knows.
         .target(
             name: "BackendTesting",
@@ -195,7 +199,7 @@ let package = Package(
             dependencies: [
                 "UbiquitousStore", "UbiquitousStoreTesting", "StoreBus", "SDBus", "PropertyList", "SeededRandom",
                 "ubiquitous-stored",
-                "sample-app",
+                "sample-app", "ShiftedClock",
             ]),
         .testTarget(
             name: "ubiquitousctlTests",

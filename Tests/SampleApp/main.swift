@@ -6,6 +6,7 @@
 //     sample-app choose COLOUR   chooses one, and follows the others
 //     sample-app literals        writes values as they stand in code
 //     sample-app exit            writes, and ends at once
+//     sample-app read            reads, and ends at once
 //     sample-app synchronize     writes, synchronizes and ends at once
 //     sample-app fork-open       opens a store in a child that is no program of its own
 //     sample-app fork            reads, writes and synchronizes in a child that is no program of its own
@@ -30,6 +31,8 @@ case "literals":
 case "exit":
     store.set("last", forKey: "key")
     exit(0)
+case "read":
+    print(store.string(forKey: "key") ?? "nothing")
 case "synchronize":
     store.set("last", forKey: "key")
     exit(store.synchronize() ? 0 : 1)

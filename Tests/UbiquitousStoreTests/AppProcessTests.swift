@@ -70,6 +70,17 @@ struct AppProcessTests {
         }
     }
 
+    @Test func `a clock that is set back makes a read wait no longer`() async throws {
+        try await Desk.with { desk in
+            desk.device.signal(SIGSTOP)
+            let programs = URL(filePath: try ChildProcess.built("sample-app")).deletingLastPathComponent()
+            let clock = programs.appending(path: "libShiftedClock.so").path
+            let app = try desk.startApp(
+                "read", variables: ["UBIQUITOUS_STORE_IDENTIFIER": notes, "LD_PRELOAD": clock])
+            #expect(try await app.finish() == .code(0) && desk.appOutput == "nothing\n", "\(desk.appError)")
+        }
+    }
+
     @Test func `an app ends though the service does not answer`() async throws {
         try await Desk.with { desk in
             desk.device.signal(SIGSTOP)
