@@ -184,7 +184,8 @@ struct DeviceTests {
         }
     }
 
-    /// Copies what is newer in one of two folders to the other, as something that syncs them does.
+    /// Copies what is newer in one of two folders to the other, each file whole at once, as something that syncs them
+    /// does. Both services look at their folders meanwhile.
     private func carry(between folder: String, _ other: String) throws {
         for (from, to) in [(folder, other), (other, folder)] {
             for kind in ["a", "s", "h"] {
@@ -193,7 +194,9 @@ struct DeviceTests {
                 for name in names where !name.hasPrefix(".") {
                     let (source, target) = ("\(from)/\(kind)/\(name)", "\(to)/\(kind)/\(name)")
                     guard time(of: source) > time(of: target) else { continue }
-                    try FileManager.default.contents(atPath: source)?.write(to: URL(filePath: target))
+                    let part = "\(to)/\(kind)/.carried"
+                    try FileManager.default.contents(atPath: source)?.write(to: URL(filePath: part))
+                    try #require(rename(part, target) == 0)
                 }
             }
         }
