@@ -6,7 +6,7 @@ import PropertyList
 import Testing
 import UbiquitousStoreTesting
 
-/// The programs of docs/clients.md, as they stand there.
+/// The programs of docs/clients.md, as they stand there, with the manifest of docs/app-manifest.md.
 @Suite struct ClientTests {
     /// A language, how its program is run, and whether this machine has what that takes.
     struct Language: Sendable, CustomTestStringConvertible {
@@ -41,10 +41,13 @@ import UbiquitousStoreTesting
             print("NOT TESTED: the \(language.testDescription) program of docs/clients.md, for it isn't installed here")
             return
         }
-        try await Terminal.with { terminal in
+        try await Terminal.with(started: false) { terminal in
+            // The manifest of the page about manifests, instead of the usual one.
+            try terminal.device.install(try pageBlock("docs/app-manifest.md", "xml"), as: "app0.plist")
+            try await terminal.device.start()
             let store = try await terminal.store()
             try await store.set("theme", .string("dark"))
-            try terminal.write("program", try Self.program(language.tag))
+            try terminal.write("program", try pageBlock("docs/clients.md", language.tag))
             let program = try ChildProcess(
                 ["sh", "-c", language.command, terminal.file("program"), terminal.bus.address],
                 output: (terminal.file("output"), terminal.file("error")))
@@ -74,12 +77,14 @@ import UbiquitousStoreTesting
         let description: String
     }
 
-    private static func program(_ tag: String) throws -> String {
-        let page = try String(contentsOfFile: repositoryFile("docs/clients.md"), encoding: .utf8)
-        let blocks = page.components(separatedBy: "```\(tag)\n")
-        try #require(blocks.count == 2, "docs/clients.md has one program in \(tag)")
-        return blocks[1].components(separatedBy: "```")[0]
-    }
+}
+
+/// The one block of a page that is in a language.
+func pageBlock(_ path: String, _ tag: String) throws -> String {
+    let page = try String(contentsOfFile: repositoryFile(path), encoding: .utf8)
+    let blocks = page.components(separatedBy: "```\(tag)\n")
+    try #require(blocks.count == 2, "\(path) has one block in \(tag)")
+    return blocks[1].components(separatedBy: "```")[0]
 }
 
 /// A file of the repository.
