@@ -151,12 +151,12 @@ private struct NoLuck: Error, CustomStringConvertible {
     var description: String { "no luck" }
 }
 
-/// Waits until something holds, up to 5 s.
+/// Waits until something holds, up to a minute, as machines that run tests have much else to do.
 @BusActor
 private func eventually(_ condition: @BusActor () -> Bool) async throws {
-    for _ in 0..<1000 {
-        if condition() { return }
+    let end = ContinuousClock.now + .seconds(60)
+    while !condition() {
+        if ContinuousClock.now >= end { throw NoLuck() }
         try await Task.sleep(for: .milliseconds(5))
     }
-    throw NoLuck()
 }

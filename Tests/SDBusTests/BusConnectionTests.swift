@@ -57,6 +57,7 @@ struct BusConnectionTests {
             try await Task.sleep(for: .milliseconds(2))
         }
         // The socket takes some megabytes; 1024 wait.
+        try await eventually { ends.server.queuedWrites >= 1024 }
         #expect(ends.thing.calls < 4000)
         #expect((1024...1100).contains(ends.server.queuedWrites))
         try ends.client.startDispatching()

@@ -60,9 +60,7 @@ struct PeerTests {
         try client.send(call)
         client.flush()
         client.close()
-        await Task.yield()
-        try await Task.sleep(for: .milliseconds(50))
-        #expect(server.credentialRequests == 1)
+        try await eventually { server.credentialRequests == 1 }
         #expect(thing.kept.isEmpty)
         withExtendedLifetime(slot) {}
     }

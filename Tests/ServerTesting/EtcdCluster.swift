@@ -180,7 +180,7 @@ public final class EtcdCluster: Sendable {
     /// Waits until it takes something, if enough members are there.
     private func waitUntilReady() throws {
         guard living.count * 2 > options.members else { return }
-        for _ in 0..<300 {
+        for _ in 0..<1200 {
             if (try? control(["get", "ready"])) != nil { return }
             usleep(50_000)
         }

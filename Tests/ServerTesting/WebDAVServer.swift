@@ -127,7 +127,7 @@ public final class WebDAVServer: Sendable {
         guard let program = kind.program else { throw ServerMissing(kind: kind) }
         let pid = try ServerProcess.spawn([program] + arguments, log: directory + "/run/output")
         process.withLock { $0 = pid }
-        for _ in 0..<1000 {
+        for _ in 0..<6000 {
             if (try? Socket.connected(to: port)) != nil { return }
             usleep(10_000)
         }

@@ -420,7 +420,7 @@ private final class Counter: Sendable {
     var count: Int { yielded.withLock(\.self) }
 
     func wait(for count: Int) async throws {
-        for _ in 0..<500 where self.count < count { try await Task.sleep(for: .milliseconds(10)) }
+        for _ in 0..<6000 where self.count < count { try await Task.sleep(for: .milliseconds(10)) }
         #expect(self.count >= count)
     }
 

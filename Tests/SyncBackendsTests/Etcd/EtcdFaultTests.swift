@@ -146,7 +146,7 @@ struct EtcdFaultTests {
             for await _ in hints { count.add(1, ordering: .relaxed) }
         }
         func eventually(_ condition: () -> Bool) async throws {
-            for _ in 0..<2000 where !condition() { try await Task.sleep(for: .milliseconds(5)) }
+            for _ in 0..<12_000 where !condition() { try await Task.sleep(for: .milliseconds(5)) }
             #expect(condition())
         }
         try await eventually { reader.traits.tellsOfChanges }
