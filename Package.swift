@@ -10,7 +10,8 @@ let package = Package(
         .library(name: "UbiquitousStore", targets: ["UbiquitousStore"]),
         // What a backend is written against, and what tries it: without a database.
         .library(name: "Replication", targets: ["Replication"]),
-        .library(name: "UbiquitousStoreTesting", targets: ["UbiquitousStoreTesting", "BackendTesting"]),
+        .library(name: "UbiquitousStoreTesting", targets: ["UbiquitousStoreTesting"]),
+        .library(name: "BackendTesting", targets: ["BackendTesting"]),
         // For this package's tests: it is preloaded into the service, so it has to be a file of its own.
         .library(name: "DiskJournal", type: .dynamic, targets: ["DiskJournal"]),
         .library(name: "SlowNames", type: .dynamic, targets: ["SlowNames"]),
@@ -21,6 +22,10 @@ let package = Package(
         .executable(name: "fuzz", targets: ["fuzz"]),
     ],
     traits: [
+        .default(enabledTraits: ["Service"]),
+        .trait(
+            name: "Service",
+            description: "The service, the command line and what tests backends, and the packages that these need."),
         .trait(name: "RuleSwitches", description: "Lets the simulation switch rules of sync off. Never for a service.")
     ],
     dependencies: [
@@ -217,6 +222,16 @@ let package = Package(
             ]),
     ]
 )
+
+// An app that only uses the libraries switches the trait off, and has no other package to fetch: what it needs of this
+// one needs none.
+for target in package.targets {
+    target.dependencies = target.dependencies.map {
+        guard case .productItem(let name, let package, let aliases, nil) = $0 else { return $0 }
+        return .productItem(
+            name: name, package: package, moduleAliases: aliases, condition: .when(traits: ["Service"]))
+    }
+}
 
 // https://github.com/swiftlang/swift-evolution: SE-0335, SE-0409, SE-0444, SE-0461.
 let features: [SwiftSetting] = [

@@ -6,7 +6,8 @@ internal import Synchronization
 
 /// A device: a real `ubiquitous-stored` on a private bus, with directories of its own.
 ///
-/// The program is `$UBIQUITOUS_STORED`, or else the one beside the tests. It is killed when this is released.
+/// The program is `$UBIQUITOUS_STORED`, or else the one beside the tests, or else the installed one. It is killed when
+/// this is released.
 public final class Device: Sendable {
     /// What a device is started with.
     public struct Options: Sendable {
@@ -122,11 +123,15 @@ public final class Device: Sendable {
     /// - Throws: ``StartFailure``, which says how to name one.
     public static func program() throws(StartFailure) -> String {
         if let program = ProcessInfo.processInfo.environment["UBIQUITOUS_STORED"] { return program }
-        do {
-            return try ChildProcess.built("ubiquitous-stored")
-        } catch {
-            throw StartFailure(description: "\(error); name the program in $UBIQUITOUS_STORED")
-        }
+        if let built = try? ChildProcess.built("ubiquitous-stored") { return built }
+        let installed = "/usr/libexec/ubiquitous-stored"
+        if access(installed, X_OK) == 0 { return installed }
+        throw StartFailure(
+            description: """
+                There is no service to test with. Add this line to the dependencies of the test target, so that it is \
+                built: .product(name: "ubiquitous-stored", package: "ubiquitous-store"), or install the package \
+                ubiquitous-store, or name the program in $UBIQUITOUS_STORED.
+                """)
     }
 
     /// Ends the service with SIGTERM, and waits until it has.
