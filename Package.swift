@@ -233,6 +233,24 @@ for target in package.targets {
     }
 }
 
+// The windows need GTK, which nobody who builds the service has to have: script/desktop sets this.
+if Context.environment["UBIQUITOUS_STORE_DESKTOP"] != nil {
+    package.targets += [
+        .systemLibrary(
+            name: "CGio", path: "Sources/Desktop/CGio", pkgConfig: "gio-unix-2.0",
+            providers: [.apt(["libglib2.0-dev"])]),
+        .systemLibrary(
+            name: "CAdwaita", path: "Sources/Desktop/CAdwaita", pkgConfig: "libadwaita-1",
+            providers: [.apt(["libadwaita-1-dev"])]),
+        .target(name: "GLibLoop", dependencies: ["CGio"], path: "Sources/Desktop/GLibLoop"),
+        .target(name: "Adwaita", dependencies: ["CAdwaita", "GLibLoop"], path: "Sources/Desktop/Adwaita"),
+        .executableTarget(
+            name: "prefs-in-cloud", dependencies: ["Adwaita", "GLibLoop", "UbiquitousStore"],
+            path: "Sources/Desktop/PrefsInCloud", resources: [.embedInCode("UI/window.ui")]),
+    ]
+    package.products.append(.executable(name: "prefs-in-cloud", targets: ["prefs-in-cloud"]))
+}
+
 // https://github.com/swiftlang/swift-evolution: SE-0335, SE-0409, SE-0444, SE-0461.
 let features: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CAdwaita
+internal import Glibc
+public import GLibLoop
+
+/// An application with windows of one process per user session: `AdwApplication`.
+@MainActor
+public final class Application: Object {
+    /// An application.
+    ///
+    /// - Parameters:
+    ///   - id: the name that it owns on the session bus and that its desktop file has.
+    ///   - isUnique: a second start activates the first and ends. Without it every start is a process of its own.
+    public init(id: String, isUnique: Bool = true) {
+        MainLoop.install()
+        let flags = isUnique ? G_APPLICATION_DEFAULT_FLAGS : G_APPLICATION_NON_UNIQUE
+        super.init(owned: UnsafeMutableRawPointer(adw_application_new(id, flags)))
+    }
+
+    /// Calls a handler when the application is to show itself.
+    public func onActivate(_ handler: @escaping @MainActor () -> Void) { connect("activate", handler) }
+
+    /// Adds an action that a keyboard shortcut or a menu's item calls by the name `app.NAME`.
+    ///
+    /// - Parameter shortcuts: accelerators as `gtk_accelerator_parse` reads them, such as `<Control>q`.
+    public func addAction(_ name: String, shortcuts: [String] = [], _ handler: @escaping @MainActor () -> Void) {
+        let action = Action(name)
+        action.onActivate(handler)
+        g_action_map_add_action(opaque, action.opaque)
+        var accelerators: [UnsafePointer<CChar>?] = shortcuts.map { UnsafePointer(strdup($0)) } + [nil]
+        gtk_application_set_accels_for_action(self.as(GtkApplication.self), "app.\(name)", &accelerators)
+        for accelerator in accelerators { free(UnsafeMutablePointer(mutating: accelerator)) }
+    }
+
+    /// Runs until the last window is closed.
+    ///
+    /// - Returns: the exit status.
+    public func run() -> Int32 {
+        g_application_run(self.as(GApplication.self), 0, nil)
+    }
+
+    /// Ends ``run()``.
+    public func quit() { g_application_quit(self.as(GApplication.self)) }
+}
+
+/// A stateless action: `GSimpleAction`.
+@MainActor
+private final class Action: Object {
+    init(_ name: String) { super.init(owned: UnsafeMutableRawPointer(g_simple_action_new(name, nil))) }
+
+    func onActivate(_ handler: @escaping @MainActor () -> Void) { connect("activate", handler) }
+}
+
+/// Styles for every window of the process: `GtkCssProvider`.
+@MainActor
+public enum StyleSheet {
+    /// Adds rules of CSS, as GTK reads it.
+    public static func add(_ css: String) {
+        let provider = gtk_css_provider_new()
+        gtk_css_provider_load_from_data(provider, css, -1)
+        gtk_style_context_add_provider_for_display(
+            gdk_display_get_default(), OpaquePointer(provider), UInt32(GTK_STYLE_PROVIDER_PRIORITY_APPLICATION))
+        g_object_unref(provider)
+    }
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CGio
+
+/// An installed application: `GDesktopAppInfo`.
+@MainActor
+public final class DesktopApplication: Object {
+    /// The application of a desktop file, such as `org.example.App.desktop`; `nil` if it is not installed.
+    public init?(_ desktopFile: String) {
+        guard let application = g_desktop_app_info_new(desktopFile) else { return nil }
+        super.init(owned: UnsafeMutableRawPointer(application))
+    }
+
+    /// Starts it, or activates the one that runs. A failure is logged.
+    public func launch() {
+        var error: UnsafeMutablePointer<GError>?
+        if g_app_info_launch(opaque, nil, nil, &error) != 0 { return }
+        defer { g_clear_error(&error) }
+        logWarning(error.map { String(cString: $0.pointee.message) } ?? "The application could not be started.")
+    }
+}
+
+/// Writes a warning to GLib's log, which is the terminal or the journal.
+public func logWarning(_ text: String) {
+    // Not `g_warning`, which is a macro. The text is no format.
+    text.withCString { text in
+        "MESSAGE".withCString { key in
+            var fields = [GLogField(key: key, value: text, length: -1)]
+            g_log_structured_array(G_LOG_LEVEL_WARNING, &fields, 1)
+        }
+    }
+}

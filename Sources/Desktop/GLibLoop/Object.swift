@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CGio
+
+/// A GObject with one reference of ours.
+@MainActor
+open class Object {
+    /// The object, for the layer that wraps its type.
+    package let pointer: UnsafeMutableRawPointer
+
+    /// Takes a reference to an object that somebody else owns, or that nobody owns yet.
+    package init(_ pointer: UnsafeMutableRawPointer) {
+        self.pointer = pointer
+        g_object_ref_sink(pointer)
+    }
+
+    /// Takes over the reference that a constructor returned.
+    package init(owned pointer: UnsafeMutableRawPointer) {
+        self.pointer = pointer
+        if g_object_is_floating(pointer) != 0 { g_object_ref_sink(pointer) }
+    }
+
+    isolated deinit {
+        g_object_unref(pointer)
+    }
+
+    /// The object as a type that C declares.
+    package func `as`<Instance>(_ type: Instance.Type) -> UnsafeMutablePointer<Instance> {
+        pointer.assumingMemoryBound(to: type)
+    }
+
+    /// The object as a type that C does not declare.
+    package var opaque: OpaquePointer { OpaquePointer(pointer) }
+
+    /// Calls a handler whenever the object emits a signal without a result, for as long as the object lives.
+    ///
+    /// What the signal says besides is ignored: a handler asks the object for its state. See `g_signal_connect_data`.
+    package func connect(_ signal: String, _ handler: @escaping @MainActor () -> Void) {
+        let callback: @convention(c) (UnsafeMutableRawPointer) -> Void = { data in
+            nonisolated(unsafe) let data = data
+            MainActor.assumeIsolated { Unmanaged<Handler>.fromOpaque(data).takeUnretainedValue().body() }
+        }
+        g_signal_connect_data(
+            pointer, signal, unsafeBitCast(callback, to: GCallback.self),
+            Unmanaged.passRetained(Handler(handler)).toOpaque(),
+            { data, _ in if let data { Unmanaged<Handler>.fromOpaque(data).release() } },
+            G_CONNECT_SWAPPED)
+    }
+}
+
+/// What a signal's closure data points to.
+private final class Handler {
+    let body: @MainActor () -> Void
+
+    init(_ body: @escaping @MainActor () -> Void) { self.body = body }
+}

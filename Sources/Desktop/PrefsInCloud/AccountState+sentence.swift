@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import GLibLoop
+internal import UbiquitousStore
+
+extension UbiquitousStore.AccountState {
+    /// What the account's row says.
+    @MainActor var sentence: String {
+        switch status {
+        case .signedOut: tr("Not signed in: the color stays on this device")
+        case .initialSync: tr("Fetching the account; its color will win")
+        case .idle where pendingChanges > 0: tr("Changes wait to be uploaded")
+        case .idle: tr("Up to date")
+        case .syncing: tr("Exchanging changes…")
+        case .offline: tr("Offline: changes will be sent later")
+        case .authenticationFailed: tr("The server refuses the password")
+        case .paused: tr("Paused on this device")
+        default: lastError?.message ?? tr("Sync has failed")
+        }
+    }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Adwaita
+internal import GLibLoop
+internal import UbiquitousStore
+
+/// The window, and the store behind it.
+@MainActor
+final class PreferencesWindow {
+    private let window: Window
+    private let color: ComboRow
+    private let change: ActionRow
+    private let account: ActionRow
+    private let localCopy = KeyFile(configuration: "org.example.PrefsInCloud/preferences")
+    private var preference: Preference { didSet { if preference != oldValue { show(oldValue) } } }
+    private var store: UbiquitousStore?
+    private var isOpening = false
+    /// The row is being set: what it signals is not the user's choice.
+    private var isShowing = false
+
+    init(_ application: Application) {
+        let interface = Interface(PackageResources.window_ui)
+        window = interface.widget("window")
+        color = interface.widget("color")
+        change = interface.widget("change")
+        account = interface.widget("account")
+        let kept = localCopy.integer("backgroundColor", in: "Preferences").flatMap(BackgroundColor.init)
+        preference = Preference(localColor: kept ?? .white)
+        let settings: Button = interface.widget("settings")
+        let panel = DesktopApplication("org.example.UbiquitousStore.Settings.desktop")
+        settings.isVisible = panel != nil
+        settings.onPress { panel?.launch() }
+        color.offer(BackgroundColor.allCases.map(\.name))
+        show(nil)
+        color.onSelection { [unowned self] in choose() }
+        // Without a service it is tried again when the user comes back, so nothing wakes up meanwhile.
+        window.onActiveChange { [unowned self] in if window.isActive { open() } }
+        window.join(application)
+        window.present()
+        open()
+    }
+
+    func present() { window.present() }
+
+    // MARK: The user
+
+    private func choose() {
+        guard !isShowing, let color = color.selection.flatMap(BackgroundColor.init) else { return }
+        preference.choose(color, isOpen: store != nil)
+        store?[.backgroundColor] = color.rawValue
+        open()
+    }
+
+    // MARK: The store
+
+    private func open() {
+        guard store == nil, !isOpening else { return }
+        isOpening = true
+        MainThread.task { [self] in
+            do {
+                let store = try await UbiquitousStore.open()
+                // In this order nothing is missed: what arrives meanwhile waits in the sequence.
+                let (changes, states) = (store.changes, store.account)
+                try await store.synchronize()
+                let isChosen = preference.lastChange == .notKept && self.store == nil
+                self.store = store
+                if isChosen, store[.backgroundColor] == nil { store[.backgroundColor] = preference.color.rawValue }
+                preference.open(stored: store[.backgroundColor])
+                MainThread.task { [weak self] in for await change in changes { self?.note(change) } }
+                MainThread.task { [weak self] in for await state in states { self?.account.subtitle = state.sentence } }
+            } catch {
+                logWarning("The store could not be opened: \(error)")
+                account.subtitle = tr("The settings service is not running")
+                preference.close()
+            }
+            isOpening = false
+        }
+    }
+
+    private func note(_ change: UbiquitousStore.Change) {
+        guard change.keys.contains("backgroundColor") || change.keys.isEmpty else { return }
+        preference.note(change.reason, stored: store?[.backgroundColor], refusal: change.error?.message)
+    }
+
+    // MARK: The screen
+
+    private func show(_ former: Preference?) {
+        if let former { window.removeStyle(former.color.style) }
+        window.addStyle(preference.color.style)
+        isShowing = true
+        color.selection = preference.color.rawValue
+        isShowing = false
+        change.subtitle = preference.lastChange.sentence
+        guard let former, former.localColor != preference.localColor else { return }
+        do throws(KeyFile.Failure) {
+            try localCopy.set(preference.localColor.rawValue, for: "backgroundColor", in: "Preferences")
+        } catch { logWarning("The local copy could not be written: \(error)") }
+    }
+}

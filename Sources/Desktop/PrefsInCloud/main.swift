@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Apple's sample "Synchronizing App Preferences with iCloud": a window whose color follows on the user's other devices.
+
+internal import Adwaita
+internal import GLibLoop
+internal import Glibc
+
+if getenv("UBIQUITOUS_STORE_IDENTIFIER") == nil { setenv("UBIQUITOUS_STORE_IDENTIFIER", "org.example.PrefsInCloud", 1) }
+installTranslations()
+let application = Application(id: "org.example.PrefsInCloud")
+var window: PreferencesWindow?
+application.onActivate {
+    StyleSheet.add(BackgroundColor.styleSheet)
+    if let window { window.present() } else { window = PreferencesWindow(application) }
+}
+application.addAction("quit", shortcuts: ["<Control>q", "<Control>w"]) { application.quit() }
+exit(application.run())
