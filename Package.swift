@@ -247,6 +247,16 @@ if Context.environment["UBIQUITOUS_STORE_DESKTOP"] != nil {
         .executableTarget(
             name: "prefs-in-cloud", dependencies: ["Adwaita", "GLibLoop", "UbiquitousStore"],
             path: "Sources/Desktop/PrefsInCloud", resources: [.embedInCode("UI/window.ui")]),
+        // A screen, a session bus, and what assistive technology sees.
+        .target(
+            name: "DesktopTesting", dependencies: ["UbiquitousStoreTesting", "SDBus"], path: "Tests/Desktop/Testing"),
+        .testTarget(
+            name: "PrefsInCloudTests",
+            dependencies: [
+                "prefs-in-cloud", "DesktopTesting", "UbiquitousStoreTesting", "UbiquitousStore", "SDBus",
+                "PropertyList", "ubiquitous-stored",
+            ],
+            path: "Tests/Desktop/PrefsInCloudTests"),
     ]
     package.products.append(.executable(name: "prefs-in-cloud", targets: ["prefs-in-cloud"]))
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CAdwaita
-internal import Glibc
 public import GLibLoop
+internal import Glibc
 
 /// An application with windows of one process per user session: `AdwApplication`.
 @MainActor

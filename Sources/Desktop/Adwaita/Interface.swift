@@ -10,7 +10,7 @@ public final class Interface: Object {
     ///
     /// - Parameter ui: the file's bytes; it is part of the program, so what is wrong with it ends the program.
     public init(_ ui: [UInt8]) {
-        let builder = gtk_builder_new()!
+        guard let builder = gtk_builder_new() else { preconditionFailure("GTK gives no builder") }
         super.init(owned: UnsafeMutableRawPointer(builder))
         gtk_builder_set_translation_domain(builder, "ubiquitous-store")
         var error: UnsafeMutablePointer<GError>?

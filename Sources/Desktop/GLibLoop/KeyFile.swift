@@ -49,6 +49,7 @@ public final class KeyFile {
 
     /// Why a file could not be written.
     public struct Failure: Error, CustomStringConvertible {
+        /// What the system said.
         public let description: String
     }
 }

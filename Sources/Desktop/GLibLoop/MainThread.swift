@@ -19,6 +19,7 @@ public final class MainThread: TaskExecutor {
         Task(executorPreference: shared, operation: body)
     }
 
+    /// Queues a job on the main queue.
     public func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         DispatchQueue.main.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import UbiquitousStore
+
+@testable import prefs_in_cloud
+
+struct PreferenceTests {
+    private func opened(_ stored: Int?, local: BackgroundColor = .white) -> Preference {
+        var preference = Preference(localColor: local)
+        preference.open(stored: stored)
+        return preference
+    }
+
+    @Test func `before the store is open the local copy is shown`() {
+        #expect(Preference(localColor: .red).color == .red)
+    }
+
+    @Test func `an open store's color wins over the local copy, and is kept`() {
+        let preference = opened(2, local: .red)
+        #expect(preference.color == .green)
+        #expect(preference.localColor == .green)
+    }
+
+    @Test func `a store without a color leaves the local copy's`() {
+        #expect(opened(nil, local: .yellow).color == .yellow)
+    }
+
+    @Test(arguments: [4, -1, Int.max]) func `a number that is no color changes nothing`(number: Int) {
+        var preference = opened(1)
+        preference.note(.server, stored: number, refusal: nil)
+        #expect(preference.color == .red)
+    }
+
+    @Test(arguments: [
+        (UbiquitousStore.Change.Reason.server, Preference.LastChange.otherDevice), (.otherProcess, .otherProgram),
+        (.initialSync, .firstDownload), (.account, .otherAccount), (.quotaViolation, .refused("full")),
+    ])
+    func `the row says why the color changed`(reason: UbiquitousStore.Change.Reason, row: Preference.LastChange) {
+        var preference = opened(1)
+        preference.note(reason, stored: 3, refusal: "full")
+        #expect(preference.lastChange == row)
+        #expect(preference.color == .yellow)
+    }
+
+    @Test func `an account without a color shows the local copy's`() {
+        var preference = opened(1)
+        preference.note(.account, stored: nil, refusal: nil)
+        #expect(preference.color == .red)
+    }
+
+    @Test func `a refused choice goes back to the store's color`() {
+        var preference = opened(1)
+        preference.choose(.green, isOpen: true)
+        preference.note(.quotaViolation, stored: 1, refusal: "The store is full.")
+        #expect(preference.color == .red)
+        #expect(preference.lastChange == .refused("The store is full."))
+    }
+
+    @Test func `without a service a choice is shown, kept here, and said not to be kept`() {
+        var preference = Preference(localColor: .white)
+        preference.choose(.yellow, isOpen: false)
+        #expect(preference.color == .yellow)
+        #expect(preference.localColor == .yellow)
+        #expect(preference.lastChange == .notKept)
+    }
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import DesktopTesting
+import Foundation
+import PropertyList
+import SDBus
+import Testing
+import UbiquitousStoreTesting
+
+/// Windows on screens of their own, driven by keyboard and read as assistive technology reads them.
+@Suite(.enabled(if: Screen.isAvailable, "Xvfb, at-spi2-core and ImageMagick are not installed"))
+@BusActor
+struct WindowTests {
+    private static let identifier = "org.example.PrefsInCloud"
+
+    /// A device with a screen, and a window on it.
+    @BusActor
+    private final class Desk {
+        let bus: PrivateBus
+        let screen: Screen
+        let device: Device
+        let store: StoreClient
+        let account: AccountClient
+        var window: ChildProcess?
+
+        init(_ name: String) async throws {
+            bus = try await .start()
+            var options = Device.Options()
+            options.name = name
+            options.manifests = [ManifestText(WindowTests.identifier)]
+            device = try Device(on: bus, options)
+            screen = try await .start()
+            let client = try BusClient(bus)
+            (store, account) = (try client.store(WindowTests.identifier), client.account)
+        }
+
+        func open() async throws {
+            window = try screen.start(
+                [ChildProcess.built("prefs-in-cloud")], environment: ["UBIQUITOUS_STORE_BUS": bus.address])
+            try await shows("Background Color")
+        }
+
+        /// Waits until the window shows a text.
+        func shows(_ text: String) async throws {
+            do {
+                try await eventually("the window shows “\(text)”") { try await screen.desktop.find(text) != nil }
+            } catch {
+                let labels = try await screen.desktop.labels().joined(separator: ", ")
+                throw Missing(description: "\(error); it shows \(labels); \(screen.log)")
+            }
+        }
+
+        /// Waits until the window has a color.
+        func turns(_ color: String) async throws {
+            try await eventually("the window turns \(color)") { try await screen.color(x: 30, y: 320) == color }
+        }
+    }
+
+    private struct Missing: Error, CustomStringConvertible { let description: String }
+
+    @Test func `a color chosen by keyboard on one device is the other's`() async throws {
+        let folder = try TemporaryDirectory()
+        let (laptop, phone) = (try await Desk("laptop"), try await Desk("phone"))
+        for desk in [laptop, phone] {
+            try await desk.device.start()
+            try await desk.account.join("folder://" + folder.path)
+            try await desk.open()
+            try await desk.shows("Up to date")
+        }
+        try await laptop.screen.press(.space, .down, .down, .enter)
+        try await laptop.shows("Changed here")
+        try await laptop.turns("#8FF0A4")
+        try await phone.shows("Changed on another device")
+        try await phone.turns("#8FF0A4")
+        #expect(try await phone.store.value("backgroundColor") == .integer(2))
+    }
+
+    @Test func `another program's change is told apart from another device's`() async throws {
+        let desk = try await Desk("laptop")
+        try await desk.device.start()
+        try await desk.open()
+        try await desk.shows("Not signed in")
+        try await desk.store.set("backgroundColor", .integer(1))
+        try await desk.shows("Changed by another program on this device")
+        try await desk.turns("#F66151")
+    }
+
+    @Test func `without a service the window says so, and keeps the choice on this device`() async throws {
+        let desk = try await Desk("laptop")
+        try await desk.open()
+        try await desk.shows("Not kept: the settings service is not running")
+        try await desk.screen.press(.space, .down, .enter)
+        try await desk.turns("#F66151")
+        desk.window?.kill()
+        try await desk.open()
+        try await desk.turns("#F66151")
+    }
+}
