@@ -61,8 +61,8 @@ extension UserDatabase {
                 let stores = bringsValues ? "identifier NOT GLOB '@*'" : "NOT synchronized"
                 for account in shown {
                     try db.carry(
-                        from: account, to: entered, under: origin, time: environment.time(), stores: stores,
-                        replaces: account.id == former.id)
+                        from: account, to: entered, ids: replicaIDs, under: origin, time: environment.time(),
+                        stores: stores, replaces: account.id == former.id)
                 }
                 try db.execute(
                     sql: "UPDATE account SET left = ? WHERE id = ?",
@@ -140,7 +140,7 @@ extension UserDatabase {
                 guard other.id > 0 else { throw EngineError.storage("an account can't be named \"\(identifier)\"") }
                 try db.saveOrigin(origin)
                 try db.carry(
-                    from: other, to: current, under: origin, time: environment.time(),
+                    from: other, to: current, ids: replicaIDs, under: origin, time: environment.time(),
                     changes: "\(Cause.isOwn) AND sequence > published")
                 try db.deleteReplicas("account = ?", [other.id])
                 try db.execute(sql: "DELETE FROM account WHERE id = ?", arguments: [other.id])
@@ -207,7 +207,7 @@ extension UserDatabase {
             arguments: ["account": account.id, "downloaded": account.isDownloaded])
         // What is left belongs to stores that the account has on this device already.
         guard let none = try db.account(Account.none) else { throw EngineError.corrupt("an account has no row") }
-        try db.carry(from: none, to: account, under: origin, time: environment.time())
+        try db.carry(from: none, to: account, ids: replicaIDs, under: origin, time: environment.time())
         try db.deleteReplicas("account = ?", [Account.none])
     }
 }

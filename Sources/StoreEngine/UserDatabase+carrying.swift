@@ -7,13 +7,14 @@ extension Database {
     /// Writes the values of one account to another, as provisional writes under an origin: those of keys that the
     /// other one knows nothing of. Tombstones stay behind.
     /// - Parameters:
+    ///   - ids: the ids of replicas that are made.
     ///   - stores: which of the rows of `store` are meant.
     ///   - changes: which of the last changes of their keys.
     ///   - replaces: where nothing of the other account has arrived it has only what was written on this device before,
     ///     and takes what differs, or was removed, as well.
     func carry(
-        from source: Account, to target: Account, under origin: Origin, time: UInt64, stores: String = "true",
-        changes: String = "true", replaces: Bool = false
+        from source: Account, to target: Account, ids: ReplicaIDs, under origin: Origin, time: UInt64,
+        stores: String = "true", changes: String = "true", replaces: Bool = false
     ) throws {
         let known = """
             FROM change AS known WHERE \(ChangeID.isOf("carried.target", "known")) AND known.key = carried.key
@@ -21,8 +22,8 @@ extension Database {
         let accounts: StatementArguments = ["source": source.id, "target": target.id]
         try execute(
             sql: """
-                INSERT OR IGNORE INTO replica (store, account, downloaded)
-                    SELECT store, :target, (SELECT cursor IS NOT NULL FROM account WHERE id = :target)
+                INSERT OR IGNORE INTO replica (id, store, account, downloaded)
+                    SELECT \(ids.ofSelectedRows), store, :target, (SELECT cursor IS NOT NULL FROM account WHERE id = :target)
                         AND store IN \(UserDatabase.replicatedStores)
                     FROM replica WHERE account = :source AND store IN (SELECT id FROM store WHERE \(stores))
                 """,

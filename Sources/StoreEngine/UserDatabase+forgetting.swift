@@ -12,6 +12,7 @@ extension UserDatabase {
     /// may hold writes that the store does not know of any more.
     /// - Returns: the keys that were visible; `nil` if the store held nothing.
     public func forget(store identifier: String) throws(EngineError) -> [Key]? {
+        try commit()
         guard try storeIdentifiers().contains(identifier) else { return nil }
         let store = try store(identifier)
         let before = store.values
@@ -29,6 +30,7 @@ extension UserDatabase {
 
     /// Takes a store that was forgotten into use again: every account is downloaded anew, for what it has of it.
     public func remember(store: Store) throws(EngineError) {
+        try commit()
         try beginAnew(store.identifier) { db in
             try db.execute(sql: "UPDATE store SET forgotten = 0 WHERE id = ?", arguments: [store.id])
         }
@@ -55,7 +57,8 @@ extension UserDatabase {
             guard store.hasPreviousValues, let previous else { return }
             try db.saveOrigin(origin)
             try db.carry(
-                from: previous, to: account, under: origin, time: environment.time(), stores: "id = \(store.id)")
+                from: previous, to: account, ids: replicaIDs, under: origin, time: environment.time(),
+                stores: "id = \(store.id)")
             try skipReplicaIDs(db)
         }
         try reload(store)
@@ -70,8 +73,8 @@ extension UserDatabase {
             try change(db)
             try db.execute(
                 sql: """
-                    INSERT OR IGNORE INTO replica (store, account, downloaded)
-                        SELECT store.id, account.id, 0 FROM store, account WHERE store.identifier = ? AND account.id > 0
+                    INSERT OR IGNORE INTO replica (id, store, account, downloaded)
+                        SELECT \(replicaIDs.ofSelectedRows), store.id, account.id, 0 FROM store, account WHERE store.identifier = ? AND account.id > 0
                     """,
                 arguments: [identifier])
             try db.execute(sql: "UPDATE account SET cursor = x'' WHERE cursor IS NOT NULL")

@@ -32,7 +32,7 @@ public final class UserDatabase {
     /// What was written when the database was closed last: see ``OriginRecord``.
     private var endWord: UInt64?
     private var nextStoreID: Int64
-    private var nextReplicaID: Int64
+    private(set) var replicaIDs: ReplicaIDs
     /// The generation of a store that nobody has written to; that of one that is made anew is never less.
     var generationBase: UInt64
 
@@ -81,7 +81,7 @@ public final class UserDatabase {
             isAwaitingRemote = start.properties.isAwaitingRemote
             lastGarbageCollection = start.properties.lastGarbageCollection
             nextStoreID = start.stores + 1
-            nextReplicaID = start.replicas + 1
+            replicaIDs = ReplicaIDs(after: start.replicas)
         } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {
             // The statements are always the same: what they don't fit is not the schema that was made.
             throw .corrupt(error.message ?? "another schema")
@@ -209,16 +209,15 @@ public final class UserDatabase {
             db.cachedStatement(sql: "SELECT * FROM replica WHERE account = ? AND store = ?"),
             arguments: [account, store])
         if let row { return try Replica(row: row, limits: limits, db: db) }
-        defer { nextReplicaID += 1 }
-        let replica = Replica(id: nextReplicaID, account: account)
+        let replica = Replica(id: replicaIDs.next(), account: account)
         // What the account doesn't have after its first complete download, it doesn't have.
         replica.isDownloaded = account == self.account.id && self.account.isDownloaded
         return replica
     }
 
-    /// Leaves out the ids of replicas that were made by a statement.
+    /// Leaves out the ids of replicas that a statement made: see ``ReplicaIDs``.
     func skipReplicaIDs(_ db: Database) throws {
-        nextReplicaID = max(nextReplicaID, try db.greatestID(in: "replica") + 1)
+        replicaIDs.skip(to: try db.greatestID(in: "replica"))
     }
 
     func previousReplica(of store: Int64, unless isDownloaded: Bool, _ db: Database) throws -> Replica? {

@@ -438,6 +438,49 @@ import Testing
         #expect(try database.forget(store: "nothing") == nil)
     }
 
+    @Test(arguments: ["forget", "synchronize", "enter", "rename"])
+    func `stores that are open go on writing to rows of their own after another one got new rows`(change: String)
+        throws
+    {
+        try enter("A")
+        try arrive()
+        let identifiers = ["a", "b", "c"]
+        let stores = try identifiers.map { try device.store($0, local: ["local"]) }
+        for identifier in identifiers { try device.write([("k", .integer(1))], to: identifier) }
+        switch change {
+        case "forget":
+            _ = try database.forget(store: "a")
+            try database.remember(store: stores[0])
+        case "synchronize":
+            let untouched = try device.store("d")
+            for isOn in [false, true] { try database.synchronize(store: "d", isOn) }
+            #expect(!untouched.isDownloaded)
+        case "enter": try enter("B")
+        default:
+            try enter("B")
+            try database.rename(accountTo: "0", aliases: ["A"])
+        }
+        for (number, identifier) in identifiers.enumerated().reversed() {
+            try device.write([("local", .integer(Int64(number))), ("k", .integer(2))], to: identifier)
+        }
+        try device.reopen()
+        for (number, identifier) in identifiers.enumerated() {
+            let values = try device.store(identifier, local: ["local"]).values
+            #expect(values == [key("k"): .integer(2), key("local"): .integer(Int64(number))])
+        }
+    }
+
+    @Test func `a write that waits for its commit when its store is forgotten is forgotten with it`() throws {
+        let store = try device.store()
+        try device.write([("k", .integer(1))])
+        try store.stage(setting: [(key("late"), .integer(2))], removing: [])
+        #expect(try database.forget(store: "app") == [key("k"), key("late")])
+        try database.commit()
+        try device.reopen()
+        #expect(try visible().isEmpty)
+        #expect(try device.sql("SELECT count(*) FROM change") == [["0"]])
+    }
+
     // MARK: Crashes between the steps
 
     @Test func `a crash after the arrival and before its cursor leaves what the same steps complete`() throws {
