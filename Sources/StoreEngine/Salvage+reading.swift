@@ -13,7 +13,11 @@ extension Salvage {
         var configuration = Configuration()
         configuration.readonly = true
         configuration.busyMode = .timeout(1)
-        guard let queue = try? DatabaseQueue(path: path, configuration: configuration) else { return saved }
+        // Otherwise SQLite reads nothing of a file that is shorter than its header says, or whose schema is damaged.
+        configuration.prepareDatabase { try $0.execute(sql: "PRAGMA writable_schema = ON") }
+        guard !isEmpty(path), let queue = try? DatabaseQueue(path: path, configuration: configuration) else {
+            return saved
+        }
         defer { try? queue.close() }
         queue.unsafeReentrantRead { db in readAll(into: &saved, db) }
         return saved

@@ -19,8 +19,8 @@ internal import Replication
 
 /// What became of a damaged database.
 public struct SalvageReport: Equatable, Sendable {
-    /// The name of the file, in the same directory, that the damaged database has now.
-    public let fileName: String
+    /// The name of the file, in the same directory, that the damaged database has now; `nil` if it was gone.
+    public let fileName: String?
     /// How many values could be read and are in the new database.
     public let salvagedValues: Int
     /// The account whose values are to come back from its remote.
@@ -68,7 +68,7 @@ struct Salvage {
     // MARK: Renaming
 
     /// Gives the damaged database another name.
-    func setAside() throws -> String {
+    func setAside() throws -> String? {
         let base = UserDatabase.fileName + ".damaged-" + Self.text(of: time)
         var name = base
         var count = 1
@@ -76,10 +76,9 @@ struct Salvage {
             count += 1
             name = "\(base)-\(count)"
         }
-        for suffix in Self.suffixes where exists(path + suffix) {
-            try Self.rename(path + suffix, to: directory + "/" + name + suffix)
-        }
-        return name
+        let left = Self.suffixes.filter { exists(path + $0) }
+        for suffix in left { try Self.rename(path + suffix, to: directory + "/" + name + suffix) }
+        return left.first.map { name + $0 }
     }
 
     /// Puts the new database in its place, if the damaged one has been renamed.
@@ -90,6 +89,36 @@ struct Salvage {
         for suffix in suffixes.dropFirst() { unlink(path + suffix) }
         try rename(path + newSuffix, to: path)
     }
+
+    // MARK: The trace
+
+    /// The name of an empty file that says that there is a database: one that is empty or missing beside it was lost.
+    private static let traceName = "stores.made"
+
+    /// Looks whether the database that was there is lost.
+    /// - Throws: `EngineError.corrupt` then.
+    static func checkPresence(in directory: String) throws {
+        let path = directory + "/" + UserDatabase.fileName
+        // An empty file without a trace is what is left where the making of a database was cut short. SQLite would
+        // remove the log beside it.
+        guard isEmpty(path), exists(directory + "/" + traceName) || !isEmpty(path + "-wal") else { return }
+        throw EngineError.corrupt(exists(path) ? "its file is empty" : "its file is gone")
+    }
+
+    /// Leaves the trace that there is a database. Where that fails, the next start tries again.
+    static func leaveTrace(in directory: String) {
+        let path = directory + "/" + traceName
+        if exists(path) { return }
+        close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600))
+    }
+
+    /// Whether a file has nothing in it, or isn't there.
+    private static func isEmpty(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 ? status.st_size == 0 : errno == ENOENT
+    }
+
+    func isEmpty(_ path: String) -> Bool { Self.isEmpty(path) }
 
     private func exists(_ path: String) -> Bool { Self.exists(path) }
 

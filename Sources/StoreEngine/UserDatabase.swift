@@ -62,6 +62,7 @@ public final class UserDatabase {
         originRecord = OriginRecord(of: directory, in: runtimeDirectory)
         do {
             try Salvage.finish(in: directory)
+            try Salvage.checkPresence(in: directory)
             queue = try Self.open(directory + "/" + Self.fileName)
             maintenance = Maintenance(databasePath: directory + "/" + Self.fileName, disk: environment.disk)
             let now = environment.time()
@@ -88,6 +89,7 @@ public final class UserDatabase {
         } catch {
             throw EngineError(error)
         }
+        Salvage.leaveTrace(in: directory)
         let left = originRecord.take()
         if Rule.freshOrigins.isOn, left == nil || left != endWord {
             do { try beginWithNewOrigin() } catch .diskFull {

@@ -178,9 +178,10 @@ import Testing
         device.close()
         try device.sql("PRAGMA journal_mode = DELETE")
         let before = try bytes()
+        let files = try Set(FileManager.default.contentsOfDirectory(atPath: device.directory))
         #expect(throws: EngineError.newer) { _ = try device.open() }
         #expect(try bytes() == before)
-        #expect(try FileManager.default.contentsOfDirectory(atPath: device.directory) == ["stores.sqlite"])
+        #expect(try Set(FileManager.default.contentsOfDirectory(atPath: device.directory)) == files)
     }
 
     // MARK: Setting aside
@@ -193,9 +194,10 @@ import Testing
             try put(Array("garbage \(round)".utf8))
             try Data("log".utf8).write(to: URL(filePath: device.file + "-wal"))
             let report = try UserDatabase.setAside(in: device.directory, at: device.clock.time)
-            names.append(report.fileName)
+            let name = try #require(report.fileName)
+            names.append(name)
             #expect(report.salvagedValues == 0 && report.account == nil)
-            #expect(FileManager.default.fileExists(atPath: device.directory + "/" + report.fileName + "-wal"))
+            #expect(FileManager.default.fileExists(atPath: device.directory + "/" + name + "-wal"))
         }
         #expect(
             names == [
@@ -328,6 +330,66 @@ import Testing
         let store = try roomy.store()
         #expect(store.values.count == report.salvagedValues)
         #expect(store.values.allSatisfy { $1 == .string(Text("value \($0.string.dropFirst())")) })
+    }
+
+    @Test(arguments: [0.25, 0.5, 0.75, 0.9])
+    func `of a file that was cut short every row that SQLite still reads is saved`(part: Double) throws {
+        for round in 0..<8 {
+            try device.write((0..<100).map { ("k\(round * 100 + $0)", .string(Text("value \($0)"))) }, to: "one")
+            try device.write([("k\(round)", .string("value"))], to: "two")
+        }
+        device.close()
+        let intact = try bytes()
+        let cut = Int(Double(intact.count) * part) / 2048 * 2048
+        try put(Array(intact.prefix(cut)))
+        // What SQLite reads, row by row.
+        let readable = (1...2).flatMap { replica in
+            (1...800).filter { sequence in
+                let row = try? device.sql(
+                    "PRAGMA writable_schema = ON; SELECT value FROM change WHERE id = \(replica << 40 | sequence)")
+                return row?.isEmpty == false
+            }
+        }.count
+        let report = try UserDatabase.setAside(in: device.directory, at: device.clock.time)
+        #expect(report.salvagedValues == readable && (part < 0.75 || readable > 300), "\(readable)")
+        try device.reopen()
+        #expect(try device.store("one").values.count + device.store("two").values.count == readable)
+    }
+
+    @Test(arguments: ["empty", "gone", "gone with its log"])
+    func `a database that is empty or gone is damage where there was one`(damage: String) throws {
+        try device.write([("k", .integer(1))])
+        let generation = try device.store().generation
+        device.close()
+        if damage == "empty" {
+            try put([])
+        } else {
+            for suffix in damage == "gone" ? [""] : ["", "-wal", "-shm"] {
+                try? FileManager.default.removeItem(atPath: device.file + suffix)
+            }
+        }
+        let error = #expect(throws: EngineError.self) { _ = try device.open() }
+        guard case .corrupt = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        device.clock.time += Clock.day
+        let report = try UserDatabase.setAside(in: device.directory, at: device.clock.time, account: "A")
+        #expect(report.salvagedValues == 0 && (report.fileName != nil) == (damage == "empty"))
+        try device.reopen()
+        #expect(device.database.isAwaitingRemote)
+        #expect(try device.store().generation > generation)
+        try device.reopen()
+    }
+
+    @Test func `a database whose making was cut short is made anew`() throws {
+        device.close()
+        removeFiles()
+        try put([])
+        try device.reopen()
+        try device.write([("k", .integer(1))])
+        try device.reopen()
+        #expect(try device.store().value(for: key("k")) == .integer(1))
     }
 
     @Test func `a clock behind the old generations does not bring them back`() throws {

@@ -254,10 +254,18 @@ final class User {
         let account = (try? AccountFile.read(in: directory.path))?.account
         let report = try UserDatabase.setAside(
             in: directory.path, at: daemon.environment.time(), account: account)
+        guard let fileName = report.fileName else {
+            daemon.logger.error(
+                """
+                A new database was made in \(directory.path), as nothing was left of the old one. What an account has \
+                comes back from its remote. Restore a backup if you miss something.
+                """)
+            return
+        }
         daemon.logger.error(
             """
-            The damaged database was set aside as \(report.fileName), with \(report.salvagedValues) values saved \
-            from it. What an account has comes back from its remote. Keep the file until you miss nothing.
+            The damaged database was set aside as \(fileName), with \(report.salvagedValues) values saved from it. \
+            What an account has comes back from its remote. Keep the file until you miss nothing.
             """)
     }
 
