@@ -8,6 +8,7 @@
 internal import Foundation
 internal import GRDB
 internal import GRDBSQLite
+internal import Glibc
 public import PropertyList
 public import Replication
 
@@ -23,6 +24,11 @@ public final class UserDatabase {
     let queue: DatabaseQueue
     let maintenance: Maintenance
     private var writer: ChangeWriter?
+    /// Why there is no ``writer`` any more.
+    private var reasonForClosing = EngineError.storage("the database was closed")
+    private let path: String
+    private let file: FileIdentity?
+    private let log: FileIdentity?
     // Not weak references: these make every use of the object slower. A store takes itself out when it goes.
     private var stores: [String: Unmanaged<Store>] = [:]
     private var staging = Staging()
@@ -59,12 +65,14 @@ public final class UserDatabase {
         self.directory = directory
         self.environment = environment
         self.limits = limits
+        path = directory + "/" + Self.fileName
         originRecord = OriginRecord(of: directory, in: runtimeDirectory)
         do {
             try Salvage.finish(in: directory)
             try Salvage.checkPresence(in: directory)
-            queue = try Self.open(directory + "/" + Self.fileName)
-            maintenance = Maintenance(databasePath: directory + "/" + Self.fileName, disk: environment.disk)
+            queue = try Self.open(path)
+            (file, log) = (FileIdentity(path), FileIdentity(path + "-wal"))
+            maintenance = Maintenance(databasePath: path, disk: environment.disk)
             let now = environment.time()
             let start = try queue.writeWithoutTransaction { db in
                 try (
@@ -130,9 +138,36 @@ public final class UserDatabase {
     /// Writes what is left to the database file and closes it. Whatever is asked of it afterwards fails.
     public func close() {
         leaveEndWord()
+        closeConnection()
+    }
+
+    /// Closes a database that is damaged, as ``close()`` but without writing to it. Whatever is asked of it afterwards
+    /// fails with `EngineError.corrupt`.
+    public func abandon(_ reason: String) {
+        guard writer != nil else { return }
+        reasonForClosing = .corrupt(reason)
+        // SQLite would apply the log that it leaves beside another file to that file.
+        if !isInPlace, log == FileIdentity(path + "-wal") { unlink(path + "-wal") }
+        closeConnection()
+    }
+
+    /// Whether ``abandon(_:)`` has closed it.
+    public var isAbandoned: Bool {
+        if case .corrupt = reasonForClosing { true } else { false }
+    }
+
+    private func closeConnection() {
         // A connection with a prepared statement can't be closed.
         writer = nil
         try? queue.close()
+    }
+
+    /// Whether the file that is open is still the one in the directory.
+    public var isInPlace: Bool { FileIdentity(path) == file }
+
+    /// Fails if what was written is gone with the next start: the file, or its directory, was replaced or removed.
+    private func checkPlace() throws {
+        if !isInPlace { throw EngineError.corrupt("its file was replaced or removed while it was open") }
     }
 
     /// The last thing that is written, here and to `/run`, so that the next start goes on under the origin.
@@ -268,7 +303,10 @@ public final class UserDatabase {
     private func write(_ staged: Staging) throws(EngineError) {
         let writer = try openWriter
         if staged.preparations.isEmpty {
-            do { try writer.write(staged.rows) } catch { throw EngineError(error) }
+            do {
+                try writer.write(staged.rows)
+                try checkPlace()
+            } catch { throw EngineError(error) }
         } else {
             try write { db in
                 for prepare in staged.preparations { try prepare(db) }
@@ -345,7 +383,7 @@ public final class UserDatabase {
     /// What writes changes, until the connection is closed.
     var openWriter: ChangeWriter {
         get throws(EngineError) {
-            guard let writer else { throw .storage("the database was closed") }
+            guard let writer else { throw reasonForClosing }
             return writer
         }
     }
@@ -365,6 +403,7 @@ public final class UserDatabase {
                 }
             }
             guard let result else { throw EngineError.storage("the transaction was not run") }
+            try checkPlace()
             return result
         } catch {
             throw EngineError(error)
@@ -383,6 +422,8 @@ public final class UserDatabase {
     ///
     /// Runs on a thread of its own; calls that come together share one wait.
     public func synchronize() async throws(EngineError) {
+        _ = try openWriter
+        do { try checkPlace() } catch { throw EngineError(error) }
         try await maintenance.synchronize()
     }
 }

@@ -174,6 +174,78 @@ struct DamageTests {
         withExtendedLifetime(place) {}
     }
 
+    @Test(arguments: ["file", "directory", "everything"])
+    func `what is removed under the running service takes no write that was acknowledged along`(what: String)
+        async throws
+    {
+        try await withMachine { machine in
+            let store = try machine.store()
+            try await store.set("before", .integer(1))
+            let removed =
+                switch what {
+                case "file": [directory(machine, store.client) + "/stores.sqlite"]
+                case "directory": [directory(machine, store.client)]
+                default:
+                    try FileManager.default.contentsOfDirectory(atPath: machine.device.stateDirectory)
+                        .filter { $0 != "lock" }.map { machine.device.stateDirectory + "/" + $0 }
+                }
+            for path in removed { try FileManager.default.removeItem(atPath: path) }
+            #expect(await errorName { try await store.set("lost", .integer(1)) } == "Corrupt")
+            try await store.set("after", .integer(2))
+            #expect(try await store.everything() == ["after": .integer(2)])
+            #expect(machine.device.log.contains("replaced or removed while it was open"))
+            try await machine.device.restart()
+            #expect(try await store.everything() == ["after": .integer(2)])
+        }
+    }
+
+    @Test func `a database that is replaced under the running service is gone on with`() async throws {
+        try await withMachine { machine in
+            let store = try machine.store()
+            try await store.set("backup", .integer(1))
+            try await machine.device.stop()
+            let path = directory(machine, store.client)
+            try FileManager.default.copyItem(atPath: path, toPath: path + "-backup")
+            try await machine.device.start()
+            try await store.set("backup", .integer(2))
+            // As `mv` and `cp -a` do it, with the log of the old one still there.
+            try FileManager.default.removeItem(atPath: path + "/stores.sqlite")
+            try FileManager.default.moveItem(atPath: path + "-backup/stores.sqlite", toPath: path + "/stores.sqlite")
+            chown(path + "/stores.sqlite", Users.service ?? geteuid(), gid_t.max)
+            #expect(await errorName { try await store.set("lost", .integer(1)) } == "Corrupt")
+            #expect(try await store.everything() == ["backup": .integer(1)])
+            try await store.set("after", .integer(2))
+            try await machine.device.restart()
+            #expect(try await store.everything() == ["backup": .integer(1), "after": .integer(2)])
+            #expect(try files(machine, store.client).contains { $0.contains("damaged") } == false)
+        }
+    }
+
+    @Test func `a database that can't be set aside at first is set aside by a later call`() async throws {
+        try await withMachine { machine in
+            let store = try machine.store()
+            for number in 0..<200 { try await store.set("key \(number)", .integer(Int64(number))) }
+            try await machine.device.restart()
+            _ = try await store.everything()
+            let path = directory(machine, store.client)
+            // The new database can't be made: as on a full disk.
+            try FileManager.default.createDirectory(
+                atPath: path + "/stores.sqlite.new/x", withIntermediateDirectories: true)
+            damage(path + "/stores.sqlite", .everything)
+            try await eventually("the damage is noticed") {
+                await errorName { try await store.set("key", .integer(1)) } != ""
+            }
+            #expect(await errorName { try await store.set("key", .integer(1)) } == "Corrupt")
+            try FileManager.default.removeItem(atPath: path + "/stores.sqlite.new")
+            try await eventually("it is set aside") {
+                await errorName { try await store.set("key", .integer(1)) } == ""
+            }
+            try await machine.device.restart()
+            #expect(try await store.value("key") == .integer(1))
+            #expect(try files(machine, store.client).contains { $0.hasPrefix("stores.sqlite.damaged-") })
+        }
+    }
+
     @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
     func `a disk that is full at the start is an error of the calls, and the service goes on when there is space`()
         async throws

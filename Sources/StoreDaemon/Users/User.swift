@@ -20,6 +20,11 @@ final class User {
     private var stores: [String: UserStore] = [:]
     /// Stores that may be begun, and bytes that may be written, before it is looked how many there are: that takes long.
     private var allowance = (stores: 0, bytes: 0)
+    /// The database was damaged, and its file is still to be set aside.
+    private var needsSettingAside = false
+    private var recoveryPace = Pace()
+    /// Tries it again where no call does.
+    private var recoveryTimer: EventSource?
     /// The manifests that this user's apps have registered.
     private(set) var registered: RegisteredManifests
 
@@ -215,22 +220,47 @@ final class User {
         }
     }
 
-    /// Sets the database aside and goes on with a new one.
+    /// Sets the database aside and goes on with a new one; where the file was replaced, with what is there.
+    ///
+    /// If that fails, as on a full disk, whatever needs the database fails as well and tries it again.
     func recover(_ reason: String) throws {
         // What waits for its commit fails with the database that it was staged in.
         let damaged = database
         daemon.writes.commit()
         guard damaged === database else { return }
-        daemon.logger.error("The database of the user \(uid) is damaged (\(reason)).")
-        database.close()
-        try Self.setAside(in: directory, daemon: daemon)
-        database = try Self.openDatabase(in: directory, daemon: daemon)
-        allowance = (stores: 0, bytes: 0)
-        try account.replace(database: database)
-        account.sync.pace = daemon.configuration.pace
-        for store in storesInUse {
-            store.replace(try database.store(store.identifier, localKeys: localKeys(of: store.identifier)))
+        guard recoveryPace.isDue else { throw EngineError.corrupt(reason) }
+        if !damaged.isAbandoned {
+            daemon.logger.error("The database of the user \(uid) is damaged (\(reason)).")
+            needsSettingAside = damaged.isInPlace
+            damaged.abandon(reason)
         }
+        do { try recoveryPace.run(replaceDatabase) } catch {
+            daemon.logger.error("The database of the user \(uid) can't be replaced yet: \(error)")
+            recoveryTimer = EventLoop.shared.after(.seconds(60)) { try? self.recover(reason) }
+            throw error
+        }
+        recoveryTimer = nil
+    }
+
+    private func replaceDatabase() throws {
+        if needsSettingAside { try Self.setAside(in: directory, daemon: daemon) }
+        needsSettingAside = false
+        try directory.prepare(logger: daemon.logger, time: daemon.environment.time())
+        registered = RegisteredManifests(in: directory.path + "/manifests.d", logger: daemon.logger)
+        let next = try Self.openDatabase(in: directory, daemon: daemon)
+        do {
+            let stores = try storesInUse.map {
+                ($0, try next.store($0.identifier, localKeys: localKeys(of: $0.identifier)))
+            }
+            try account.replace(database: next)
+            database = next
+            for (held, store) in stores { held.replace(store) }
+        } catch {
+            next.close()
+            throw error
+        }
+        allowance = (stores: 0, bytes: 0)
+        account.sync.pace = daemon.configuration.pace
     }
 
     private static func openDatabase(in directory: UserDirectory, daemon: Daemon) throws -> UserDatabase {
@@ -271,6 +301,7 @@ final class User {
 
     /// Ends what is under way and closes the database.
     func close() {
+        recoveryTimer = nil
         account.stop()
         database.close()
     }

@@ -80,13 +80,13 @@ final class UserAccount {
 
     /// Goes on with a new database, after the old one was set aside.
     func replace(database: UserDatabase) throws {
+        let next = try Self.makeSync(database, daemon)
         listener?.cancel()
         (timer, routes) = (nil, nil)
         sync.close()
         self.database = database
-        let hadSubscribers = sync.hasSubscribers
-        sync = try Self.makeSync(database, daemon)
-        sync.hasSubscribers = hadSubscribers
+        next.hasSubscribers = sync.hasSubscribers
+        (sync, url) = (next, "")
         start()
     }
 
