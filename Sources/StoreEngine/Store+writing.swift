@@ -123,7 +123,10 @@ extension Store {
             stamp: stamp, n: n ?? replica.sequence, content: content, generation: generation,
             sequence: replica.sequence, cause: cause)
         undo?.records.append((replica, key, old))
-        if let old { replica.retire(old, before: &record) }
+        if let old {
+            replica.retire(old, before: &record)
+            database.noteRetired(old.size)
+        }
         replica.oldestLoss = min(replica.oldestLoss, time)
         if cause.isOwn { replica.vector.insert(Dot(origin: stamp.origin, n: record.n)) }
         replica.replace(key, old, by: record)

@@ -40,7 +40,7 @@ extension UserDatabase {
 
 extension Database {
     /// Writes what a replica's changes may be the only evidence of, before some of them go.
-    fileprivate func saveProgress(ofReplica id: Int64) throws {
+    func saveProgress(ofReplica id: Int64) throws {
         try run(
             sql: """
                 INSERT INTO context (replica, origin, n)

@@ -84,7 +84,7 @@ extension Replica {
 
 extension [UInt64] {
     /// The numbers, which are sorted, as ranges without gaps.
-    fileprivate var runs: [ClosedRange<UInt64>] {
+    var runs: [ClosedRange<UInt64>] {
         reduce(into: []) { runs, number in
             if let last = runs.last, last.upperBound + 1 == number {
                 runs[runs.count - 1] = last.lowerBound...number

@@ -150,6 +150,7 @@ extension UserDatabase {
             return try db.account(id) ?? account
         }
         account.lastPull = max(account.lastPull, current.lastPull)
+        historyBound = nil
         for (store, _) in before { try reload(store) }
         return before.map { StoreViewChange(store: $0, since: $1) }
     }
@@ -174,6 +175,7 @@ extension UserDatabase {
             return current
         }
         (account, previous, lastGarbageCollection) = (current.account, current.previous, 0)
+        historyBound = nil
         for (store, _) in before { try reload(store) }
         return before.map { StoreViewChange(store: $0, since: $1) }
     }

@@ -50,6 +50,10 @@ public final class UserDatabase {
     public internal(set) var lastGarbageCollection: UInt64
     /// Counts what makes a download that is under way worthless: it has to begin anew.
     public internal(set) var downloadEpoch = 0
+    /// What the history of all stores takes at most; `nil` until it was gone through.
+    var historyBound: Int?
+    /// What the file may grow to; see ``bound(fileSize:)``.
+    var largestSize: Int?
     /// What was lost with a damaged database has not come back from the remote yet.
     public internal(set) var isAwaitingRemote: Bool
 
@@ -277,7 +281,7 @@ public final class UserDatabase {
             for store in staged.stores { store.undo = nil }
             return
         }
-        do { try write(staged) } catch {
+        do { try writeMakingRoom(staged) } catch {
             for store in staged.stores.reversed() { store.takeBack() }
             throw error
         }
@@ -297,6 +301,16 @@ public final class UserDatabase {
         if count == replica.storedHidden { return }
         staging.preparations.append {
             try $0.run(sql: "UPDATE replica SET hidden = ? WHERE id = ?", arguments: [count, id])
+        }
+    }
+
+    /// Writes what is staged. Where the file may not grow any more, history gives way to it.
+    private func writeMakingRoom(_ staged: Staging) throws(EngineError) {
+        do { try write(staged) } catch .diskFull where mayMakeRoom {
+            guard try removeOldestHistory(bytes: 2 * staged.rows.bytes.count + Self.leastRoom) else {
+                throw .diskFull
+            }
+            try write(staged)
         }
     }
 
@@ -338,6 +352,11 @@ public final class UserDatabase {
                 sql: "INSERT INTO store (id, identifier, generation, known_from) VALUES (?, ?, ?, ?)",
                 arguments: [id, identifier, base, base])
         }
+    }
+
+    /// Counts a change that becomes history.
+    func noteRetired(_ size: Int) {
+        if let bound = historyBound { historyBound = bound + size + FormerChange.overhead }
     }
 
     func enqueue(_ row: ChangeRow, key: Key, content: Record.Content, of replica: Replica, in store: Store) {

@@ -105,6 +105,27 @@ struct SettingsTests {
         }
     }
 
+    @Test func `where a user's database is as large as it may be, history gives way to values`() async throws {
+        try await withSettings("[User]\nDatabaseBytes=1M\n") { machine, _ in
+            let store = try machine.store()
+            func page(_ number: Int) -> Value { .data([UInt8](repeating: UInt8(number % 256), count: 3700)) }
+            // Far more than fits, with what it replaces; much less without.
+            for round in 0..<600 { try await store.set("key", page(round)) }
+            #expect(try await store.value("key") == page(599))
+            // Live values at the limit: what the error says to remove makes room.
+            var count = 0
+            var refused: BusError?
+            while refused == nil {
+                refused = await failure { try await store.set("live \(count)", page(1)) }
+                count += 1
+            }
+            #expect(refused?.name.hasSuffix(".QuotaExceeded") == true && count > 150, "\(count)")
+            #expect(refused?.message.contains("Remove values or stores") == true, "\(refused?.message ?? "")")
+            for number in 0..<20 { try await store.remove("live \(number)") }
+            try await store.set("live", page(2))
+        }
+    }
+
     @Test func `calls beyond those of a connection that may wait are refused, and the others answered`() async throws {
         try await withSettings("[User]\nWaitingCalls=1\n") { machine, _ in
             let store = try machine.store()

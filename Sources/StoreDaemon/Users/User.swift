@@ -25,6 +25,7 @@ final class User {
     private var recoveryPace = Pace()
     /// Tries it again where no call does.
     private var recoveryTimer: EventSource?
+    private var historyPace = Pace()
     /// The manifests that this user's apps have registered.
     private(set) var registered: RegisteredManifests
 
@@ -195,16 +196,28 @@ final class User {
     private func renewAllowance(for bytes: Int) throws {
         daemon.writes.commit()
         let maximum = daemon.configuration.bounds.databaseBytes
-        let used = try recovering { try database.size() }
+        var used = try recovering { try database.size() }
+        if used + bytes > maximum { used = try shrinkHistory(for: bytes, maximum, used) }
         guard used + bytes <= maximum else {
             throw BusError.store(
                 .quotaExceeded,
                 """
-                The user's database has \(used) bytes of \(maximum) (limit database-bytes), and the write needs \
-                \(used + bytes)
+                The values of all of the user's stores take \(used) bytes of \(maximum) (limit database-bytes), and \
+                the write needs \(used + bytes). Remove values or stores that are not needed; ubiquitousctl usage \
+                shows what each store has.
                 """)
         }
         allowance.bytes = (maximum - used) / 2
+    }
+
+    /// Has history give way to a write, and an eighth more, so that it is not gone through at each write.
+    /// - Returns: the size of the database afterwards.
+    private func shrinkHistory(for bytes: Int, _ maximum: Int, _ used: Int) throws -> Int {
+        // A caller at the limit must not have it gone through again and again for a few bytes.
+        guard historyPace.isDue || database.mayFree(maximum / 16) else { return used }
+        return try historyPace.run {
+            try recovering { try database.shrinkHistory(toSize: max(0, maximum - maximum / 8 - bytes)) }
+        }
     }
 
     /// What a row takes beside its value at most, about.

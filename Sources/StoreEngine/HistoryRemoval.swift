@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The history of all stores of a user, where it takes the room that values need.
+//
+// Each store keeps a bounded past (see Retention), but a user may have many stores. Where the database is as large as
+// it may be, the values that were replaced first give way, whichever store they are of. The past of a store that is
+// not open is known to nobody, so all changes are gone through; that is done rarely, and frees much at once.
+
+internal import GRDB
+internal import PropertyList
+
+extension UserDatabase {
+    /// What the history of all stores takes, about, in bytes of the database.
+    public func historySize() throws(EngineError) -> Int {
+        var size = 0
+        try commit()
+        try read { db in try forEachFormerChange(db) { size += $0.bytes } }
+        historyBound = size
+        return size
+    }
+
+    /// Has the oldest history of all stores give way until the database is not larger than a size.
+    /// - Returns: the size afterwards: there may be too little history.
+    public func shrinkHistory(toSize target: Int) throws(EngineError) -> Int {
+        try commit()
+        var size = try size()
+        while size > target, try removeOldestHistory(bytes: size - target) { size = try self.size() }
+        return size
+    }
+
+    /// Removes the history of all stores.
+    public func clearHistory() throws(EngineError) {
+        while try removeOldestHistory(bytes: 8 << 20) {}
+    }
+
+    /// Removes the values that were replaced first, in one transaction.
+    /// - Parameter bytes: about how many bytes of the database are to be freed.
+    /// - Returns: whether there were any.
+    func removeOldestHistory(bytes: Int) throws(EngineError) -> Bool {
+        if historyBound == 0 { return false }
+        let writer = try openWriter
+        let (removed, left) = try write { db in
+            var oldest = OldestChanges(bytes: bytes)
+            try forEachFormerChange(db) { oldest.add($0) }
+            let removed = oldest.byReplica()
+            for (replica, changes) in removed {
+                try db.saveProgress(ofReplica: replica)
+                for sequences in changes.map(\.sequence).sorted().runs { try writer.remove(sequences, of: replica) }
+            }
+            return (removed, oldest.bytesLeft)
+        }
+        historyBound = left
+        for store in loadedStores {
+            for replica in [store.shared, store.overlay] {
+                if let changes = removed[replica.id] { replica.forget(changes) }
+            }
+        }
+        return !removed.isEmpty
+    }
+
+    /// Calls `body` with each change that is not its key's last, of all stores and accounts.
+    private func forEachFormerChange(_ db: Database, _ body: (FormerChange) -> Void) throws {
+        for replica in try Int64.fetchAll(db, sql: "SELECT id FROM replica") {
+            var replaced: [Key: UInt64] = [:]
+            try ChangeReader.forEachOutline(of: replica, db) { change in
+                defer { replaced[change.key] = change.time }
+                guard let time = replaced[change.key] else { return }
+                body(FormerChange(change, of: replica, replaced: time))
+            }
+        }
+    }
+}
+
+extension Replica {
+    /// Knows in memory that a part of the history is gone.
+    fileprivate func forget(_ changes: [FormerChange]) {
+        let gone = Set(changes.map(\.sequence))
+        for index in records.indices { records.values[index].former.removeAll(where: gone.contains) }
+        surplus.removeAll(where: gone.contains)
+        history.rows = max(0, history.rows - gone.count)
+        history.bytes = max(0, history.bytes - changes.reduce(0) { $0 + $1.length })
+    }
+}
+
+/// A change that is not its key's last.
+struct FormerChange {
+    let replica: Int64
+    let sequence: UInt64
+    /// When the next change of its key was made, in microseconds since 1970.
+    let replaced: UInt64
+    /// The size of its value's encoding.
+    let length: Int
+
+    init(_ change: ChangeReader.Outline, of replica: Int64, replaced: UInt64) {
+        self.replica = replica
+        self.replaced = replaced
+        (sequence, length) = (change.sequence, change.length ?? 0)
+    }
+
+    /// About what it takes of the database: a row that does not fit into a page has pages of its own.
+    var bytes: Int { length < 1900 ? length + Self.overhead : (length / 2044 + 1) * 2048 }
+
+    /// About what a row takes besides its value.
+    static let overhead = 100
+}
+
+/// Those changes that were replaced first, up to a sum of their sizes. It holds about twice as many at most.
+struct OldestChanges {
+    private let wanted: Int
+    private var changes: [FormerChange] = []
+    private var sum = 0
+    private var total = 0
+    /// What was replaced at this moment or later is not among them.
+    private var end = UInt64.max
+
+    init(bytes: Int) {
+        wanted = max(1, bytes)
+    }
+
+    mutating func add(_ change: FormerChange) {
+        total += change.bytes
+        guard change.replaced < end else { return }
+        changes.append(change)
+        sum += change.bytes
+        if sum / 2 > wanted { keepOldest() }
+    }
+
+    private mutating func keepOldest() {
+        changes.sort { ($0.replaced, $0.replica, $0.sequence) < ($1.replaced, $1.replica, $1.sequence) }
+        var (count, kept) = (0, 0)
+        while count < changes.count, kept < wanted {
+            kept += changes[count].bytes
+            count += 1
+        }
+        sum = kept
+        guard count < changes.count else { return }
+        changes.removeSubrange(count...)
+        end = changes[count - 1].replaced
+    }
+
+    /// The changes of each replica.
+    mutating func byReplica() -> [Int64: [FormerChange]] {
+        keepOldest()
+        return Dictionary(grouping: changes, by: \.replica)
+    }
+
+    /// What is left besides them.
+    var bytesLeft: Int { total - changes.reduce(0) { $0 + $1.bytes } }
+}
