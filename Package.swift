@@ -133,7 +133,7 @@ let package = Package(
         .testTarget(name: "PropertyListFilesTests", dependencies: ["PropertyListFiles", "PropertyList"]),
         .testTarget(
             name: "StoreEngineTests", dependencies: ["StoreEngine", "Replication", "PropertyList", "SeededRandom"]),
-        .testTarget(name: "ReplicationTests", dependencies: ["Replication", "PropertyList"]),
+        .testTarget(name: "ReplicationTests", dependencies: ["Replication", "PropertyList", "SeededRandom"]),
         .testTarget(
             name: "SyncEngineTests", dependencies: ["SyncEngine", "StoreEngine", "Replication", "PropertyList"]),
         .testTarget(

@@ -38,8 +38,28 @@ public struct VersionVector: Equatable, Sendable {
     }
 
     /// Takes in what another version vector has.
+    ///
+    /// The two are merged as sorted runs: inserted one by one, many origins that lie between each other would take
+    /// quadratic time.
     public mutating func formUnion(_ other: VersionVector) {
-        for dot in other.dots { insert(dot) }
+        if isSuperset(of: other) { return }
+        var union: [Dot] = []
+        union.reserveCapacity(dots.count + other.dots.count)
+        var rest = dots[...]
+        for dot in other.dots {
+            while let next = rest.first, next.origin < dot.origin {
+                union.append(next)
+                rest.removeFirst()
+            }
+            if let own = rest.first, own.origin == dot.origin {
+                union.append(own.n < dot.n ? dot : own)
+                rest.removeFirst()
+            } else {
+                union.append(dot)
+            }
+        }
+        union.append(contentsOf: rest)
+        dots = union
     }
 
     /// Whether everything that `other` has taken in is here as well.

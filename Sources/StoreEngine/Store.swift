@@ -179,7 +179,7 @@ public final class Store {
 
 extension Store {
     /// What one store may grow to by joining: beyond that it is not joined further.
-    private static let largestState = (keys: 8192, entries: 32768, bytes: 8 << 20)
+    private static let largestState = (keys: 8192, entries: 32768, bytes: 8 << 20, origins: 65536)
 
     /// Whether the values of the account before are shown, as those of the current one have not arrived.
     public var hasPreviousValues: Bool { previous != nil }
@@ -202,6 +202,7 @@ extension Store {
 
     /// Whether the store may become what a join makes of it.
     public func canHold(_ plan: JoinPlan) -> Bool {
+        if plan.vector.dots.count > max(Self.largestState.origins, vector.dots.count) { return false }
         if plan.taken.isEmpty { return true }
         let kept = shared.records.filter { plan.taken[$0.key] == nil && !$0.value.isDropped }
         let bytes = kept.values.reduce(0) { $0 + $1.size } + plan.taken.values.reduce(0) { $0 + ($1.value?.count ?? 0) }

@@ -135,6 +135,20 @@ import Testing
         let values = Dictionary(uniqueKeysWithValues: (0..<8193).map { ("v\($0)", stranger.entry(.boolean(true))) })
         #expect(!store.canHold(stranger.plan(values, in: store)))
     }
+
+    @Test func `a store that more devices have written to than any account has is not joined any further`() throws {
+        let device = try device()
+        let store = try device.store()
+        func plan(_ origins: UInt64) -> JoinPlan {
+            let seen = (1...origins).map { (Origin(bits: $0), UInt64(1)) }
+            return JoinPlan(vector: VersionVector(Dictionary(uniqueKeysWithValues: seen)))
+        }
+        #expect(store.canHold(plan(65536)))
+        #expect(!store.canHold(plan(65537)))
+        // A store that has as many already goes on.
+        try device.join(plan(65540))
+        #expect(store.canHold(plan(65540)) && !store.canHold(plan(65541)))
+    }
 }
 
 extension Store {
