@@ -45,6 +45,12 @@ let package = Package(
         .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .target(name: "HTTPClient", dependencies: ["CCurl", "EventLoop"]),
 
+        // XML, for the answers of WebDAV servers.
+        .systemLibrary(name: "CExpat", pkgConfig: "expat", providers: [.apt(["libexpat1-dev"])]),
+
+        // Whole files, read and written.
+        .target(name: "Files"),
+
         // Stores and their sync: no bus, no network.
         .target(name: "PropertyList"),
         .target(name: "Replication", dependencies: ["PropertyList"]),
@@ -52,7 +58,7 @@ let package = Package(
         .target(
             name: "StoreEngine",
             dependencies: [
-                "Replication", "PropertyList",
+                "Replication", "PropertyList", "Files",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
@@ -61,7 +67,7 @@ let package = Package(
         .target(
             name: "SyncBackends",
             dependencies: [
-                "Replication", "PropertyList", "PropertyListFiles", "HTTPClient",
+                "Replication", "PropertyList", "PropertyListFiles", "HTTPClient", "CExpat", "Files",
                 .product(name: "Crypto", package: "swift-crypto"),
             ]),
 
@@ -69,14 +75,14 @@ let package = Package(
         .target(name: "StoreBus", dependencies: ["SDBus", "PropertyList"]),
 
         // What an app declares: the service reads it, and so do the app's library and the command line.
-        .target(name: "AppManifest", dependencies: ["PropertyListFiles", "PropertyList"]),
+        .target(name: "AppManifest", dependencies: ["PropertyListFiles", "PropertyList", "Files"]),
 
         // The service, where stores and the bus meet.
         .target(
             name: "StoreDaemon",
             dependencies: [
                 "StoreBus", "StoreEngine", "SyncEngine", "Replication", "SDBus", "PropertyList", "AppManifest",
-                "CSystemd",
+                "CSystemd", "Files",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         // Called as ubiquitousctl it is the command line: the package installs one program for both.
@@ -84,6 +90,7 @@ let package = Package(
             name: "ubiquitous-stored",
             dependencies: [
                 "ControlCommands", "StoreDaemon", "SyncBackends", "Replication", "StoreBus", "SDBus", "AppManifest",
+                "Files",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ]),
@@ -95,7 +102,7 @@ let package = Package(
         .target(
             name: "ControlCommands",
             dependencies: [
-                "UbiquitousStore", "StoreBus", "SDBus", "PropertyList", "PropertyListFiles", "AppManifest",
+                "UbiquitousStore", "StoreBus", "SDBus", "PropertyList", "PropertyListFiles", "AppManifest", "Files",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Sources/ubiquitousctl"),
@@ -124,11 +131,12 @@ let package = Package(
             name: "BackendTesting",
             dependencies: ["SyncBackends", "Replication", "PropertyList", "SeededRandom"]),
 
+        .testTarget(name: "FilesTests", dependencies: ["Files"]),
         .testTarget(name: "EventLoopTests", dependencies: ["EventLoop"]),
         .testTarget(name: "SDBusTests", dependencies: ["SDBus"]),
         // Servers on loopback: scripted ones, and real ones where they are installed.
         .target(name: "ServerTesting", path: "Tests/ServerTesting"),
-        .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "ServerTesting"]),
+        .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "EventLoop", "ServerTesting"]),
         .testTarget(name: "PropertyListTests", dependencies: ["PropertyList", "SeededRandom"]),
         .testTarget(name: "PropertyListFilesTests", dependencies: ["PropertyListFiles", "PropertyList"]),
         .testTarget(
@@ -139,8 +147,8 @@ let package = Package(
         .testTarget(
             name: "SyncBackendsTests",
             dependencies: [
-                "BackendTesting", "Simulation", "SyncBackends", "HTTPClient", "ServerTesting", "SyncEngine",
-                "StoreEngine", "Replication", "PropertyList", "SeededRandom",
+                "BackendTesting", "Simulation", "SyncBackends", "HTTPClient", "EventLoop", "ServerTesting",
+                "SyncEngine", "StoreEngine", "Replication", "PropertyList", "SeededRandom",
             ]),
         // Devices that write to a cluster of etcd without a pause, or bare clients that do; for the benchmarks.
         .executableTarget(

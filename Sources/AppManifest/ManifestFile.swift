@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Files
 package import Glibc
 
 /// Reads a file that decides about what apps may do, if it is from somebody who may decide.
@@ -27,18 +28,11 @@ package enum ManifestFile {
     }
 
     private static func readAll(_ descriptor: Int32, size: Int) throws(Manifest.Refusal) -> [UInt8] {
-        var bytes = [UInt8](repeating: 0, count: size)
-        var filled = 0
-        while filled < size {
-            let count = bytes.withUnsafeMutableBytes { buffer in
-                Glibc.read(descriptor, buffer.baseAddress.map { $0 + filled }, size - filled)
-            }
-            if count < 0 && errno == EINTR { continue }
-            guard count > 0 else {
-                throw refusal("it can't be read: \(count < 0 ? reason(errno) : "it was cut short")")
-            }
-            filled += count
+        let bytes: [UInt8]?
+        do throws(SystemError) { bytes = try Files.read(descriptor, atMost: size) } catch {
+            throw refusal("it can't be read: \(error)")
         }
+        guard let bytes, bytes.count == size else { throw refusal("it can't be read: it is being written") }
         return bytes
     }
 

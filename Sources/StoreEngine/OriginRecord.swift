@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Files
 internal import Glibc
 
 /// A random word in `/run` that says how the service left a database, which the disk alone cannot tell.
@@ -28,7 +29,7 @@ struct OriginRecord {
     /// The word that was left, and is there no more; `nil` if there was none, or it can't be taken away.
     func take() -> UInt64? {
         guard let path else { return nil }
-        let text = readFile(path)
+        let text = Files.text(of: path, atMost: 64)
         guard unlink(path) == 0, let text else { return nil }
         return UInt64(text, radix: 16)
     }
@@ -36,24 +37,6 @@ struct OriginRecord {
     /// Leaves a word for the next start. If that fails there is none, and the next start has a new origin.
     func leave(_ word: UInt64) {
         guard let path else { return }
-        if !writeFile(path, String(word, radix: 16)) { unlink(path) }
-    }
-
-    private func readFile(_ path: String) -> String? {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: 64)
-        let count = read(descriptor, &bytes, bytes.count)
-        return count > 0 ? String(decoding: bytes[..<count], as: UTF8.self) : nil
-    }
-
-    private func writeFile(_ path: String, _ text: String) -> Bool {
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { return false }
-        let bytes = Array(text.utf8)
-        let written = write(descriptor, bytes, bytes.count)
-        close(descriptor)
-        return written == bytes.count
+        do throws(SystemError) { try Files.overwrite(path, with: String(word, radix: 16)) } catch { unlink(path) }
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
+internal import Files
 internal import Glibc
 internal import Logging
 internal import StoreDaemon
@@ -85,15 +86,11 @@ private enum SettingsText {
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             throw .unreadable("it is no regular file")
         }
-        var bytes = [UInt8](repeating: 0, count: maximumSize + 1)
-        var count = 0
-        while count < bytes.count {
-            let more = bytes[count...].withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress, $0.count) }
-            if more < 0 { throw .unreadable(String(cString: strerror(errno))) }
-            if more == 0 { break }
-            count += more
+        let bytes: [UInt8]?
+        do throws(SystemError) { bytes = try Files.read(descriptor, atMost: maximumSize) } catch {
+            throw .unreadable(error.description)
         }
-        guard count <= maximumSize else { throw .unreadable("it has more than \(maximumSize) bytes") }
-        return String(decoding: bytes[..<count], as: UTF8.self)
+        guard let bytes else { throw .unreadable("it has more than \(maximumSize) bytes") }
+        return String(decoding: bytes, as: UTF8.self)
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Files
 internal import Glibc
 
 /// Files that are read and written as a whole.
@@ -17,16 +18,12 @@ enum WholeFile {
 
     /// Reads a descriptor to its end.
     static func readAll(_ descriptor: Int32, _ name: String) throws -> [UInt8] {
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 1 << 16)
-        while true {
-            let count = Glibc.read(descriptor, &buffer, buffer.count)
-            if count < 0 && errno == EINTR { continue }
-            guard count >= 0 else { throw failure("\(name) can't be read") }
-            if count == 0 { return bytes }
-            bytes += buffer[..<count]
-            if bytes.count > maximumSize { throw Failure(.usage, "\(name) is far larger than any store") }
+        let bytes: [UInt8]?
+        do throws(SystemError) { bytes = try Files.read(descriptor, atMost: maximumSize) } catch {
+            throw Failure(.usage, "\(name) can't be read: \(error)")
         }
+        guard let bytes else { throw Failure(.usage, "\(name) is far larger than any store") }
+        return bytes
     }
 
     /// Replaces a file by one with these contents: whoever looks sees the old one or the new one, whole.
@@ -74,12 +71,8 @@ enum WholeFile {
     }
 
     private static func writeAll(_ bytes: [UInt8], _ descriptor: Int32, _ path: String) throws {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            if count < 0 && errno == EINTR { continue }
-            guard count > 0 else { throw failure("The file \"\(path)\" can't be written") }
-            rest = rest.dropFirst(count)
+        do throws(SystemError) { try Files.write(descriptor, bytes) } catch {
+            throw Failure(.usage, "The file \"\(path)\" can't be written: \(error)")
         }
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Files
 internal import Foundation
 internal import Glibc
 
@@ -71,24 +72,14 @@ enum PrivateFile {
 
     /// Puts a file in place, whole or not at all, so that it survives a power cut.
     static func replace(_ path: String, with bytes: [UInt8]) throws(Failure) {
-        let temporary = temporary(path)
-        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw Failure(path: temporary, code: errno) }
-        defer { close(descriptor) }
-        guard write(descriptor, bytes, bytes.count) == bytes.count, fsync(descriptor) == 0,
-            rename(temporary, path) == 0
-        else {
-            let code = errno == 0 ? ENOSPC : errno
-            unlink(temporary)
-            throw Failure(path: path, code: code)
+        do throws(SystemError) { try Files.replace(path, with: bytes, by: temporary(path)) } catch {
+            throw Failure(path: path, code: error.number)
         }
-        try synchronize(directory: String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)]))
     }
 
     static func synchronize(directory: String) throws(Failure) {
-        let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw Failure(path: directory, code: errno) }
-        defer { close(descriptor) }
-        guard fsync(descriptor) == 0 else { throw Failure(path: directory, code: errno) }
+        do throws(SystemError) { try Files.synchronize(directory: directory) } catch {
+            throw Failure(path: directory, code: error.number)
+        }
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Files
 internal import Glibc
 internal import Logging
 
@@ -59,12 +60,7 @@ struct UserDirectory {
     private var nameFile: String { path + "/user" }
 
     private var recordedName: String? {
-        let descriptor = open(nameFile, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: 256)
-        let count = read(descriptor, &bytes, bytes.count)
-        return count > 0 ? String(decoding: bytes[..<count], as: UTF8.self) : nil
+        Files.text(of: nameFile, atMost: 256).flatMap { $0.isEmpty ? nil : $0 }
     }
 
     /// The user's name, if it can be looked up.

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef CEXPAT_SHIM_H
+#define CEXPAT_SHIM_H
+
+#include <expat.h>
+
+#endif
