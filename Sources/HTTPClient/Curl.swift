@@ -27,6 +27,7 @@ final class Curl {
 
     let easyMake: @convention(c) () -> Easy?
     let easyEnd: @convention(c) (Easy?) -> Void
+    let easyPause: @convention(c) (Easy?, Int32) -> CURLcode
     let multiMake: @convention(c) () -> Multi?
     let multiAdd: @convention(c) (Multi?, Easy?) -> CURLMcode
     let multiRemove: @convention(c) (Multi?, Easy?) -> CURLMcode
@@ -37,6 +38,14 @@ final class Curl {
     let listEnd: @convention(c) (List?) -> Void
     let describe: @convention(c) (CURLcode) -> UnsafePointer<CChar>?
     let date: @convention(c) (UnsafePointer<CChar>?, UnsafePointer<time_t>?) -> time_t
+    private let urlMake: @convention(c) () -> OpaquePointer?
+    private let urlEnd: @convention(c) (OpaquePointer?) -> Void
+    private let urlSet: @convention(c) (OpaquePointer?, CURLUPart, UnsafePointer<CChar>?, UInt32) -> CURLUcode
+    private let urlGet:
+        @convention(c) (
+            OpaquePointer?, CURLUPart, UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?, UInt32
+        ) -> CURLUcode
+    private let free: @convention(c) (UnsafeMutableRawPointer?) -> Void
     /// It is the flavour with OpenSSL. By its name: curl_version(3) would look up the name of this machine, for LDAP,
     /// and wait for it.
     let usesOpenSSL: Bool
@@ -59,16 +68,37 @@ final class Curl {
             unsafeBitCast(try symbol(name), to: Function.self)
         }
         (easyMake, easyEnd) = (try function("curl_easy_init"), try function("curl_easy_cleanup"))
+        easyPause = try function("curl_easy_pause")
         (multiMake, multiEnd) = (try function("curl_multi_init"), try function("curl_multi_cleanup"))
         (multiAdd, multiRemove) = (try function("curl_multi_add_handle"), try function("curl_multi_remove_handle"))
         (multiAct, multiRead) = (try function("curl_multi_socket_action"), try function("curl_multi_info_read"))
         (listAppend, listEnd) = (try function("curl_slist_append"), try function("curl_slist_free_all"))
         (describe, date) = (try function("curl_easy_strerror"), try function("curl_getdate"))
+        (urlMake, urlEnd) = (try function("curl_url"), try function("curl_url_cleanup"))
+        (urlSet, urlGet) = (try function("curl_url_set"), try function("curl_url_get"))
+        free = try function("curl_free")
         (easySet, easyGet) = (try symbol("curl_easy_setopt"), try symbol("curl_easy_getinfo"))
         multiSet = try symbol("curl_multi_setopt")
         usesOpenSSL = dlopen(Self.names[0], RTLD_NOW | RTLD_NOLOAD) != nil
         let start: @convention(c) (Int) -> CURLcode = try function("curl_global_init")
         guard start(shim_global_default) == CURLE_OK else { throw .libraryMissing("it could not be started") }
+    }
+
+    // MARK: Addresses
+
+    /// A reference as an address of its own (RFC 3986, 5.2); `nil` if it is none, or has a user in it.
+    ///
+    /// The corresponding C function is ``curl_url_set``.
+    func resolve(_ reference: String, from base: String) -> String? {
+        guard reference.isPrintable, let url = urlMake() else { return nil }
+        defer { urlEnd(url) }
+        guard urlSet(url, CURLUPART_URL, base, 0) == CURLUE_OK,
+            urlSet(url, CURLUPART_URL, reference, UInt32(CURLU_DISALLOW_USER)) == CURLUE_OK
+        else { return nil }
+        var text: UnsafeMutablePointer<CChar>?
+        guard urlGet(url, CURLUPART_URL, &text, 0) == CURLUE_OK, let text else { return nil }
+        defer { free(text) }
+        return String(cString: text)
     }
 
     // MARK: Options

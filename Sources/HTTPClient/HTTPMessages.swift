@@ -30,13 +30,18 @@ public struct HTTPRequest: Sendable {
     /// Takes an answer as it comes.
     public struct Sink: Sendable {
         let status: Int
+        let isBusy: @Sendable () -> Bool
         let take: @Sendable (UnsafeRawBufferPointer) -> Bool
 
         /// - Parameters:
         ///   - status: the one whose answer is taken.
+        ///   - isBusy: has the answer wait for some milliseconds, while what was taken is worked on elsewhere.
         ///   - take: takes a piece; says whether it wants more. What it has no use for ends the request.
-        public init(status: Int, _ take: @escaping @Sendable (UnsafeRawBufferPointer) -> Bool) {
-            (self.status, self.take) = (status, take)
+        public init(
+            status: Int, isBusy: @escaping @Sendable () -> Bool = { false },
+            _ take: @escaping @Sendable (UnsafeRawBufferPointer) -> Bool
+        ) {
+            (self.status, self.isBusy, self.take) = (status, isBusy, take)
         }
     }
 

@@ -13,6 +13,8 @@ final class HTTPTransfer {
     private(set) var socket: Int32?
     /// Looks whether there is silence.
     var timer: EventSource?
+    /// Goes on with an answer that waits for its sink.
+    private var pause: EventSource?
     /// Through which it goes.
     private(set) var proxy: HTTPProxy?
     private let options: HTTPOptions
@@ -89,7 +91,7 @@ final class HTTPTransfer {
         try curl.set(easy, pointer: CURLOPT_HEADERDATA, object)
         try curl.set(easy, pointer: CURLOPT_ERRORBUFFER, UnsafeRawPointer(reason))
         try curl.set(easy, CURLOPT_WRITEFUNCTION) { data, size, count, object in
-            HTTPTransfer.call(object, data, size * count) { $0.take(body: $1) }
+            HTTPTransfer.call(object, data, size * count, unless: { $0.waitsForSink() }) { $0.take(body: $1) }
         }
         try curl.set(easy, CURLOPT_HEADERFUNCTION) { data, size, count, object in
             HTTPTransfer.call(object, data, size * count) { $0.take(header: $1) }
@@ -167,7 +169,7 @@ final class HTTPTransfer {
 
     /// Forgets what the request was about.
     func finish() {
-        (request, timer, socket) = (nil, nil, nil)
+        (request, timer, pause, socket) = (nil, nil, nil, nil)
         response = HTTPResponse()
     }
 
@@ -175,12 +177,15 @@ final class HTTPTransfer {
 
     private nonisolated static func call(
         _ object: UnsafeMutableRawPointer?, _ data: UnsafeMutablePointer<CChar>?, _ count: Int,
+        unless waits: @escaping @BusActor (HTTPTransfer) -> Bool = { _ in false },
         _ take: @escaping @BusActor (HTTPTransfer, UnsafeRawBufferPointer) -> Bool
     ) -> Int {
         let data = UnsafeRawBufferPointer(start: data, count: count)
-        return BusActor.assumeIsolated(lending: (object, data, take)) { object, data, take in
+        return BusActor.assumeIsolated(lending: (object, data, waits, take)) { object, data, waits, take in
             guard let object else { return 0 }
             let transfer = Unmanaged<HTTPTransfer>.fromOpaque(object).takeUnretainedValue()
+            // The same piece comes again.
+            if waits(transfer) { return Int(CURL_WRITEFUNC_PAUSE) }
             // Another number than what there was ends the transfer.
             return take(transfer, data) ? data.count : data.count &- 1
         }
@@ -223,6 +228,19 @@ final class HTTPTransfer {
     }
 
     private static let mostUselessBytes = 1 << 20
+
+    /// Has the server wait while the sink works on what it has taken.
+    private func waitsForSink() -> Bool {
+        guard let sink = request?.sink, sink.status == response.status, sink.isBusy() else { return false }
+        pause = EventLoop.shared.after(Self.sinkPause) { [weak self] in
+            guard let self else { return }
+            pause = nil
+            _ = curl.easyPause(easy, CURLPAUSE_CONT)
+        }
+        return true
+    }
+
+    private static let sinkPause = Duration.milliseconds(5)
 
     private func refuse(_ failure: HTTPFailure) -> Bool {
         refusal = failure

@@ -5,7 +5,7 @@ internal import Glibc
 internal import Replication
 internal import Synchronization
 
-/// The work on a database that waits for the disk, on a thread of its own.
+/// The work on a database that waits for the disk, on another thread.
 ///
 /// A checkpoint moves the write-ahead log into the database file through a connection of its own; in passive
 /// mode it waits for nobody, and nobody for it. Where writes never pause, that alone would let the log grow without
@@ -14,7 +14,7 @@ internal import Synchronization
 /// syncing the log makes all that was committed safe. See docs/decisions.
 final class Maintenance: Sendable {
     private let path: String
-    private let thread = WorkThread()
+    private let thread = WorkThread(.disk)
     private let disk: Disk
     private let state = Mutex(State())
 

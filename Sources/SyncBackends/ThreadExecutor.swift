@@ -2,10 +2,13 @@
 
 internal import Replication
 
-/// Runs an actor on a thread of its own. A mount whose server is gone blocks whoever touches it, for hours perhaps, and
-/// to read megabytes takes a while: that must be none of the few threads that everything else shares.
+/// Runs an actor on threads of a pool, away from the thread that answers calls and from the few that everything else
+/// shares: a mount whose server is gone blocks whoever touches it, for hours perhaps, and to read megabytes takes a while.
 final class ThreadExecutor: SerialExecutor {
-    private let thread = WorkThread()
+    private let thread: WorkThread
+
+    /// - Parameter pool: the one of folders for what touches them; an actor has a thread only while it has something to do.
+    init(_ pool: WorkPool = .decoding) { thread = WorkThread(pool) }
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import Glibc
 import Replication
+import Synchronization
 import Testing
 
 @testable import StoreEngine
 
 struct WorkThreadTests {
     @Test func `work that follows soon is done in order, and seldom by another thread`() async throws {
-        let thread = WorkThread()
+        let thread = WorkThread(WorkPool(threads: 4))
         var key = pthread_key_t()
         try #require(pthread_key_create(&key, nil) == 0)
         defer { pthread_key_delete(key) }
@@ -32,6 +34,40 @@ struct WorkThreadTests {
             thread.run { continuation.resume(returning: done.numbers) }
         }
         #expect(order == Array(0..<100))
+    }
+
+    @Test func `many that have work share few threads, which end when all is done`() async throws {
+        let pool = WorkPool(threads: 3)
+        let present = Mutex((now: 0, most: 0, done: 0))
+        let queues = (0..<200).map { _ in WorkThread(pool) }
+        await withCheckedContinuation { continuation in
+            for queue in queues {
+                for _ in 0..<5 {
+                    queue.run {
+                        present.withLock { ($0.now, $0.most) = ($0.now + 1, max($0.most, $0.now + 1)) }
+                        usleep(100)
+                        let isLast = present.withLock { present in
+                            (present.now, present.done) = (present.now - 1, present.done + 1)
+                            return present.done == 1000
+                        }
+                        if isLast { continuation.resume() }
+                    }
+                }
+            }
+        }
+        #expect(present.withLock { (1...3).contains($0.most) && $0.now == 0 })
+    }
+
+    @Test func `what blocks in one pool holds up nothing in another, and nothing beside it where there is a thread`()
+        async throws
+    {
+        let (blocking, other) = (WorkPool(threads: 2), WorkPool(threads: 1))
+        let gate = DispatchSemaphore(value: 0)
+        WorkThread(blocking).run { gate.wait() }
+        for pool in [blocking, other] {
+            await withCheckedContinuation { continuation in WorkThread(pool).run { continuation.resume() } }
+        }
+        gate.signal()
     }
 
     /// Written by one thread at a time, which is what is tested.

@@ -14,6 +14,13 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
     /// Where the blobs are.
     nonisolated let storage: Storage
     let environment: Environment
+    private let executor: any SerialExecutor
+    /// All heads together may take so many bytes: they are held in memory, and whoever may write to the place may put
+    /// heads there that are small as files and large when they are decoded.
+    let mostHeadBytes: Int
+
+    /// Heads and segments are decoded and hashed away from whoever calls, which is the thread that answers everybody.
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     private var isClosed = false
     /// The identifiers of the account that was opened.
@@ -23,8 +30,15 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
     /// A backend on a storage.
     /// - Parameter environment: the time in markers, and random identifiers.
     public init(storage: Storage, environment: Environment) {
-        self.storage = storage
-        self.environment = environment
+        self.init(storage: storage, environment: environment, executor: ThreadExecutor())
+    }
+
+    /// A backend that runs elsewhere: for a simulation.
+    package init(
+        storage: Storage, environment: Environment, executor: any SerialExecutor, mostHeadBytes: Int = 64 << 20
+    ) {
+        (self.storage, self.environment, self.executor) = (storage, environment, executor)
+        self.mostHeadBytes = mostHeadBytes
     }
 
     /// What the storage costs, and whether it tells of changes; known once the backend has been opened.

@@ -158,6 +158,8 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
 
     private nonisolated let problemList: Mutex<[String]>
     private let backend: BlobBackend<Storage>
+    /// Where the backend's is.
+    nonisolated var unownedExecutor: UnownedSerialExecutor { backend.unownedExecutor }
     private let heads: [FoundHead]
     private let formerOwn: BlobCursor.Own?
     /// Heads that were joined before.

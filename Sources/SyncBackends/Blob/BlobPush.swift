@@ -11,6 +11,8 @@ actor BlobPush<Storage: BlobStorage>: RemotePush {
     nonisolated let stores: [String]
 
     private let backend: BlobBackend<Storage>
+    /// Where the backend's is.
+    nonisolated var unownedExecutor: UnownedSerialExecutor { backend.unownedExecutor }
     private let publication: Publication
     private let account: Bits128
     private let formerOrigins: [Origin]

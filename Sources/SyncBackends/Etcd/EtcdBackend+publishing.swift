@@ -152,6 +152,8 @@ extension EtcdBackend {
 actor EtcdPush: RemotePush {
     nonisolated let stores: [String]
     private let backend: EtcdBackend
+    /// Where the backend's is.
+    nonisolated var unownedExecutor: UnownedSerialExecutor { backend.unownedExecutor }
     private let publication: Publication
     private var snapshots: [StoreSnapshot] = []
 

@@ -251,6 +251,8 @@ actor EtcdPull: RemotePull {
     nonisolated var problems: [String] { flaws.withLock(\.self) }
 
     private let backend: EtcdBackend
+    /// Where the backend's is.
+    nonisolated var unownedExecutor: UnownedSerialExecutor { backend.unownedExecutor }
     private let origin: Origin
     private let base: EtcdCursor?
     private let look: EtcdBackend.Look

@@ -1,16 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Files
 internal import Glibc
-
-/// A call that failed.
-struct SystemError: Error, Equatable {
-    let number: Int32
-
-    init(_ number: Int32 = errno) { self.number = number }
-
-    /// What the C library says about it.
-    var sentence: String { String(cString: strerror(number)) }
-}
 
 /// An open file or directory, closed with its last use.
 ///
@@ -32,14 +23,14 @@ struct FileDescriptor: ~Copyable {
 
     /// Opens a path, through links.
     static func openDirectory(_ path: String) throws(SystemError) -> FileDescriptor {
-        FileDescriptor(owning: try check { Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK) })
+        FileDescriptor(owning: try Files.check { Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK) })
     }
 
     /// Opens what is in this directory under a name.
     borrowing func open(_ name: String, _ flags: Int32, mode: mode_t = 0) throws(SystemError) -> FileDescriptor {
         let number = number
         let flags = flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
-        return FileDescriptor(owning: try check { openat(number, name, flags, mode) })
+        return FileDescriptor(owning: try Files.check { openat(number, name, flags, mode) })
     }
 
     /// Opens a directory in this one.
@@ -50,14 +41,14 @@ struct FileDescriptor: ~Copyable {
     /// Makes a directory in this one.
     borrowing func makeDirectory(_ name: String, mode: mode_t) throws(SystemError) {
         let number = number
-        _ = try check { mkdirat(number, name, mode) }
+        _ = try Files.check { mkdirat(number, name, mode) }
     }
 
     /// What the file is.
     borrowing func status() throws(SystemError) -> stat {
         var status = stat()
         let number = number
-        _ = try check { fstat(number, &status) }
+        _ = try Files.check { fstat(number, &status) }
         return status
     }
 
@@ -65,58 +56,41 @@ struct FileDescriptor: ~Copyable {
     borrowing func status(of name: String) throws(SystemError) -> stat {
         var status = stat()
         let number = number
-        _ = try check { fstatat(number, name, &status, AT_SYMLINK_NOFOLLOW) }
+        _ = try Files.check { fstatat(number, name, &status, AT_SYMLINK_NOFOLLOW) }
         return status
     }
 
     /// Gives another file's place to a file.
     borrowing func rename(_ name: String, to target: String) throws(SystemError) {
         let number = number
-        _ = try check { renameat(number, name, number, target) }
+        _ = try Files.check { renameat(number, name, number, target) }
     }
 
     /// Gives a file a second name, if nothing has it.
     borrowing func link(_ name: String, to target: String) throws(SystemError) {
         let number = number
-        _ = try check { linkat(number, name, number, target, 0) }
+        _ = try Files.check { linkat(number, name, number, target, 0) }
     }
 
     /// Removes a file.
     borrowing func remove(_ name: String) throws(SystemError) {
         let number = number
-        _ = try check { unlinkat(number, name, 0) }
+        _ = try Files.check { unlinkat(number, name, 0) }
     }
 
     /// Waits until the file is on the disk, where the filesystem knows how to.
     borrowing func synchronize() throws(SystemError) {
         let number = number
-        do { _ = try check { fsync(number) } } catch {
+        do { _ = try Files.check { fsync(number) } } catch {
             if error.number != EINVAL, error.number != ENOTSUP { throw error }
         }
     }
 
     /// Writes all of the bytes.
-    borrowing func write(_ bytes: [UInt8]) throws(SystemError) {
-        let number = number
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let count = try check { rest.withUnsafeBytes { Glibc.write(number, $0.baseAddress, $0.count) } }
-            rest = rest.dropFirst(count)
-        }
-    }
+    borrowing func write(_ bytes: [UInt8]) throws(SystemError) { try Files.write(number, bytes) }
 
     /// Reads to the end; `nil` if that is beyond the limit.
-    borrowing func read(atMost limit: Int) throws(SystemError) -> [UInt8]? {
-        let number = number
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 64 << 10)
-        while true {
-            let count = try check { buffer.withUnsafeMutableBytes { Glibc.read(number, $0.baseAddress, $0.count) } }
-            if count == 0 { return bytes }
-            bytes += buffer[..<count]
-            if bytes.count > limit { return nil }
-        }
-    }
+    borrowing func read(atMost limit: Int) throws(SystemError) -> [UInt8]? { try Files.read(number, atMost: limit) }
 
     /// The names in this directory that are UTF-8; nothing else is ever ours.
     /// - Parameters:
@@ -145,14 +119,5 @@ struct FileDescriptor: ~Copyable {
         }
         if errno != 0 { throw SystemError() }
         return names
-    }
-}
-
-/// Repeats a call that a signal interrupts.
-private func check<Result: FixedWidthInteger>(_ body: () -> Result) throws(SystemError) -> Result {
-    while true {
-        let result = body()
-        if result >= 0 { return result }
-        if errno != EINTR { throw SystemError() }
     }
 }

@@ -4,6 +4,7 @@
 // has its own reach, which it must not lend: it uses what an administrator named, and in it a folder for each user,
 // which it made.
 
+internal import Files
 internal import Glibc
 internal import Replication
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Files
 internal import Glibc
 internal import Replication
 
@@ -10,18 +11,18 @@ extension RemoteError {
         case ENOENT:
             self.init(.unavailable, "\(path) is not there.")
         case EACCES, EPERM:
-            self.init(.denied, "\(path) may not be used: \(error.sentence).")
+            self.init(.denied, "\(path) may not be used: \(error.description).")
         case EROFS:
             // Whoever mounted it so has to change it; trying again doesn't.
-            self.init(.denied, "\(path) may only be read: \(error.sentence).")
+            self.init(.denied, "\(path) may only be read: \(error.description).")
         case ELOOP:
             self.init(.denied, "\(path) is, or is behind, a symbolic link, and is not followed.")
         case ENOTDIR, EISDIR, ENOTEMPTY, EEXIST:
-            self.init(.denied, "\(path) is in the way: \(error.sentence).")
+            self.init(.denied, "\(path) is in the way: \(error.description).")
         case ENOSPC, EDQUOT, EFBIG:
-            self.init(.full, "There is no space left for \(path): \(error.sentence).")
+            self.init(.full, "There is no space left for \(path): \(error.description).")
         default:
-            self.init(.unavailable, "\(path) can't be used now: \(error.sentence).")
+            self.init(.unavailable, "\(path) can't be used now: \(error.description).")
         }
     }
 }

@@ -6,6 +6,7 @@
 //
 // A file is written under a name with a dot, brought to the disk, and renamed; so readers see all of it or nothing.
 
+internal import Files
 internal import Glibc
 public import Replication
 internal import Synchronization
@@ -37,7 +38,7 @@ public actor FolderStorage: BlobStorage {
         self.now = now
         self.url = url
         self.access = access
-        executor = ThreadExecutor()
+        executor = ThreadExecutor(.folders)
         watch = watches ? FolderWatch() : nil
     }
 
@@ -120,7 +121,7 @@ public actor FolderStorage: BlobStorage {
         } catch {
             switch error.number {
             case ENOENT: return .absent
-            case EACCES, EPERM, ELOOP, ENXIO: return .unreadable("can't be read: \(error.sentence)")
+            case EACCES, EPERM, ELOOP, ENXIO: return .unreadable("can't be read: \(error.description)")
             default: throw RemoteError(error, at: "\(folder.path)/\(name)")
             }
         }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Watches the folders that others write to, with inotify(7), on a thread of its own that does nothing but wait.
+// Watches the folders that others write to, with inotify(7). One thread waits for all of them.
 //
 // What this process does there is announced before it is done, and is then not told: a hint for our own writing
 // would make us read what we wrote.
 
+internal import Files
 internal import Glibc
 internal import Synchronization
 
@@ -22,10 +23,9 @@ final class FolderWatch: Sendable {
 
     private let state = Mutex(State())
     private let inotify: Int32
-    private let wakeup: (read: Int32, write: Int32)
 
-    /// No hint follows another sooner.
-    private static let interval: Int32 = 1000
+    /// Of 16 KiB each.
+    private static let mostReads = 64
 
     private static let events = UInt32(
         IN_MOVED_TO | IN_MOVED_FROM | IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF
@@ -34,33 +34,26 @@ final class FolderWatch: Sendable {
     /// The folder itself is another one now, or there is none, or events were lost.
     private static let upheavals = UInt32(IN_IGNORED | IN_UNMOUNT | IN_DELETE_SELF | IN_MOVE_SELF | IN_Q_OVERFLOW)
 
-    /// A watch, or `nil` where the system has none left.
+    /// A watch, or `nil` where the system has none left. It is there until it is closed.
     init?() {
-        var pipe: [Int32] = [-1, -1]
-        let inotify = inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK))
+        inotify = inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK))
         guard inotify >= 0 else { return nil }
-        guard Glibc.pipe(&pipe) == 0 else {
-            Glibc.close(inotify)
-            return nil
-        }
-        for end in pipe { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        self.inotify = inotify
-        wakeup = (pipe[0], pipe[1])
-        guard startThread() else {
-            for number in [inotify] + pipe { Glibc.close(number) }
-            return nil
-        }
+        guard FolderPoller.shared.add(self, inotify) else { return nil }
     }
+
+    deinit { Glibc.close(inotify) }
 
     /// Watches a folder, unless it is watched already: to be called anew from time to time, as a folder may go
     /// and come back as another one.
     /// - Returns: whether changes in it will be told.
     func watch(_ folder: String, _ directory: borrowing FileDescriptor) -> Bool {
         let path = "/proc/self/fd/\(directory.number)"
+        // Not under the lock, which the thread of all watches takes: a mount may think about it for long. What happens
+        // before the folder is noted is seen by the listing that follows.
+        let number = inotify_add_watch(inotify, path, Self.events)
+        guard number >= 0 else { return false }
         return state.withLock { state in
             if state.isClosed { return false }
-            let number = inotify_add_watch(inotify, path, Self.events)
-            guard number >= 0 else { return false }
             for (other, name) in state.folders where name == folder && other != number {
                 inotify_rm_watch(inotify, other)
                 state.folders[other] = nil
@@ -106,71 +99,32 @@ final class FolderWatch: Sendable {
         return stream
     }
 
-    /// Ends the thread and all hints.
+    /// Ends the watch and all hints.
     func close() {
-        let listeners = state.withLock { state in
-            defer { state.listeners = [:] }
-            if !state.isClosed { Glibc.write(wakeup.write, [0], 1) }
-            state.isClosed = true
-            return state.listeners.values
+        let (isFirst, listeners) = state.withLock { state in
+            defer { (state.isClosed, state.listeners) = (true, [:]) }
+            return (!state.isClosed, state.listeners.values)
         }
+        if isFirst { FolderPoller.shared.remove(inotify) }
         for listener in listeners { listener.finish() }
     }
 
-    // MARK: Thread
+    // MARK: Events
 
-    private func startThread() -> Bool {
-        var thread = pthread_t()
-        let watch = Unmanaged.passRetained(self)
-        let result = pthread_create(
-            &thread,
-            nil,
-            { watch in
-                // A thread of a library takes no signal from the program it is in.
-                var signals = sigset_t()
-                sigfillset(&signals)
-                pthread_sigmask(SIG_BLOCK, &signals, nil)
-                if let watch { Unmanaged<FolderWatch>.fromOpaque(watch).takeRetainedValue().run() }
-                return nil
-            },
-            watch.toOpaque()
-        )
-        if result != 0 { watch.release() }
-        if result == 0 { pthread_detach(thread) }
-        return result == 0
-    }
-
-    private func run() {
-        while wait(on: [inotify, wakeup.read], -1) {
-            guard readEvents() else { continue }
-            tell()
-            guard wait(on: [wakeup.read], Self.interval) else { break }
-        }
-        state.withLock { _ in
-            for number in [inotify, wakeup.read, wakeup.write] { Glibc.close(number) }
-        }
-    }
-
-    /// Waits until there is something to read or the time is over.
-    /// - Returns: whether to go on.
-    private func wait(on numbers: [Int32], _ milliseconds: Int32) -> Bool {
-        var descriptors = numbers.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
-        poll(&descriptors, nfds_t(descriptors.count), milliseconds)
-        return state.withLock { !$0.isClosed }
-    }
-
-    private func tell() {
+    /// Says that something has changed.
+    func tell() {
         for listener in state.withLock({ Array($0.listeners.values) }) { listener.yield() }
     }
 
     /// Reads the events that wait.
     /// - Returns: whether one of them is somebody else's.
-    private func readEvents() -> Bool {
+    func readEvents() -> Bool {
         var buffer = [UInt8](repeating: 0, count: 16 << 10)
         var isForeign = false
-        while true {
+        // Who writes without a pause is read on a second later: by then some may be lost, which is a hint as well.
+        for _ in 0..<Self.mostReads {
             let count = buffer.withUnsafeMutableBytes { Glibc.read(inotify, $0.baseAddress, $0.count) }
-            if count <= 0 { return isForeign }
+            if count <= 0 { break }
             buffer.withUnsafeBytes { bytes in
                 var offset = 0
                 while offset + MemoryLayout<inotify_event>.size <= count {
@@ -182,6 +136,7 @@ final class FolderWatch: Sendable {
                 }
             }
         }
+        return isForeign
     }
 
     private func isForeign(_ event: inotify_event, _ name: String) -> Bool {

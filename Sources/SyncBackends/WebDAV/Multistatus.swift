@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import HTTPClient
+internal import Replication
 internal import Synchronization
 
 /// What a server says is in a folder: the answer to a PROPFIND (RFC 4918, 13), read as it comes.
@@ -18,7 +19,7 @@ struct Multistatus {
     }
 
     private(set) var members: [Member] = []
-    private var scanner = XMLScanner()
+    private let scanner = XMLScanner()
     private var path: [String] = []
     private var member: Member?
     /// What a propstat says of the member, if it turns out to be so.
@@ -129,33 +130,71 @@ struct Multistatus {
 }
 
 extension Multistatus {
-    /// Reads an answer while it comes.
+    /// Reads an answer while it comes, away from the thread on which it comes: that one answers everybody's calls.
     final class Reader: Sendable {
-        private let state: Mutex<(multistatus: Multistatus, flaw: XMLScanner.Flaw?)>
+        private let thread = WorkThread(.decoding)
+        /// Taken by one piece of work at a time.
+        private let multistatus: Mutex<Multistatus>
+        private let state = Mutex(State())
+
+        private struct State {
+            /// What has come and is not read yet.
+            var waitingBytes = 0
+            var flaw: XMLScanner.Flaw?
+        }
+
+        /// When so much waits, the server waits as well.
+        private static let mostWaiting = 256 << 10
 
         init(keeping keeps: @escaping @Sendable (String) -> Bool) {
-            state = Mutex((Multistatus(keeping: keeps), nil))
+            multistatus = Mutex(Multistatus(keeping: keeps))
         }
 
         /// The answer that has the status of a multistatus.
         var sink: HTTPRequest.Sink {
-            HTTPRequest.Sink(status: 207) { bytes in
-                self.state.withLock { state in
-                    do throws(XMLScanner.Flaw) { try state.multistatus.feed(bytes) } catch { state.flaw = error }
+            HTTPRequest.Sink(status: 207, isBusy: { self.state.withLock { $0.waitingBytes > Self.mostWaiting } }) {
+                let piece = Array($0)
+                let isGood = self.state.withLock { state in
+                    state.waitingBytes += piece.count
                     return state.flaw == nil
+                }
+                if isGood { self.thread.run { self.read(piece) } }
+                return isGood
+            }
+        }
+
+        private func read(_ piece: [UInt8]) {
+            let flaw = state.withLock(\.flaw) ?? feed(piece)
+            state.withLock { state in
+                state.waitingBytes -= piece.count
+                state.flaw = flaw
+            }
+        }
+
+        private func feed(_ piece: [UInt8]) -> XMLScanner.Flaw? {
+            multistatus.withLock { multistatus in
+                piece.withUnsafeBytes { bytes in
+                    do throws(XMLScanner.Flaw) { try multistatus.feed(bytes) } catch { return error }
+                    return nil
                 }
             }
         }
 
         /// What makes no sense of the answer, as far as it has come.
-        var flaw: XMLScanner.Flaw? { state.withLock(\.flaw) }
+        var flaw: XMLScanner.Flaw? {
+            get async {
+                await withCheckedContinuation { continuation in thread.run { continuation.resume() } }
+                return state.withLock(\.flaw)
+            }
+        }
 
         /// All that is there.
-        func members() throws(XMLScanner.Flaw) -> [Member] {
-            let (multistatus, flaw) = state.withLock(\.self)
-            if let flaw { throw flaw }
-            try multistatus.finish()
-            return multistatus.members
+        func members() async throws(XMLScanner.Flaw) -> [Member] {
+            if let flaw = await flaw { throw flaw }
+            return try multistatus.withLock { (multistatus) throws(XMLScanner.Flaw) in
+                try multistatus.finish()
+                return multistatus.members
+            }
         }
     }
 }

@@ -26,7 +26,7 @@ extension WebDAVStorage {
         default: throw answer(response, folder)
         }
         let members: [Multistatus.Member]
-        do throws(XMLScanner.Flaw) { members = try reader.members().filter { !$0.isFolder } } catch {
+        do throws(XMLScanner.Flaw) { members = try await reader.members().filter { !$0.isFolder } } catch {
             throw corrupt(error)
         }
         state.withLock { $0.hasListed = true }
@@ -48,7 +48,7 @@ extension WebDAVStorage {
             headers: [("Depth", depth), ("Content-Type", "application/xml; charset=utf-8")], body: Array(body.utf8),
             sink: reader.sink)
         do throws(HTTPFailure) { return try await client.send(request) } catch {
-            if let flaw = reader.flaw { throw corrupt(flaw) }
+            if let flaw = await reader.flaw { throw corrupt(flaw) }
             throw failure(error)
         }
     }

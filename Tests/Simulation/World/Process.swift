@@ -107,7 +107,7 @@ final class Process: @unchecked Sendable {
     func backend(of place: Place<[UInt8]>) -> BlobBackend<SimulatedStorage> {
         BlobBackend(
             storage: SimulatedStorage(place, client, tellsOfChanges: world.conditions.tellsOfChanges),
-            environment: database.environment)
+            environment: database.environment, executor: world.executor.serial)
     }
 
     func store(_ index: Int) -> Store { stores[index] }

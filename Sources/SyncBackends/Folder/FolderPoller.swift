@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import Synchronization
+
+/// One thread that waits for the events of all ``FolderWatch``es, there as long as there is one of them.
+///
+/// Each watch has an inotify instance of its own, so that a flood in one folder loses nobody else's events. After a watch
+/// has told something, it is left alone for a second.
+final class FolderPoller: Sendable {
+    static let shared = FolderPoller()
+
+    private struct State {
+        /// By their descriptors, which are open as long as the watches are there.
+        var watches: [Int32: FolderWatch] = [:]
+        /// Until when watches are left alone, in milliseconds of CLOCK_MONOTONIC.
+        var resting: [Int32: Int] = [:]
+        var isRunning = false
+    }
+
+    private let state = Mutex(State())
+    /// Written when something comes or goes; -1 where no descriptor is left.
+    private let wakeup: (read: Int32, write: Int32)
+
+    /// No hint of a watch follows another sooner, in milliseconds.
+    private static let interval = 1000
+
+    private init() {
+        var ends: [Int32] = [-1, -1]
+        if pipe(&ends) != 0 { ends = [-1, -1] }
+        for end in ends where end >= 0 {
+            _ = fcntl(end, F_SETFD, FD_CLOEXEC)
+            _ = fcntl(end, F_SETFL, O_NONBLOCK)
+        }
+        wakeup = (ends[0], ends[1])
+    }
+
+    /// Waits for the events of a watch.
+    /// - Returns: false where no thread is to be had.
+    func add(_ watch: FolderWatch, _ descriptor: Int32) -> Bool {
+        guard wakeup.read >= 0 else { return false }
+        let isRunning = state.withLock { state in
+            state.watches[descriptor] = watch
+            defer { state.isRunning = true }
+            return state.isRunning
+        }
+        if isRunning {
+            wakeUp()
+        } else if !startThread() {
+            state.withLock { ($0.isRunning, $0.watches[descriptor]) = (false, nil) }
+            return false
+        }
+        return true
+    }
+
+    /// Forgets a watch.
+    func remove(_ descriptor: Int32) {
+        let watch = state.withLock { state in
+            state.resting[descriptor] = nil
+            return state.watches.removeValue(forKey: descriptor)
+        }
+        if watch != nil { wakeUp() }
+    }
+
+    /// A pipe that is full wakes the thread as well.
+    private func wakeUp() { _ = write(wakeup.write, [0], 1) }
+
+    // MARK: Thread
+
+    private func startThread() -> Bool {
+        var thread = pthread_t()
+        let result = pthread_create(
+            &thread, nil,
+            { _ in
+                // A thread of a library takes no signal from the program it is in.
+                var signals = sigset_t()
+                sigfillset(&signals)
+                pthread_sigmask(SIG_BLOCK, &signals, nil)
+                FolderPoller.shared.run()
+                return nil
+            }, nil)
+        if result == 0 { pthread_detach(thread) }
+        return result == 0
+    }
+
+    private func run() {
+        var bytes = [UInt8](repeating: 0, count: 64)
+        while let (descriptors, timeout) = next() {
+            var events = ([wakeup.read] + descriptors).map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+            poll(&events, nfds_t(events.count), timeout)
+            while Glibc.read(wakeup.read, &bytes, bytes.count) > 0 {}
+            for event in events.dropFirst() where event.revents != 0 { read(event.fd) }
+        }
+    }
+
+    /// What to wait for, and for how many milliseconds; `nil` when there is nothing any more, and the thread ends.
+    private func next() -> ([Int32], Int32)? {
+        let now = Self.now
+        return state.withLock { state in
+            state.isRunning = !state.watches.isEmpty
+            guard state.isRunning else { return nil }
+            state.resting = state.resting.filter { $0.value > now }
+            let timeout = state.resting.values.min().map { Int32(clamping: $0 - now) } ?? -1
+            return (state.watches.keys.filter { state.resting[$0] == nil }, timeout)
+        }
+    }
+
+    private func read(_ descriptor: Int32) {
+        guard let watch = state.withLock({ $0.watches[descriptor] }), watch.readEvents() else { return }
+        state.withLock { state in
+            if state.watches[descriptor] === watch { state.resting[descriptor] = Self.now + Self.interval }
+        }
+        watch.tell()
+    }
+
+    private static var now: Int {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return time.tv_sec * 1000 + time.tv_nsec / 1_000_000
+    }
+}
