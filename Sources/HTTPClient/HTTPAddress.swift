@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import EventLoop
+
 /// The address of something that a server has.
 public struct HTTPAddress: Hashable, Sendable {
     /// Whether it goes over TLS.
@@ -83,25 +85,12 @@ public struct HTTPAddress: Hashable, Sendable {
         (isSecure, host, port) == (other.isSecure, other.host, other.port)
     }
 
-    /// Where a `Location` leads from here; `nil` if it is no address.
-    func resolving(_ location: String) -> HTTPAddress? {
-        if location.hasPrefix("//") { return HTTPAddress((isSecure ? "https:" : "http:") + location) }
-        if location.prefix(while: { !"/?#".contains($0) }).contains(":") { return HTTPAddress(location) }
-        if location.hasPrefix("/") { return HTTPAddress(origin + location) }
-        let folder = path.prefix { $0 != "?" }
-        return HTTPAddress(
-            origin + Self.joined(folder.split(separator: "/", omittingEmptySubsequences: false), location))
-    }
-
-    /// A relative path behind the folders of a path, without dots (RFC 3986, 5.2.4).
-    private static func joined(_ path: [Substring], _ location: String) -> String {
-        var parts = Array(path.dropFirst().dropLast())
-        let steps = location.split(separator: "/", omittingEmptySubsequences: false)
-        for (number, step) in steps.enumerated() {
-            if step == ".." { _ = parts.popLast() }
-            if step != "." && step != ".." { parts.append(step) } else if number == steps.count - 1 { parts.append("") }
-        }
-        return "/" + parts.joined(separator: "/")
+    /// Where a `Location` leads from here, by RFC 3986; `nil` if it is no address of HTTP, or has a user in it.
+    @BusActor
+    func resolving(_ location: String, by curl: Curl) -> HTTPAddress? {
+        // libcurl takes these for the folder.
+        if location.isEmpty || location.hasPrefix("#") { return self }
+        return curl.resolve(location, from: description).flatMap { HTTPAddress($0) }
     }
 }
 

@@ -45,7 +45,9 @@ final class HTTPSession {
         guard [301, 302, 303, 307, 308].contains(response.status), let location = response.headers["location"] else {
             return nil
         }
-        guard let place = request.address.resolving(location) else { throw .corrupt(request.address.host) }
+        guard let place = request.address.resolving(location, by: try Curl.load()) else {
+            throw .corrupt(request.address.host)
+        }
         guard place.hasSameOrigin(as: request.address) else {
             throw .sentAway(request.address.host, to: place.origin)
         }
