@@ -58,6 +58,27 @@ import Testing
         #expect(a.problems == ["The file h/00000000000000ff belongs to another account and is passed over."])
     }
 
+    @Test func `heads that are small as files and large in memory are counted as they are in memory`() async throws {
+        let (storage, a, b) = try await world()
+        let parts = Dictionary(uniqueKeysWithValues: (0..<400).map { ("store\($0)", part(.zero, [])) })
+        let bytes = head(b, parts)
+        #expect(bytes.count < 20_000)
+        for name in ["00000000000000f0", "00000000000000f1", "00000000000000f2"] { storage.blobs["h/\(name)"] = bytes }
+        a.backend = BlobBackend(
+            storage: storage, environment: .system, executor: ThreadExecutor(), mostHeadBytes: 100_000)
+        _ = try await a.pull()
+        #expect(a.problems.contains("The heads in the folder h are too large together; some were not read."))
+    }
+
+    @Test func `a head that names more stores than anybody has is damaged`() throws {
+        let parts = Dictionary(uniqueKeysWithValues: (0...Head.mostStores).map { ("store\($0)", part(.zero, [])) })
+        var head = HeadTests.head
+        (head.parts, head.absent) = (parts, [])
+        #expect(throws: BlobFlaw.self) { try WrittenHead(decoding: head.encoded()) }
+        head.parts["store0"] = nil
+        #expect(try WrittenHead(decoding: head.encoded()).parts.count == Head.mostStores)
+    }
+
     @Test func `a format or a wrapping newer than ours stops the sync and changes nothing`() async throws {
         let (storage, a, _) = try await world()
         for bytes: [UInt8] in [[2, 0], [1, 1]] {

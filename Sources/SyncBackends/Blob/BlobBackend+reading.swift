@@ -12,6 +12,8 @@ struct FoundHead {
     var version: String?
     /// With the parts that could be made out.
     var head: Head
+    /// About how many bytes it takes in memory, as it was read.
+    var footprint = 0
     /// All parts could be.
     var isWhole = true
     /// What is to be said about it.
@@ -49,9 +51,6 @@ struct FoundHeads {
 extension BlobBackend {
     /// More devices than anybody has. What is beyond is not read.
     private static var mostHeads: Int { 4096 }
-    /// All heads together may have so many bytes: they are held in memory, and whoever may write to the place may
-    /// put heads there.
-    private static var mostBytes: Int { 64 << 20 }
     /// Every so many pulls a version that a storage gives is not believed.
     private static var unbelievingPulls: Int { 20 }
 
@@ -68,12 +67,12 @@ extension BlobBackend {
         let (listings, isAll) = try await listHeads(as: origin, &problems)
         if !isAll { problems.append("The folder h holds too many files; some were not read.") }
         for listing in listings {
-            guard bytes < Self.mostBytes else {
+            guard bytes < mostHeadBytes else {
                 problems.append("The heads in the folder h are too large together; some were not read.")
                 break
             }
             guard let head = try await readHead(listing, believing: believing, &problems) else { continue }
-            bytes += head.length
+            bytes += max(head.length, head.footprint)
             found[listing.name] = head
         }
         memory.found = found
@@ -147,6 +146,7 @@ extension BlobBackend {
         // What another account's heads name is nobody's business, until a marker says that it is the same account.
         found.isWhole = accountIdentifiers.contains(written.head.account)
         if found.isWhole { try await makeOut(written, &found) }
+        found.footprint = found.head.footprint
         return found
     }
 

@@ -155,7 +155,11 @@ extension CanonicalDecoder {
     ) throws(CanonicalDecodingError) -> [String: WrittenPart] {
         var parts: [String: WrittenPart] = [:]
         var last: String?
-        for _ in 0..<(try count(elementBytes: 22)) {
+        let start = offset
+        let count = try count(elementBytes: 22)
+        // Decoded, each takes ten times what it does here.
+        guard count <= Head.mostStores else { throw failure("it names too many stores", at: start) }
+        for _ in 0..<count {
             let identifier = try storeIdentifier(after: last)
             parts[identifier] = try part(origins, isIndex: isIndex)
             last = identifier

@@ -38,6 +38,18 @@ struct Head: Equatable, Sendable {
 
     /// No head is longer.
     static let limit = 4 << 20
+    /// The stores that it may name; twice as many as a user may have.
+    static let mostStores = 1 << 15
+
+    /// About how many bytes it takes in memory.
+    var footprint: Int {
+        parts.reduce(0) { sum, part in
+            let (name, part) = part
+            let entries = part.tail.reduce(0) { $0 + 160 + $1.key.string.utf8.count + ($1.value.value?.count ?? 0) }
+            return sum + 256 + name.utf8.count + entries + part.vector.dots.count * 16 + part.base.count * 48
+                + part.removed.count * 64
+        }
+    }
 
     /// The names of everything that has to be there.
     var segmentNames: Set<Bits128> {
