@@ -34,6 +34,15 @@ extension AccountSync {
         start(backend)
     }
 
+    /// Waits before the next cycle for as long as an error says that the remote is to be left alone. ``syncNow()`` does
+    /// not wait.
+    public func postpone(_ error: RemoteError) {
+        guard hasBackend, !isPaused else { return }
+        schedule?.failed(monotonicTime(), retryAfter: error.retryAfter, jitter: 0)
+        setState(State(after: error), error: error)
+        onScheduleChange?()
+    }
+
     /// Goes on with an account that was gone from its remote and is there again, by this device's doing: what this
     /// device has goes up.
     public func signIn(to backend: any RemoteBackend, asRestored remote: RemoteAccount) throws(EngineError) {

@@ -23,6 +23,7 @@ final class UserAccount {
     private var timer: EventSource?
     /// Told of networks, as long as an attempt that failed is to be made up for.
     private var routes: EventSource?
+    private let record: SyncRecord
     var listener: Task<Void, Never>?
     /// Signing in or out, or trying a backend: one at a time.
     var isBusy = false
@@ -35,6 +36,7 @@ final class UserAccount {
         self.directory = directory
         self.daemon = daemon
         path = BusNames.accountPath(uid: uid)
+        record = SyncRecord(in: directory)
         sync = try Self.makeSync(database, daemon)
     }
 
@@ -65,6 +67,7 @@ final class UserAccount {
             sync.resume(
                 with: try daemon.configuration.makeBackend(request(file.url, file.credentials)),
                 isPaused: file.isPaused ?? false)
+            if let wait = record.wait { sync.postpone(Self.suspicion(wait)) }
             listen()
         } catch {
             let error = error as? RemoteError ?? RemoteError(.damaged, "the account can't be read: \(error)")
@@ -103,6 +106,7 @@ final class UserAccount {
         listener?.cancel()
         (timer, routes) = (nil, nil)
         sync.close()
+        record.stop()
     }
 
     private func connectSync() {
@@ -143,9 +147,26 @@ final class UserAccount {
         guard let due = sync.nextCycle else { return }
         let now = EventLoop.now
         timer = EventLoop.shared.after(.microseconds(Int64(due > now ? due - now : 0))) { [weak self] in
-            self?.timer = nil
-            EventLoop.task { [weak self] in await self?.sync.runDueCycles() }
+            self?.runDueCycles()
         }
+    }
+
+    private func runDueCycles() {
+        timer = record.turn.map { EventLoop.shared.after($0) { [weak self] in self?.runDueCycles() } }
+        if timer != nil { return }
+        EventLoop.task { [weak self, record] in
+            record.begin()
+            await self?.sync.runDueCycles()
+            record.end()
+        }
+    }
+
+    /// Why an account waits during whose cycles the process died.
+    private static func suspicion(_ seconds: Int) -> RemoteError {
+        RemoteError(
+            .unavailable,
+            "The service ended unexpectedly during the last sync cycles of this account. The next one begins in "
+                + "\((seconds + 59) / 60) min. SyncNow tries at once.", retryAfter: seconds)
     }
 
     private func listenToRoutes() {

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PropertyList
+import SDBus
+import ServerTesting
+import Synchronization
+import Testing
+import UbiquitousStoreTesting
+
+/// A remote that ends the service in each sync cycle must not do so for ever.
+@BusActor
+@Suite(.timeLimit(.minutes(10)))
+struct SyncDeathTests {
+    @Test func `an account during whose cycles the service died twice waits and says so, and SyncNow tries at once`()
+        async throws
+    {
+        let folder = MemoryFolder()
+        let server = try ScriptedServer { folder.answer(to: $0) }
+        var options = Device.Options()
+        options.manifests = [ManifestText(notes)]
+        let device = try await Device.start(on: .start(), options)
+        try await BusClient(device.bus).account.join("webdav://127.0.0.1:\(server.port)/dav")
+        folder.isSilent = true
+        _ = try await device.stop()
+        for _ in 0..<2 {
+            server.requests = []
+            try await device.start()
+            // Dies in the middle of a cycle.
+            try await eventually("a cycle begins") { !server.requests.isEmpty }
+            device.kill()
+        }
+        try await device.start()
+        let account = try BusClient(device.bus).account
+        #expect(try await account.state() == "offline")
+        #expect(try await account.text("LastErrorMessage").contains("ended unexpectedly"))
+        // Ending as it should, it learns nothing.
+        try await device.restart()
+        #expect(try await BusClient(device.bus).account.text("LastErrorMessage").contains("10 min"))
+        folder.isSilent = false
+        try await BusClient(device.bus).account.syncNow()
+        #expect(try await BusClient(device.bus).account.lastError() == "")
+    }
+}
+
+/// A folder of a WebDAV server, which may say nothing.
+private final class MemoryFolder: Sendable {
+    private let state = Mutex((files: [String: [UInt8]](), isSilent: false))
+
+    var isSilent: Bool {
+        get { state.withLock(\.isSilent) }
+        set { state.withLock { $0.isSilent = newValue } }
+    }
+
+    func answer(to request: ServerRequest) -> ServerAnswer {
+        state.withLock { state in
+            if state.isSilent { return .nothing }
+            switch request.method {
+            case "PUT":
+                state.files[request.path] = request.body
+                return ServerAnswer(201)
+            case "GET":
+                guard let body = state.files[request.path] else { return ServerAnswer(404) }
+                return ServerAnswer(
+                    bytes: Array("HTTP/1.1 200 OK\r\nContent-Length: \(body.count)\r\n\r\n".utf8) + body)
+            case "DELETE":
+                state.files[request.path] = nil
+                return ServerAnswer(204)
+            case "PROPFIND": return listing(state.files.keys.filter { $0.hasPrefix(request.path) })
+            default: return ServerAnswer(201)
+            }
+        }
+    }
+
+    private func listing(_ paths: [String]) -> ServerAnswer {
+        let members = paths.map { "<D:response><D:href>\($0)</D:href></D:response>" }.joined()
+        return ServerAnswer(207, [:], "<D:multistatus xmlns:D=\"DAV:\">\(members)</D:multistatus>")
+    }
+}
