@@ -4,58 +4,29 @@ internal import Replication
 internal import StoreDaemon
 internal import SyncBackends
 
-/// The backends that an account may be with, by the scheme of its address.
+/// The backends that an account may be with, as the service asks for them.
 enum Backends {
-    static let schemes = [FolderBackend.scheme] + WebDAVBackend.schemes + EtcdBackend.schemes
+    static let schemes = BackendDescriptor.all.flatMap(\.schemes)
 
     static let make: @Sendable (BackendRequest) throws(RemoteError) -> any RemoteBackend = {
-        request throws(RemoteError) in
-        switch try Kind(request) {
-        case .folder: try FolderBackend.make(url: request.url, access: access(request))
-        case .webDAV: try WebDAVBackend.make(url: request.url, credentials: credentials(request))
-        case .etcd: try EtcdBackend.make(url: request.url, credentials: credentials(request))
-        }
+        request throws(RemoteError) in try BackendDescriptor.find(request.scheme).make(site(request))
     }
 
     static let check: @Sendable (BackendRequest) async throws(RemoteError) -> [BackendCheck] = {
-        request async throws(RemoteError) in
-        switch try Kind(request) {
-        case .folder: await FolderBackend.check(url: request.url, access: access(request))
-        case .webDAV: await WebDAVBackend.check(url: request.url, credentials: credentials(request))
-        case .etcd: await EtcdBackend.check(url: request.url, credentials: credentials(request))
-        }
+        request async throws(RemoteError) in await (try BackendDescriptor.find(request.scheme)).check(site(request))
     }
 
-    private enum Kind {
-        case folder, webDAV, etcd
-
-        init(_ request: BackendRequest) throws(RemoteError) {
-            let scheme = request.scheme
-            if scheme == FolderBackend.scheme {
-                self = .folder
-            } else if WebDAVBackend.schemes.contains(scheme) {
-                self = .webDAV
-            } else if EtcdBackend.schemes.contains(scheme) {
-                self = .etcd
-            } else {
-                throw RemoteError(
-                    .unsupported,
-                    (scheme.isEmpty ? "the address is of no known form; " : "there is no backend for \"\(scheme):\"; ")
-                        + "use folder:///PATH, webdavs://HOST/PATH or etcds://HOST/PREFIX")
-            }
-        }
-    }
-
-    private static func credentials(_ request: BackendRequest) -> ServerCredentials {
+    private static func site(_ request: BackendRequest) -> BackendSite {
         let given = request.credentials
-        return ServerCredentials(
-            user: given.user, password: given.password, token: given.token, authority: given.certificateAuthority)
-    }
-
-    private static func access(_ request: BackendRequest) -> FolderAccess {
-        switch request.mode {
-        case .user: .own(uid: request.uid)
-        case .system: .roots(request.folderRoots, uid: request.uid)
-        }
+        let folders: FolderAccess =
+            switch request.mode {
+            case .user: .own(uid: request.uid)
+            case .system: .roots(request.folderRoots, uid: request.uid)
+            }
+        return BackendSite(
+            url: request.url,
+            credentials: ServerCredentials(
+                user: given.user, password: given.password, token: given.token, authority: given.certificateAuthority),
+            folders: folders)
     }
 }

@@ -9,8 +9,13 @@ public import Replication
 /// What all devices have is one state of each store, in rows. A device reads which of them have changed since it looked
 /// last, and joins what it has to them in transactions.
 public actor EtcdBackend: RemoteBackend {
-    /// What an address of it may begin with.
-    public static let schemes: Set<String> = ["etcds", "etcd"]
+    /// The kind of remote that it is.
+    public static let descriptor = BackendDescriptor(schemes: ["etcds", "etcd"], example: "etcds://HOST/PREFIX") {
+        site throws(RemoteError) in
+        try EtcdBackend.make(url: site.url, credentials: site.credentials)
+    } check: {
+        await EtcdBackend.check(url: $0.url, credentials: $0.credentials)
+    }
 
     nonisolated let client: EtcdClient
     nonisolated let layout: EtcdLayout

@@ -7,6 +7,14 @@ public enum FolderBackend {
     /// What a folder's address begins with.
     public static let scheme = "folder"
 
+    /// The kind of remote that it is.
+    public static let descriptor = BackendDescriptor(schemes: [FolderBackend.scheme], example: "folder:///PATH") {
+        site throws(RemoteError) in
+        try FolderBackend.make(url: site.url, access: site.folders)
+    } check: {
+        await FolderBackend.check(url: $0.url, access: $0.folders)
+    }
+
     /// A backend for an address. Nothing is looked at before it is opened.
     /// - Parameters:
     ///   - url: the address.

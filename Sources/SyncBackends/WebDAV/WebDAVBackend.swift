@@ -5,8 +5,13 @@ public import Replication
 
 /// The backend for `webdavs://HOST/PATH` and `webdav://HOST/PATH`: a folder of a WebDAV server.
 public enum WebDAVBackend {
-    /// What an address of it may begin with.
-    public static let schemes: Set<String> = ["webdavs", "webdav"]
+    /// The kind of remote that it is.
+    public static let descriptor = BackendDescriptor(schemes: ["webdavs", "webdav"], example: "webdavs://HOST/PATH") {
+        site throws(RemoteError) in
+        try WebDAVBackend.make(url: site.url, credentials: site.credentials)
+    } check: {
+        await WebDAVBackend.check(url: $0.url, credentials: $0.credentials)
+    }
 
     /// A backend for an address. Nothing is asked before it is opened.
     /// - Throws: `RemoteError.unsupported` for an address that is none of a WebDAV folder, and for credentials that are
