@@ -63,6 +63,11 @@ let package = Package(
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
             resources: [.embedInCode("Schema")]),
+        // Blobs of encrypted accounts: keys, phrases, and which marker counts. No I/O.
+        .target(
+            name: "Sealing",
+            dependencies: ["PropertyList", .product(name: "Crypto", package: "swift-crypto")],
+            resources: [.embedInCode("WordList/english.txt")]),
         .target(name: "SyncEngine", dependencies: ["StoreEngine", "Replication", "PropertyList"]),
         .target(
             name: "SyncBackends",
@@ -81,8 +86,8 @@ let package = Package(
         .target(
             name: "StoreDaemon",
             dependencies: [
-                "StoreBus", "StoreEngine", "SyncEngine", "Replication", "SDBus", "PropertyList", "AppManifest",
-                "CSystemd", "Files",
+                "StoreBus", "StoreEngine", "SyncEngine", "Sealing", "Replication", "SDBus", "PropertyList",
+                "AppManifest", "CSystemd", "Files",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         // Called as ubiquitousctl it is the command line: the package installs one program for both.
@@ -144,6 +149,7 @@ let package = Package(
         .testTarget(name: "ReplicationTests", dependencies: ["Replication", "PropertyList", "SeededRandom"]),
         .testTarget(
             name: "SyncEngineTests", dependencies: ["SyncEngine", "StoreEngine", "Replication", "PropertyList"]),
+        .testTarget(name: "SealingTests", dependencies: ["Sealing", "PropertyList", "SeededRandom"]),
         .testTarget(
             name: "SyncBackendsTests",
             dependencies: [
@@ -162,7 +168,7 @@ let package = Package(
         .testTarget(
             name: "StoreDaemonTests",
             dependencies: [
-                "StoreDaemon", "SyncEngine", "Replication", "PropertyList", "AppManifest",
+                "StoreDaemon", "Sealing", "SyncEngine", "Replication", "PropertyList", "AppManifest",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         // Devices, remotes and everything that goes wrong, in one thread from a seed.
@@ -197,7 +203,7 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "SyncBackends", "AppManifest", "PropertyListFiles", "PropertyList",
+                "SyncBackends", "Sealing", "AppManifest", "PropertyListFiles", "PropertyList",
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
             path: "Tests/Fuzz/Targets"),

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Which of the markers in a place is the account's, decided from what lies there and the device's own key: no I/O, no
+// clock. Devices may encrypt an account or replace its key at once and apart from each other, and a folder brings
+// their files one by one; all of them have to end with one key, and never with one that was replaced. The rules are
+// in docs/remote-format.md.
+//
+// How many markers and links there are is up to whoever can write there, so everything takes time in proportion.
+
+/// What lies in `a/`, as a device has read it.
+package struct SeenMarkers: Sendable {
+    /// Sealed markers that are whole.
+    package var sealed: [SealedMarker]
+    /// Links of notes: with their proofs those of the device's own key, by their names the others.
+    package var notes: [KeyLink]
+    /// Of more markers, or of more notes of one's own key, no more than this are read: whoever can write to the place
+    /// can put any number there, and each link of the own key costs a MAC.
+    package static let mostRead = 256
+    /// Markers of these names are there and can't be read.
+    package var damaged: Set<KeyIdentifier>
+
+    package init(sealed: [SealedMarker] = [], notes: [KeyLink] = [], damaged: Set<KeyIdentifier> = []) {
+        (self.sealed, self.notes, self.damaged) = (sealed, notes, damaged)
+    }
+}
+
+/// Which marker is the account's, and what that means for a device.
+package enum MarkerChoice: Equatable, Sendable {
+    /// No sealed marker is there: plain ones decide.
+    case plain
+    /// The device's own key is the account's.
+    case using
+    /// The account is under another key: the device stops until it has that.
+    case keyNeeded(KeyIdentifier)
+    /// The account is gone from the place.
+    case reset
+    /// A marker that matters is damaged, or not there as a whole yet.
+    case waiting
+
+    /// Chooses.
+    /// - Parameters:
+    ///   - key: the device's, if it has one.
+    ///   - wasEncrypted: the account was encrypted when the device saw it last.
+    ///   - rejected: markers that the device's person does not want.
+    package init(
+        among seen: SeenMarkers, key: AccountKey?, wasEncrypted: Bool, rejected: Set<KeyIdentifier> = []
+    ) {
+        let there = seen.sealed.filter { !rejected.contains($0.identifier) }
+        let isDamaged = key.map { key in
+            seen.damaged.contains(key.identifier)
+                || there.contains { $0.identifier == key.identifier && !$0.isGenuine(under: key.blobs) }
+        }
+        if isDamaged == true {
+            self = .waiting
+            return
+        }
+        let gone: MarkerChoice = seen.damaged.isEmpty ? .reset : .waiting
+        let identifiers = Set(there.map(\.identifier))
+        let links = (seen.notes + there.flatMap(\.links)).filter { link in
+            key.map { link.first != $0.identifier || link.isProven(by: $0.blobs) } ?? true
+        }
+        let graph = KeyGraph(identifiers, links)
+        guard let account = graph.account(replaced: Set(links.filter { $0.kind == .replaced }.map(\.first))) else {
+            self = key == nil && !wasEncrypted ? .plain : gone
+            return
+        }
+        if account == key?.identifier {
+            self = .using
+        } else if let key, !identifiers.contains(key.identifier), !graph.leadsToMarker(from: key.identifier) {
+            self = gone
+        } else {
+            self = .keyNeeded(account)
+        }
+    }
+}
+
+/// What a recovery phrase opens.
+package enum Unlocking: Equatable, Sendable {
+    /// The account of this key.
+    case account(AccountKey)
+    /// The phrase was the account's, and its key was replaced.
+    case replaced
+    /// It opens no marker that is there.
+    case wrong
+
+    /// Tries a phrase on all markers.
+    /// - Parameter notes: with their proofs, of whatever keys.
+    package init(
+        _ phrase: RecoveryPhrase, on markers: [SealedMarker], notes: [KeyLink], rejected: Set<KeyIdentifier> = []
+    ) {
+        let there = markers.filter { !rejected.contains($0.identifier) }
+        let opened = there.compactMap { marker in
+            let key = phrase.key(marker.identifier)
+            return marker.isGenuine(under: key.blobs) ? key : nil
+        }
+        let identifiers = Set(opened.map(\.identifier))
+        let left = (notes + there.flatMap(\.links)).filter { $0.kind == .replaced && identifiers.contains($0.first) }
+        let current = opened.filter { key in !left.contains { $0.isProven(by: key.blobs) } }
+        if let key = current.min(by: { $0.identifier < $1.identifier }) {
+            self = .account(key)
+        } else {
+            self = opened.isEmpty ? .wrong : .replaced
+        }
+    }
+}
