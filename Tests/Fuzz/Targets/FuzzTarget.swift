@@ -16,6 +16,12 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     case heads
     /// Segments of stores and of version vectors.
     case segments
+    /// Blobs under an account's key, and what is in their boxes.
+    case sealed
+    /// Markers of encrypted accounts and notes, without the sums at their ends.
+    case markers
+    /// Recovery phrases.
+    case phrases
 
     /// Reads bytes.
     ///
@@ -26,6 +32,9 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .manifests: Self.manifest(bytes)
         case .heads: Self.head(bytes) ?? Self.index(bytes)
         case .segments: Self.segment(bytes) ?? Self.vector(bytes)
+        case .sealed: Self.sealed(bytes)
+        case .markers: Self.marker(bytes)
+        case .phrases: Self.phrase(bytes)
         }
     }
 
