@@ -79,7 +79,7 @@ public final class EtcdCluster: Sendable {
     /// Makes the directories and starts all members.
     public init(_ options: Options = Options()) throws {
         self.options = options
-        let ports = try Self.freePorts(2 * options.members)
+        let ports = try (0..<2 * options.members).map { _ in try Socket.freePort() }
         (self.ports, peerPorts) = (Array(ports.prefix(options.members)), Array(ports.suffix(options.members)))
         processes = Mutex([pid_t](repeating: 0, count: options.members))
         directory =
@@ -94,13 +94,6 @@ public final class EtcdCluster: Sendable {
     deinit {
         for member in 0..<options.members { kill(member) }
         try? FileManager.default.removeItem(atPath: directory)
-    }
-
-    /// All at once, so that none is given twice.
-    private static func freePorts(_ count: Int) throws -> [UInt16] {
-        let sockets = try (0..<count).map { _ in try Socket.listening(on: 0) }
-        for (socket, _) in sockets { socket.end() }
-        return sockets.map(\.port)
     }
 
     /// The address of a place in it.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Glibc
+internal import Synchronization
 
 /// A TCP socket of this machine, which blocks.
 final class Socket: Sendable {
@@ -31,6 +32,21 @@ final class Socket: Sendable {
         _ = withSockaddr(&address) { getsockname(socket.descriptor, $0, &length) }
         return (socket, UInt16(bigEndian: address.sin_port))
     }
+
+    /// A port for a server that is about to start. It is below those that the kernel chooses from, so that no connection
+    /// takes it first, and given to one server of this process only.
+    static func freePort() throws(SocketError) -> UInt16 {
+        for _ in 0..<100 {
+            let port = UInt16.random(in: 15_000..<32_000)
+            let isNew = given.withLock { $0.insert(port).inserted }
+            guard isNew, let (socket, _) = try? listening(on: port) else { continue }
+            socket.end()
+            return port
+        }
+        throw SocketError(EADDRINUSE)
+    }
+
+    private static let given = Mutex<Set<UInt16>>([])
 
     static func connected(to port: UInt16) throws(SocketError) -> Socket {
         let socket = try make()

@@ -67,9 +67,7 @@ public final class WebDAVServer: Sendable {
     public init(_ kind: Kind, access: Access = .open, isSecure: Bool = false) throws {
         self.kind = kind
         self.access = access
-        let (socket, port) = try Socket.listening(on: 0)
-        self.port = port
-        socket.end()
+        port = try Socket.freePort()
         directory =
             FileManager.default.temporaryDirectory.path + "/ubiquitous-store-\(kind)-\(UUID().uuidString.prefix(8))"
         try FileManager.default.createDirectory(atPath: directory + "/www/dav", withIntermediateDirectories: true)
