@@ -22,8 +22,11 @@ struct SeedOptions: ParsableArguments {
         let simulation = Simulation(form)
         let start = Self.time
         var (broken, lastLine) = (0, start)
+        var (writes, excused) = (0, 0)
         for seed in first..<(first + seeds) {
             let outcome = simulation.run(seed: seed)
+            writes += outcome.writes
+            excused += outcome.excused
             if again > 0, seed % again == 0, simulation.run(seed: seed) != outcome {
                 print("seed \(seed): another trace when it was run again")
                 throw ExitCode.failure
@@ -39,6 +42,7 @@ struct SeedOptions: ParsableArguments {
             }
         }
         tellProgress(seeds, broken, start)
+        print("\(writes) writes acknowledged, \(excused) of them excused")
         if broken > 0 { throw ExitCode.failure }
     }
 

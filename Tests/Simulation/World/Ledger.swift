@@ -78,6 +78,19 @@ struct Ledger {
         for index in writes.values[place].indices { body(&writes.values[place][index]) }
     }
 
+    /// The writes to a store that satisfy a condition.
+    func writes(_ place: Int, store: Int, where isIncluded: (Write) -> Bool) -> [Write] {
+        writes.filter { $0.key.place == place && $0.key.store == store }.values.flatMap { $0.filter(isIncluded) }
+    }
+
+    /// How many writes there are, and how many of them the judgement excuses.
+    var counts: (writes: Int, excused: Int) {
+        writes.values.reduce(into: (0, 0)) { counts, writes in
+            counts.0 += writes.count
+            counts.1 += writes.count(where: \.isExcused)
+        }
+    }
+
     /// Where a value was written.
     func cell(of number: Int64) -> Cell? { cells[number] }
 
@@ -111,10 +124,12 @@ struct Ledger {
                 return "I12: \(name(cell)) shows what was written elsewhere"
             }
             guard let write = all.first(where: { $0.number == found }) else { return nil }
-            if write.isExcused { return nil }
-            if !write.isProvisional, counted.contains(where: { $0.isRemoval && isKnown(write, to: $0) }) {
+            // Copies of a disk each have a default of their own, with one dot: one may be removed and the other published.
+            let removals = counted.filter { $0.isRemoval && !($0.isProvisional && write.isProvisional) }
+            if removals.contains(where: { isKnown(write, to: $0) }) {
                 return "I3: \(name(cell)) shows \(found), which was removed"
             }
+            if write.isExcused { return nil }
         }
         let ordinary = all.filter { !$0.isProvisional }
         if ordinary.isEmpty { return verdictOnProvisional(cell, all, found) }

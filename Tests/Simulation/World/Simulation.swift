@@ -19,6 +19,10 @@ public struct Outcome: Equatable, Sendable {
     public let violation: String?
     /// Equal for equal runs.
     public let trace: UInt64
+    /// How many writes were acknowledged.
+    public let writes: Int
+    /// How many of these may be gone for a reason that no rule can do anything about.
+    public let excused: Int
 }
 
 /// The rules that can be switched off, in builds with the trait `RuleSwitches`.
@@ -55,12 +59,16 @@ public struct Simulation: Sendable {
         var plan = plan(of: seed)
         if let kept { plan.keep(kept) }
         let trace = Trace(log)
-        let violation =
-            switch form {
-            case .whole: World<WholeDevice>(seed: seed, plan: plan, trace: trace).run()
-            case .core, .etcd: World<CoreDevice>(seed: seed, plan: plan, trace: trace).run()
-            }
-        return Outcome(violation: violation, trace: trace.hash)
+        return switch form {
+        case .whole: Self.run(World<WholeDevice>(seed: seed, plan: plan, trace: trace), trace)
+        case .core, .etcd: Self.run(World<CoreDevice>(seed: seed, plan: plan, trace: trace), trace)
+        }
+    }
+
+    private static func run<Device>(_ world: World<Device>, _ trace: Trace) -> Outcome {
+        let violation = world.run()
+        let (writes, excused) = world.ledger.counts
+        return Outcome(violation: violation, trace: trace.hash, writes: writes, excused: excused)
     }
 
     /// How many steps a seed's plan has.

@@ -99,6 +99,7 @@ extension World {
         let device = addDevice()
         device.clock = original.clock
         device.copyDisk(of: original, isFork: isFork)
+        copied.formUnion([original.number, device.number])
         if isFork, let head = original.origin.map({ "h/\($0)" }), sharedHeads[head] == nil {
             sharedHeads[head] = timeline.now
         }
@@ -150,7 +151,7 @@ extension World {
         // A copy may have removed the head that only this device would have written again.
         excuse(
             device, before: before, place: place, after: before.map { _ in VersionVector() },
-            losesPlace: conditions.hazards.contains(.clone))
+            losesPlace: copied.contains(device.number))
     }
 
     func signIn(_ device: Device, to place: Int) {

@@ -59,13 +59,21 @@ extension World {
         if hasLeftOrigin, old == new { return }
         let keys = Set(new.keys).union(old.keys).filter { new[$0] != old[$0] }
         // A head that a remote had lost, with what only it had, may bring that back.
-        if !keys.isEmpty, keys.allSatisfy({ mayBeBack($0, place, store) }) { return }
+        let isNew = { (write: Write) in state.vector.contains(write.dot) && !before.vector.contains(write.dot) }
+        let news = ledger.writes(place.number, store: store, where: isNew)
+        if keys.isEmpty, !news.isEmpty, news.allSatisfy(\.isExcused) { return }
+        if !keys.isEmpty, keys.allSatisfy({ mayBeBack($0, place, store, isNew) }) { return }
         report("I17: an old head that turned up again changed \(keys.sorted()) of store \(store) on \(device.number)")
     }
 
-    private func mayBeBack(_ key: Key, _ place: Place<Device.Blob>, _ store: Int) -> Bool {
+    /// Whether an excused write under a key was heard of again. A default, and what was written under an origin that was
+    /// left, has another dot by now.
+    private func mayBeBack(
+        _ key: Key, _ place: Place<Device.Blob>, _ store: Int, _ isNew: (Write) -> Bool
+    ) -> Bool {
         guard let index = Names.index(of: key) else { return false }
-        return ledger.writes[Cell(place: place.number, store: store, key: index)]?.contains(where: \.isExcused) ?? false
+        let writes = ledger.writes[Cell(place: place.number, store: store, key: index)] ?? []
+        return writes.contains { $0.isExcused && (hasLeftOrigin || $0.isProvisional || isNew($0)) }
     }
 
     /// How many devices may write their head in the next hours whatever happens, as they do each day. A head that was

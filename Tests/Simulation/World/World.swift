@@ -28,6 +28,8 @@ final class World<Device: SimulatedDevice> {
     var hasLeftOrigin: Bool { leftOrigins > 0 }
     /// Under which two have written, and since when.
     var sharedHeads: [String: UInt64] = [:]
+    /// The numbers of devices that were copied, and of their copies.
+    var copied: Set<Int> = []
     /// Somebody has emptied a remote.
     var isEmptied = false
     /// Somebody took a device off the list.
@@ -175,12 +177,14 @@ final class World<Device: SimulatedDevice> {
             func isLost(_ write: Write) -> Bool {
                 before[store].contains(write.dot) && !after[store].contains(write.dot)
             }
-            // Without an account nobody else has it.
-            ledger.update(Cell(place: Self.unsigned(device), store: store, key: key)) { $0.isExcused = true }
+            // Without an account no other device has it.
+            ledger.update(Cell(place: Self.unsigned(device), store: store, key: key)) { write in
+                if place != nil || isLost(write) { write.isExcused = true }
+            }
             guard let place else { return }
             ledger.update(Cell(place: place, store: store, key: key)) { write in
-                if write.isProvisional, write.device == device.number { write.isExcused = true }
                 let isSafe = write.isPublished && !losesPlace
+                if write.isProvisional, write.device == device.number, !isSafe { write.isExcused = true }
                 if isLost(write), !isSafe, !known[store].contains(where: { $0.contains(write.dot) }) {
                     write.isExcused = true
                 }
