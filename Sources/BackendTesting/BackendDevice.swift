@@ -104,7 +104,8 @@ public final class BackendDevice {
     /// - Returns: whether everything was read.
     @discardableResult
     public func pull() async throws(RemoteError) -> Bool {
-        let pull = try await backend.pull(after: cursor, as: origin)
+        let pull = try await backend.pull(
+            after: cursor, as: origin, published: counts[origin] ?? 0)
         guard pull.account.isNamed(account) else { throw RemoteError(.reset, "another account") }
         account = pull.account.identifier
         (ownPublication, problems) = (pull.ownPublication, pull.problems)

@@ -6,9 +6,10 @@ extension Join {
     /// The origins of which a state that came from elsewhere shows that two devices have written under them.
     ///
     /// It shows that of the present origin if it knows of writes that were not made here; and of any origin if it has
-    /// another entry under the dot of one that is here, or claims to have seen one and holds nothing in its place, or
-    /// less: who replaces a write that they have seen takes a greater stamp, and who removes it leaves a tombstone.
-    /// What they have seen was another write of the same dot. See docs/decisions/0015.
+    /// another entry under the dot of one that is here, or claims to have seen one and holds in its place nothing,
+    /// something less, or something that was seen here and gave way. Replacing a write that was seen takes a greater
+    /// stamp, and removing it leaves a tombstone; so what was seen there was another write of the same dot, or this
+    /// write under the dot that it had before its origin was left. See docs/decisions/0015.
     /// - Parameters:
     ///   - present: the origin under which this device writes.
     ///   - times: when an entry was written, in milliseconds since 1970, of which nobody has forgotten the tombstone
@@ -26,7 +27,7 @@ extension Join {
             guard let mine = here.version(of: key), there.vector.contains(mine.dot) else { continue }
             if let other = there.entries[key], other.dot == mine.dot {
                 if other.stamp != mine.stamp { shared.insert(mine.stamp.origin) }
-            } else if times.contains(mine.stamp.wall), there.entries[key].map({ $0.stamp < mine.stamp }) ?? !isDelta {
+            } else if times.contains(mine.stamp.wall), here.wouldLose(mine, to: there.entries[key], isDelta: isDelta) {
                 shared.insert(mine.stamp.origin)
             }
         }
@@ -45,5 +46,13 @@ extension Join {
     /// How many writes one version vector knows of and another does not.
     private static func unseen(_ there: VersionVector, by here: VersionVector) -> UInt64 {
         there.subtracting(here).dots.reduce(0) { $0 &+ ($1.n - here[$1.origin]) }
+    }
+}
+
+extension Joinable {
+    /// Whether a join would drop an entry that was seen elsewhere, with nothing in its place that was written later.
+    fileprivate func wouldLose(_ mine: EntryVersion, to other: Entry?, isDelta: Bool) -> Bool {
+        guard let other else { return !isDelta }
+        return other.stamp < mine.stamp || Rule.seenReplacements.isOn && vector.contains(other.dot)
     }
 }

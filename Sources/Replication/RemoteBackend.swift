@@ -27,9 +27,14 @@ public protocol RemoteBackend: Sendable {
     /// - Parameter account: its identifier.
     func restore(_ account: String) async throws(RemoteError) -> RemoteAccount
 
-    /// Looks what is new since a cursor; `nil` is everything.
-    /// - Parameter origin: under which this device publishes, so that a stranger's writing there is noticed.
-    func pull(after cursor: [UInt8]?, as origin: Origin) async throws(RemoteError) -> any RemotePull
+    /// Reads what is new since a cursor; `nil` is everything.
+    /// - Parameters:
+    ///   - origin: under which this device publishes, so that another writer's publication under it is noticed.
+    ///   - count: how often this device has begun to publish under it. A publication that is no later may be of the
+    ///     process before this one.
+    func pull(
+        after cursor: [UInt8]?, as origin: Origin, published count: UInt64
+    ) async throws(RemoteError) -> any RemotePull
 
     /// Begins to upload this device's state.
     func push(_ publication: Publication) async throws(RemoteError) -> any RemotePush
@@ -47,6 +52,13 @@ public protocol RemoteBackend: Sendable {
 
     /// Ends everything that is under way.
     func close() async
+}
+
+extension RemoteBackend {
+    /// Reads what is new since a cursor, for a device that has published nothing.
+    public func pull(after cursor: [UInt8]?, as origin: Origin) async throws(RemoteError) -> any RemotePull {
+        try await pull(after: cursor, as: origin, published: 0)
+    }
 }
 
 /// What was new when a pull looked.

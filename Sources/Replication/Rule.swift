@@ -26,6 +26,10 @@ package enum Rule: String, CaseIterable, Sendable {
     case syncFirst = "sync-first"
     /// Whoever finds a stranger under its own name takes another one.
     case leaveClones = "leave-clones"
+    /// An own write that others have seen, and replaced by what was seen here and gave way, was not the same write.
+    case seenReplacements = "seen-replacements"
+    /// A head that the database has counted is of the process before, whatever a listing says.
+    case countedHeads = "counted-heads"
     /// Exactly what was uploaded is marked as published.
     case exactMarks = "exact-marks"
     /// A state is joined once all of its segments are there.

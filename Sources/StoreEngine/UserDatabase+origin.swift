@@ -32,6 +32,9 @@ extension UserDatabase {
     /// The random name under which this device writes.
     public var origin: Origin { originState.origin }
 
+    /// How often something was about to be published under ``origin``.
+    public var publicationCount: UInt64 { originState.publications }
+
     /// Draws an origin for ``adopt(_:)``, whose row is written in the transaction that makes it necessary.
     ///
     /// A crash after that transaction must not bring the former origin back: its dots would be used again.

@@ -10,7 +10,8 @@ extension AccountSync {
     func download(from backend: any RemoteBackend) async throws -> Bool {
         let epoch = database.downloadEpoch
         let cursor = database.account.beginsAnew ? nil : database.account.cursor
-        let pull = try await backend.pull(after: cursor, as: database.origin)
+        let pull = try await backend.pull(
+            after: cursor, as: database.origin, published: database.publicationCount)
         guard isCurrent(backend) else { return false }
         guard pull.account.isNamed(database.account.identifier) else {
             throw RemoteError(
@@ -19,7 +20,7 @@ extension AccountSync {
         try rename(to: pull.account)
         names.merge(pull.devices) { $1 }
         presentDevices = Set(pull.devices.values.map(\.identifier))
-        problem = nil
+        (problem, isPullComplete) = (nil, false)
         noteProblem(of: pull)
         ownPublication = pull.ownPublication
         if Rule.leaveClones.isOn, case .foreign = pull.ownPublication { try database.leaveOrigin() }
@@ -46,7 +47,12 @@ extension AccountSync {
         let result = await pull.finish(joined: joined)
         guard isCurrent(backend) else { return received }
         // A store that was taken into use meanwhile may have been passed over.
-        if epoch == database.downloadEpoch { try keep(result, lacking) } else { schedule?.noteHint(monotonicTime()) }
+        if epoch == database.downloadEpoch {
+            try keep(result, lacking)
+        } else {
+            schedule?.noteHint(monotonicTime())
+            isInterrupted = true
+        }
         try noteHiddenEntries()
         return received
     }
@@ -79,10 +85,12 @@ extension AccountSync {
 
     func keep(_ result: PullResult, _ lacking: Lacking) throws {
         let (beginsAnew, isRead) = (database.account.beginsAnew, result.isComplete && !lacking.isWaiting)
-        guard isRead || !beginsAnew else {
-            problem = problem ?? RemoteError(.unavailable, "parts of the account have not arrived in the remote yet")
-            return
+        isPullComplete = isRead
+        if !isRead {
+            problem =
+                problem ?? RemoteError(.unavailable, "Parts of the account have not arrived in the remote yet.")
         }
+        guard isRead || !beginsAnew else { return }
         // A look that left something out is not one by which a store that comes later may judge who removed what.
         let isComplete = isRead && lacking.tooLarge.isEmpty
         if beginsAnew { try arriveEverywhere(besides: lacking.tooLarge) }

@@ -68,7 +68,8 @@ extension AccountSync {
                 monotonicTime(), received: received || !isDownloaded, uploaded: uploaded,
                 isPending: isDownloaded && hasSomethingToPublish)
             setState(restingState, error: problem)
-            return isDownloaded ? .success(()) : .failure(problem ?? RemoteError(.unavailable, "not all has arrived"))
+            if isDownloaded, isPullComplete { return .success(()) }
+            return .failure(problem ?? RemoteError(.unavailable, "Not all of the account has arrived yet."))
         } catch {
             if case EngineError.corrupt(let reason) = error, isWith(backend) { damage = reason }
             let error = RemoteError(error)

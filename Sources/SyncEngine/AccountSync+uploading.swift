@@ -41,8 +41,9 @@ extension AccountSync {
     /// forgotten, the next pass uploads.
     private func mayUpload(to backend: any RemoteBackend, as origin: Origin) -> Bool {
         guard isCurrent(backend) else { return false }
-        isInterrupted = origin != database.origin
-        return !isInterrupted
+        if origin == database.origin { return true }
+        isInterrupted = true
+        return false
     }
 
     /// Has the remote tidied up, once a day or when a device was forgotten. It is tried again the next day if it fails.

@@ -57,11 +57,13 @@ public final class AccountSync {
     var isCycling = false
     /// Something that was passed over, while the rest went well.
     var problem: RemoteError?
+    /// The last pull read everything that was there.
+    var isPullComplete = false
     var ownPublication: OwnPublication = .missing
     /// A device was forgotten: what it left at the remote may go.
     var collectsGarbage = false
     var damage: String?
-    /// The upload of the pass under way could not go on.
+    /// The cycle under way could not do all that it was to do: the next one does it.
     var isInterrupted = false
     /// Somebody wants a remote that was reset to be looked at all the same.
     var looksAgain = false

@@ -215,7 +215,8 @@ final class Device {
     @discardableResult
     func pull() async throws -> Pass {
         let cursor = database.account.beginsAnew ? nil : database.account.cursor
-        let pull = try await backend.pull(after: cursor, as: database.origin)
+        let pull = try await backend.pull(
+            after: cursor, as: database.origin, published: database.publicationCount)
         if case .foreign = pull.ownPublication { try database.leaveOrigin() }
         if pull.account.identifier != database.account.identifier {
             try database.rename(accountTo: pull.account.identifier)

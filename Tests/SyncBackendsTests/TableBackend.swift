@@ -76,7 +76,9 @@ actor TableBackend: RemoteBackend {
         return RemoteAccount(identifier: present, aliases: present == account ? [] : [account])
     }
 
-    func pull(after cursor: [UInt8]?, as origin: Origin) async throws(RemoteError) -> any RemotePull {
+    func pull(
+        after cursor: [UInt8]?, as origin: Origin, published count: UInt64
+    ) async throws(RemoteError) -> any RemotePull {
         let account = try await presentAccount()
         let publishers = await table.publishers
         return TablePull(

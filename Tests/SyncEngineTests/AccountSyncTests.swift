@@ -11,6 +11,34 @@ import Testing
 struct AccountSyncTests {
     private let device = SyncDevice()
 
+    @Test func `a pull that lacks something is no success, and says why`() async throws {
+        let backend = ScriptedBackend()
+        try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
+        try await device.syncNow()
+        await backend.change { ($0.isComplete, $0.cursor) = (false, [2]) }
+        #expect(await device.startSyncNow().value?.code == .unavailable)
+        #expect(device.sync.state == .idle && device.sync.lastError?.code == .unavailable)
+        await backend.change { $0.problems = ["The file s/1 is damaged."] }
+        #expect(await device.startSyncNow().value == RemoteError(.damaged, "The file s/1 is damaged."))
+        // What was passed over and is of no use to anybody is said, and does not keep the rest from being complete.
+        await backend.change { ($0.isComplete, $0.cursor) = (true, [3]) }
+        try await device.syncNow()
+        #expect(device.sync.lastError?.code == .damaged)
+        await backend.change { $0.problems = [] }
+        try await device.syncNow()
+        #expect(device.sync.lastError == nil)
+    }
+
+    @Test func `a pull says how often this device has begun to publish`() async throws {
+        let backend = ScriptedBackend()
+        try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
+        try await device.syncNow()
+        try device.write("k", 1)
+        try await device.syncNow()
+        try await device.syncNow()
+        #expect(await backend.counts == [0, 1, 2])
+    }
+
     @Test func `a store of which a part has not arrived does not count as downloaded`() async throws {
         let backend = ScriptedBackend()
         await backend.change {

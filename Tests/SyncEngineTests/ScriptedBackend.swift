@@ -13,6 +13,8 @@ actor ScriptedBackend: RemoteBackend {
     private(set) var uploads: [String: StoreState] = [:]
     private(set) var garbageCollections: [GarbageCollection] = []
     private(set) var isClosed = false
+    /// What pulls were told of how often something was published.
+    private(set) var counts: [UInt64] = []
     private var gate: CheckedContinuation<Void, Never>?
     private var isHeld = false
     private var arrivals: [CheckedContinuation<Void, Never>] = []
@@ -77,7 +79,10 @@ actor ScriptedBackend: RemoteBackend {
         return script.account
     }
 
-    func pull(after cursor: [UInt8]?, as origin: Origin) async throws(RemoteError) -> any RemotePull {
+    func pull(
+        after cursor: [UInt8]?, as origin: Origin, published count: UInt64
+    ) async throws(RemoteError) -> any RemotePull {
+        counts.append(count)
         if script.holdsPull { await passGate() }
         if let failure = script.failure { throw failure }
         var script = script

@@ -106,6 +106,8 @@ extension BlobBackend {
         }
         try await storage.put(BlobName.segment(name), bytes)
         memory.goodSegments.insert(name)
+        memory.damagedSegments.remove(name)
+        memory.segmentVersions[name] = nil
         memory.segments?.insert(name)
         memory.superseded.noteLength(bytes.count, of: name)
     }
@@ -126,8 +128,9 @@ extension BlobBackend {
         // What was published before a download began anew has nothing in its place until it was read again.
         let former = memory.published.flatMap { $0.isTrusted ? $0.head.segmentNames : nil } ?? []
         memory.superseded.note(former, now: written.head.segmentNames(with: head), time: environment.time())
-        memory.published = BlobMemory.PublishedHead(
-            head: written.head.with(head.parts), digest: digest, length: bytes.count, isTrusted: true)
+        memory.notePublished(
+            BlobMemory.PublishedHead(
+                head: written.head.with(head.parts), digest: digest, length: bytes.count, isTrusted: true))
         memory.lacksSegments = false
         await sweep()
     }

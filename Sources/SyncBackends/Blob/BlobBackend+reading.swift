@@ -50,7 +50,7 @@ struct FoundHeads {
 
 extension BlobBackend {
     /// More devices than anybody has. What is beyond is not read.
-    private static var mostHeads: Int { 4096 }
+    static var mostHeads: Int { 4096 }
     /// Every so many pulls a version that a storage gives is not believed.
     private static var unbelievingPulls: Int { 20 }
 
@@ -170,8 +170,11 @@ extension BlobBackend {
     func listSegments() async throws(RemoteError) -> Set<Bits128> {
         let (listings, isAll) = try await list(BlobName.segments)
         var segments = Set(listings.compactMap { Bits128($0.name) })
+        memory.noteVersions(of: listings)
         // What is not listed is not lost then.
         if !isAll { segments.formUnion(memory.published?.head.segmentNames ?? []) }
+        // What is damaged is as good as missing: it is written again by whoever has its content.
+        segments.subtract(memory.damagedSegments)
         memory.segments = segments
         return segments
     }

@@ -70,8 +70,21 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
             markers = try await readMarkers().union([marker.identifier])
         }
         accountIdentifiers = markers
-        let hasHeads = try await storage.list(BlobName.heads).contains { Origin($0.name) != nil }
-        return Self.account(markers, isNew: markers.count == 1 && !hasHeads)
+        let heads = try await storage.list(BlobName.heads).filter { Origin($0.name) != nil }
+        try await checkFormat(of: heads)
+        return Self.account(markers, isNew: markers.count == 1 && heads.isEmpty)
+    }
+
+    /// Refuses an account that a newer version of this service publishes in, before anything is changed for it.
+    private func checkFormat(of heads: [BlobListing]) async throws(RemoteError) {
+        for listing in heads.prefix(Self.mostHeads) {
+            let content = try await storage.get("\(BlobName.heads)/\(listing.name)", limit: Head.limit, unless: nil)
+            guard case .content(let bytes, _) = content else { continue }
+            // What can't be read for another reason is named by the first pull.
+            do throws(BlobFlaw) { _ = try WrittenHead(decoding: bytes) } catch {
+                if error == .tooNew { throw RemoteError.tooNew }
+            }
+        }
     }
 
     /// Puts an account's marker into the place where it isn't there.

@@ -4,10 +4,10 @@
 //
 // A process knows the digest of every head that it has written. What it finds under its own name is therefore its
 // own, an older one of its own, or not its own. A process that has just started has written nothing. What the one
-// before it wrote last is in the cursor, unless that was written after the last pull ended: then the first pull
-// finds a head that may be the predecessor's or a clone's, and nothing in it can tell, for a fork of a running
-// machine has everything that we have. So that head is taken for neither, nor is an earlier one that a storage gives
-// later. It is joined, as every head, which does nothing if it is the predecessor's and saves a clone's writes if it
+// before it wrote last is in the cursor, unless that was written after the last pull ended. The database has counted it
+// all the same, before it left; but a head of that number may be the predecessor's or a clone's, and nothing in it can
+// tell, for a fork of a running machine has everything that we have. So a head that was counted, or that the first
+// pull finds, is taken for neither, nor is an earlier one that a storage gives later. It is joined, as every head, which does nothing if it is the predecessor's and saves a clone's writes if it
 // is not; and it is replaced by a later one. If there is a clone, it finds a head that it never wrote, and takes
 // another origin; or it writes again, a later one, and we do.
 
@@ -46,6 +46,14 @@ struct BlobMemory {
     var goodSegments: Set<Bits128> = []
     /// Segments whose content was another than their name says.
     var damagedSegments: Set<Bits128> = []
+    /// The versions of segments that the storage listed last.
+    var segmentVersions: [Bits128: String] = [:]
+    /// Own segments that may not be what was written any more: they are read before they count as being there.
+    var doubtfulSegments: Set<Bits128> = []
+    /// When all own segments were doubted last; at first when this process looked first.
+    var doubtedAt: UInt64?
+    /// An own head that other devices had time to read before the next one came.
+    var settled: Head?
     /// Segments that this process has put others in the place of.
     var superseded = Superseded()
     /// The push that is under way has written more than a head.
@@ -119,6 +127,54 @@ struct BlobMemory {
             }
     }
 
+    /// Doubts own segments of which the storage lists another version than before.
+    mutating func noteVersions(of listings: [BlobListing]) {
+        var versions: [Bits128: String] = [:]
+        for listing in listings {
+            guard let name = Bits128(listing.name), let version = listing.version else { continue }
+            versions[name] = version
+            if let before = segmentVersions[name], before != version { doubtfulSegments.insert(name) }
+        }
+        segmentVersions = versions
+    }
+
+    /// Doubts all own segments: once a day, and sooner if another device publishes and has not taken in what it had time
+    /// to read. Such a device may have found a segment to be damaged, and cannot say so.
+    mutating func doubtOwnSegments(_ now: UInt64, isThorough: Bool, since before: [String: FoundHead]) {
+        guard let own = published?.head else { return }
+        let age = doubtedAt.map { now < $0 ? UInt64.max : now - $0 } ?? 0
+        let isDue = isThorough && age >= Observations.day
+        guard isDue || (age >= Self.doubtInterval && isBehind(now, own, since: before)) else {
+            doubtedAt = doubtedAt ?? now
+            return
+        }
+        doubtedAt = now
+        doubtfulSegments.formUnion(own.segmentNames)
+    }
+
+    private static let doubtInterval: UInt64 = 600_000_000
+    /// A device that publishes has looked just before.
+    private static let readingTime: UInt64 = 120_000_000
+
+    private func isBehind(_ now: UInt64, _ own: Head, since before: [String: FoundHead]) -> Bool {
+        let hadTime = own.time <= now && now - own.time >= Self.readingTime
+        guard let read = hadTime ? own : settled, read.origin == own.origin else { return false }
+        return found.contains { name, found in
+            guard found.isWhole, !found.isCopy, found.head.origin != own.origin, before[name]?.digest != found.digest
+            else { return false }
+            return !found.head.dominates(read)
+        }
+    }
+
+    /// Remembers a head that was published.
+    mutating func notePublished(_ published: PublishedHead) {
+        let time = published.head.time
+        if let former = self.published?.head, former.time <= time, time - former.time >= Self.readingTime {
+            settled = former
+        }
+        self.published = published
+    }
+
     /// Forgets what segments have that no head names any more.
     mutating func forgetUnnamed() {
         var named = Set(found.values.flatMap(\.head.segmentNames))
@@ -136,12 +192,15 @@ struct BlobMemory {
     }
 
     /// Decides what a pull has found under its own name.
-    mutating func classify(_ found: FoundHead?, _ origin: Origin, _ cursor: BlobCursor?) -> OwnHead {
+    /// - Parameter count: how often the database says that something was about to be published under the origin.
+    mutating func classify(
+        _ found: FoundHead?, _ origin: Origin, published count: UInt64, _ cursor: BlobCursor?
+    ) -> OwnHead {
         let expected = expected(origin, cursor)
         if lookedUp.insert(origin).inserted, published?.head.origin != origin {
             // Nothing was written under the origin by this process: what is there may be what the one before it wrote.
             let last = cursor?.own?.origin == origin ? cursor?.own?.sequence : nil
-            inherited[origin] = max(last ?? 0, found?.head.sequence ?? 0)
+            inherited[origin] = max(last ?? 0, found?.head.sequence ?? 0, Rule.countedHeads.isOn ? count : 0)
         }
         guard let found else { return expected == nil ? .none : .lost }
         if found.digest == expected { return .current }

@@ -6,7 +6,9 @@ internal import Synchronization
 
 extension BlobBackend {
     /// Looks what is new since a cursor.
-    public func pull(after cursor: [UInt8]?, as origin: Origin) async throws(RemoteError) -> any RemotePull {
+    public func pull(
+        after cursor: [UInt8]?, as origin: Origin, published count: UInt64
+    ) async throws(RemoteError) -> any RemotePull {
         memory.pulls += 1
         memory.listed = nil
         if isThorough || memory.changedAt != nil { memory.segments = nil }
@@ -15,7 +17,7 @@ extension BlobBackend {
         if cursor == nil { memory.forgetJoined() }
         if let cursor, memory.observations.time == 0 { memory.observations = cursor.observations }
         let found = try await look(as: origin)
-        var own = try await look(at: found.heads.named(origin), as: origin, cursor)
+        var own = try await look(at: found.heads.named(origin), as: origin, published: count, cursor)
         if own == .asPublished, isFormerLost(found.heads, origin, cursor) { own = .missing }
         var known = cursor?.heads ?? []
         // What was published before everything was to be downloaded anew is not here any more.
@@ -48,6 +50,7 @@ extension BlobBackend {
         let own = memory.published?.digest
         let isChanged = memory.found.contains { before[$0.key]?.digest != $0.value.digest && $0.value.digest != own }
         if isChanged { (memory.changedAt, memory.segments) = (environment.time(), nil) }
+        memory.doubtOwnSegments(environment.time(), isThorough: isThorough, since: before)
         if memory.isInDoubt(of: account, since: before, hasAsked: known == nil) {
             let identifiers = accountIdentifiers
             account = try await markedAccount()
@@ -79,9 +82,10 @@ extension BlobBackend {
     private func look(
         at found: FoundHead?,
         as origin: Origin,
+        published count: UInt64,
         _ cursor: BlobCursor?
     ) async throws(RemoteError) -> OwnPublication {
-        switch memory.classify(found, origin, cursor) {
+        switch memory.classify(found, origin, published: count, cursor) {
         case .none: return .asPublished
         case .lost, .older, .inherited: return .missing
         case .foreign: return .foreign
@@ -113,10 +117,25 @@ extension BlobBackend {
         let now = environment.time()
         let isCalm = memory.changedAt.map { now < $0 || now - $0 > Self.busy } ?? false
         // An upload comes later than the look that found it necessary; the looks between them find the same.
-        guard isThorough || isCalm || memory.lacksSegments else { return true }
+        guard isThorough || isCalm || memory.lacksSegments || !memory.doubtfulSegments.isEmpty else { return true }
         if isCalm { memory.changedAt = nil }
-        memory.lacksSegments = try await !listSegments().isSuperset(of: head.segmentNames)
+        let isListed = try await listSegments().isSuperset(of: head.segmentNames)
+        let isWhole = try await verifyDoubtful(head)
+        memory.lacksSegments = !isListed || !isWhole
         return !memory.lacksSegments
+    }
+
+    /// Reads the segments of our head that may have become others.
+    private func verifyDoubtful(_ head: Head) async throws(RemoteError) -> Bool {
+        let doubtful = memory.doubtfulSegments
+        memory.doubtfulSegments = []
+        var areGood = true
+        for name in head.segmentNames.intersection(doubtful).sorted() {
+            if case .bytes = try await readSegment(name) { continue }
+            areGood = false
+            memory.segments?.remove(name)
+        }
+        return areGood
     }
 
     private static var busy: UInt64 { 600_000_000 }

@@ -6,7 +6,9 @@ internal import Synchronization
 
 extension EtcdBackend {
     /// Looks what is new since a cursor.
-    public func pull(after cursor: [UInt8]?, as origin: Origin) async throws(RemoteError) -> any RemotePull {
+    public func pull(
+        after cursor: [UInt8]?, as origin: Origin, published count: UInt64
+    ) async throws(RemoteError) -> any RemotePull {
         try checkOpen()
         // Whoever has left an origin has forgotten what it had seen of it, and reads everything anew.
         let hasLeft = Rule.readAnew.isOn && memory.origin.map { $0 != origin } ?? false

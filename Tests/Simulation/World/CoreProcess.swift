@@ -25,6 +25,8 @@ class CoreProcess: @unchecked Sendable {
     private var publishedBase: [CoreSegment.Name: CoreSegment] = [:]
     private var lookedUp: Set<Origin> = []
     private var inherited: [Origin: UInt64] = [:]
+    /// Since when heads under former origins can't be read.
+    private var unreadable: [Origin: UInt64] = [:]
     /// What it published is not there.
     var isMissing = false
     /// What there was to see when everything was joined.
@@ -134,6 +136,7 @@ class CoreProcess: @unchecked Sendable {
         case .missing, .outdated: isMissing = true
         case .foreign:
             isMissing = true
+            reportClone("a foreign head")
             if Rule.leaveClones.isOn { device.leave([origin]) }
         }
         let needed = segments(of: heads)
@@ -172,7 +175,9 @@ class CoreProcess: @unchecked Sendable {
         let cursor = device.disk.current.own
         let expected = published?.origin == origin ? published?.digest : cursor?.origin == origin ? cursor?.digest : nil
         if lookedUp.insert(origin).inserted, published?.origin != origin {
-            inherited[origin] = max(cursor?.origin == origin ? cursor?.sequence ?? 0 : 0, found?.sequence ?? 0)
+            inherited[origin] = max(
+                cursor?.origin == origin ? cursor?.sequence ?? 0 : 0, found?.sequence ?? 0,
+                Rule.countedHeads.isOn ? device.disk.publications : 0)
         }
         guard let found else { return expected == nil ? .asPublished : .missing }
         if found.digest == expected {
@@ -257,12 +262,15 @@ class CoreProcess: @unchecked Sendable {
             origin, device.disk.replica(store), in: news, writtenIn: times, isDelta: isDelta)
         if isArriving { shared.formUnion(Join.sharedOrigins(ofDefaults: device.disk.replica(store), in: news)) }
         let left = shared.intersection(device.disk.formerOrigins + [origin])
-        if !shared.isEmpty, !world.conditions.hazards.contains(.fork) {
-            world.report("a clone was seen where there is none")
-        }
+        if !shared.isEmpty { reportClone("a write by another device under an own origin") }
         if left.isEmpty { return }
         isMissing = true
         device.leave(left)
+    }
+
+    /// Leaving an origin for no reason may bring back what was removed.
+    func reportClone(_ evidence: String) {
+        if !world.conditions.hazards.contains(.fork) { world.report("\(evidence) was seen where there is no clone") }
     }
 
     private func base(of part: CoreHead.Part, _ segments: [CoreSegment]) -> [Key: Entry]? {
@@ -399,6 +407,14 @@ class CoreProcess: @unchecked Sendable {
         return isOwn && (device.disk.current.heads.contains(head.digest) || written.contains(head.digest))
     }
 
+    /// A head that is torn now may be whole later, with what no other device has.
+    private func isUnreadableForADay(_ origin: Origin) -> Bool {
+        let now = world.now(device)
+        let since = min(unreadable[origin] ?? now, now)
+        unreadable[origin] = since
+        return now - since >= day / millisecond
+    }
+
     /// Removes the heads of origins under which this device writes no more.
     private func removeFormerHeads(_ origins: ArraySlice<Origin>, _ received: Bool) {
         guard let origin = origins.first else { return passed(received: received, uploaded: true) }
@@ -408,9 +424,8 @@ class CoreProcess: @unchecked Sendable {
         }
         place.get(name, client) { [self] in
             guard let blob = proceed($0) else { return }
-            if case .head(let head)? = blob, !mayRemove(head) {
-                return removeFormerHeads(origins.dropFirst(), received)
-            }
+            let isRemovable = if case .head(let head)? = blob { mayRemove(head) } else { isUnreadableForADay(origin) }
+            if !isRemovable { return removeFormerHeads(origins.dropFirst(), received) }
             place.delete(name, client) { [self] in
                 if proceed($0) != nil { removeFormerHeads(origins.dropFirst(), received) }
             }
