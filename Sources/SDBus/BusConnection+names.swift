@@ -38,6 +38,12 @@ extension BusConnection {
         _ = try await callBus("ReleaseName", { try $0.append(name) }, { try $0.readUInt32() })
     }
 
+    /// Whether the bus starts a name's owner when it is called; false if the bus doesn't tell.
+    public func isActivatable(_ name: String) async -> Bool {
+        let names = try? await callBus("ListActivatableNames", { _ in }, { try $0.readStrings() })
+        return names?.contains(name) ?? false
+    }
+
     /// Numbers of the D-Bus Specification.
     private enum RequestName {
         static let doNotQueue: UInt32 = 4

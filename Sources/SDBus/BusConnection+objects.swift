@@ -17,7 +17,7 @@ extension BusConnection {
         at path: String,
         _ object: Object
     ) throws(BusError) -> Slot {
-        let registration = Registration(interface, on: self, object: object)
+        let registration = Registration(interface, at: path, on: self, object: object)
         var slot: OpaquePointer?
         let result = sd_bus_add_object_vtable(
             bus,
@@ -46,7 +46,7 @@ extension BusConnection {
         under prefix: String,
         find: @escaping @BusActor (_ path: String, _ peer: Peer) throws -> Object?
     ) throws(BusError) -> Slot {
-        let registration = Registration(interface, on: self, find: find)
+        let registration = Registration(interface, under: prefix, on: self, find: find)
         var slot: OpaquePointer?
         let result = sd_bus_add_fallback_vtable(
             bus,

@@ -29,6 +29,8 @@ public final class BusConnection {
     public var onNameLost: (@BusActor () -> Void)?
     /// Called when a peer that is held has gone; it isn't held any more.
     public var onPeerVanished: (@BusActor (Peer) -> Void)?
+    /// Called with each answer and each signal to a peer, and how many bytes it has.
+    public var onSent: (@BusActor (Peer, Int) -> Void)?
     /// Who is at the other end where there is no bus, for tests; what the socket says if `nil`.
     public var directCredentials: Credentials?
 
@@ -41,6 +43,10 @@ public final class BusConnection {
     let reference = ConnectionReference()
     /// The registration that has remembered the object of the message being dispatched.
     var lookup: Registration?
+    /// Decides which calls are dispatched.
+    var admission: Slot?
+    /// Not kept: a registration takes itself out when it ends.
+    var registrations: [ObjectIdentifier: Registration.Reference] = [:]
 
     // Of the other topics.
     var pendingCalls: [ObjectIdentifier: PendingCall] = [:]
@@ -168,6 +174,25 @@ public final class BusConnection {
         return signal
     }
 
+    /// Sends a signal to one peer.
+    ///
+    /// - Parameter build: writes the arguments.
+    /// - Throws: ``BusError`` if there is no connection any more, or the signal would be larger than
+    ///   ``Message/largestAnswer``; what `build` throws.
+    public func signal(
+        _ path: String,
+        _ interface: String,
+        _ member: String,
+        to peer: Peer,
+        _ build: (Message) throws -> Void
+    ) throws {
+        let signal = try newSignal(path, interface, member, to: peer.uniqueName)
+        signal.limit = Message.largestAnswer
+        try build(signal)
+        try send(signal)
+        onSent?(peer, signal.size)
+    }
+
     /// Waits until everything is sent.
     ///
     /// The corresponding C function is ``sd_bus_flush``.
@@ -186,7 +211,9 @@ public final class BusConnection {
         failPendingCalls()
         nameMatches = [:]
         vanishingMatch = nil
+        admission = nil
         afterDispatch = nil
+        onSent = nil
         onDisconnect = nil
         onNameLost = nil
         onPeerVanished = nil

@@ -87,11 +87,14 @@ extension BusError {
         self = error as? BusError ?? .failed("\(error)")
     }
 
+    /// The message as it leaves the process: texts in it may come from anywhere.
+    var text: String { message.cleaned(atMost: 2048) }
+
     /// Hands this to libsystemd, which answers with it.
     ///
     /// - Returns: what the callback has to return.
     func set(_ error: UnsafeMutablePointer<sd_bus_error>?) -> Int32 {
-        min(-1, sd_bus_error_set(error, name, message))
+        min(-1, sd_bus_error_set(error, name, text))
     }
 }
 

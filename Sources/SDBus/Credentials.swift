@@ -27,9 +27,10 @@ extension Credentials {
         var label: [UInt8]?
         try reply.readDictionary { key in
             switch key {
-            case "UnixUserID": uid = try reply.readVariant("u", Message.readUInt32)
-            case "ProcessID": pid = try reply.readVariant("u", Message.readUInt32)
-            case "LinuxSecurityLabel": label = try reply.readVariant("ay", Message.readBytes)
+            case "UnixUserID": uid = try reply.readVariant("u") { (value) throws(BusError) in try value.readUInt32() }
+            case "ProcessID": pid = try reply.readVariant("u") { (value) throws(BusError) in try value.readUInt32() }
+            case "LinuxSecurityLabel":
+                label = try reply.readVariant("ay") { (value) throws(BusError) in try value.readBytes() }
             default: try reply.skip()
             }
         }
@@ -45,10 +46,10 @@ extension Credentials {
 extension Message {
     fileprivate func readVariant<Value>(
         _ contents: StaticString,
-        _ read: (Message) -> () throws(BusError) -> Value
+        _ read: (Message) throws(BusError) -> Value
     ) throws(BusError) -> Value {
         try enterContainer("v", contents)
-        let value = try read(self)()
+        let value = try read(self)
         try exitContainer()
         return value
     }

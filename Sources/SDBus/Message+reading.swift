@@ -59,26 +59,51 @@ extension Message {
         return value
     }
 
-    /// Reads an array of bytes (`ay`) at once.
+    /// Reads an array of bytes (`ay`).
     ///
-    /// The corresponding C function is ``sd_bus_message_read_array``.
-    public func readBytes() throws(BusError) -> [UInt8] {
+    /// - Parameter maximum: the most bytes.
+    /// - Throws: ``BusError``: LimitsExceeded if there are more, of which nothing is copied.
+    ///
+    /// The corresponding C function is ``sd_bus_message_read_array``. It refuses a message of the other byte order, whatever
+    /// the elements are; then each byte is read by itself.
+    public func readBytes(atMost maximum: Int = .max) throws(BusError) -> [UInt8] {
         var start: UnsafeRawPointer?
         var count = 0
         let result = sd_bus_message_read_array(message, .byte, &start, &count)
+        if result == -EOPNOTSUPP { return try readBytesOneByOne(maximum) }
         guard try check(result, "reading bytes") > 0 else { throw missing("bytes") }
+        guard count <= maximum else { throw tooMany("bytes", maximum) }
         return [UInt8](UnsafeRawBufferPointer(start: start, count: count))
     }
 
+    private func readBytesOneByOne(_ maximum: Int) throws(BusError) -> [UInt8] {
+        guard try enterContainer("a", "y") else { throw missing("bytes") }
+        var bytes: [UInt8] = []
+        while try !isAtEnd(whole: false) {
+            guard bytes.count < maximum else { throw tooMany("bytes", maximum) }
+            bytes.append(try readByte())
+        }
+        try exitContainer()
+        return bytes
+    }
+
     /// Reads an array of strings (`as`).
-    public func readStrings() throws(BusError) -> [String] {
+    ///
+    /// - Parameter maximum: the most strings.
+    /// - Throws: ``BusError``: LimitsExceeded if there are more.
+    public func readStrings(atMost maximum: Int = .max) throws(BusError) -> [String] {
         guard try enterContainer("a", "s") else { throw missing("strings") }
         var strings: [String] = []
         while try !isAtEnd(whole: false) {
+            guard strings.count < maximum else { throw tooMany("strings", maximum) }
             strings.append(try readString())
         }
         try exitContainer()
         return strings
+    }
+
+    private func tooMany(_ what: StaticString, _ maximum: Int) -> BusError {
+        .limitsExceeded("The message has more than \(maximum) \(what) in one array")
     }
 
     /// Reads an array of dictionary entries with strings as keys, as `a{sv}`, and calls `body` with each key.
@@ -144,7 +169,8 @@ extension Message {
         return try check(result, "reading a container") > 0
     }
 
-    private func enterContainer(_ type: Unicode.Scalar, contents: UnsafePointer<CChar>?) throws(BusError) -> Bool {
+    @discardableResult
+    func enterContainer(_ type: Unicode.Scalar, contents: UnsafePointer<CChar>?) throws(BusError) -> Bool {
         try check(sd_bus_message_enter_container(message, type.code, contents), "reading a container") > 0
     }
 

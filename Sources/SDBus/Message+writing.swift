@@ -14,6 +14,7 @@ extension Message {
     public func append(_ value: String) throws(BusError) {
         var value = value
         // Native strings have their UTF-8 in one piece already, and nothing is copied but into the message.
+        try grow(alignment: 4, by: value.utf8.count + 5)
         let result = value.withUTF8 { append(utf8: $0) }
         try check(result, "writing a string")
     }
@@ -53,6 +54,7 @@ extension Message {
     @inline(__always)
     private func appendBasic<Value: BitwiseCopyable>(_ type: Unicode.Scalar, _ value: Value) throws(BusError) {
         var value = value
+        try grow(alignment: MemoryLayout<Value>.size, by: MemoryLayout<Value>.size)
         try check(
             sd_bus_message_append_basic(message, CChar(truncatingIfNeeded: type.value), &value),
             "writing a value"
@@ -64,6 +66,7 @@ extension Message {
     /// - Throws: ``BusError`` (InvalidArgs) if it isn't one.
     public func append(objectPath path: String) throws(BusError) {
         guard !path.utf8.contains(0) else { throw .invalidArguments("An object path can't have a U+0000") }
+        try grow(alignment: 4, by: path.utf8.count + 5)
         try check(sd_bus_message_append_basic(message, .objectPath, path), "writing an object path")
     }
 
@@ -72,6 +75,7 @@ extension Message {
     /// - Throws: ``BusError`` (InvalidArgs) if it isn't one.
     public func append(signature: String) throws(BusError) {
         guard !signature.utf8.contains(0) else { throw .invalidArguments("A signature can't have a U+0000") }
+        try grow(alignment: 1, by: signature.utf8.count + 2)
         try check(sd_bus_message_append_basic(message, .signature, signature), "writing a signature")
     }
 
@@ -79,11 +83,13 @@ extension Message {
     ///
     /// The corresponding C function is ``sd_bus_message_append_array``.
     public func append(bytes: UnsafeRawBufferPointer) throws(BusError) {
+        try grow(alignment: 4, by: bytes.count + 4)
         try check(sd_bus_message_append_array(message, .byte, bytes.baseAddress, bytes.count), "writing bytes")
     }
 
     /// Appends an array of bytes (`ay`) at once.
     public func append(bytes: [UInt8]) throws(BusError) {
+        try grow(alignment: 4, by: bytes.count + 4)
         let result = bytes.withUnsafeBytes { sd_bus_message_append_array(message, .byte, $0.baseAddress, $0.count) }
         try check(result, "writing bytes")
     }
@@ -117,7 +123,14 @@ extension Message {
         try closeContainer()
     }
 
-    private func openContainer(_ type: Unicode.Scalar, contents: UnsafePointer<CChar>?) throws(BusError) {
+    private func openContainer(_ type: Unicode.Scalar, contents: UnsafePointer<CChar>) throws(BusError) {
+        switch type {
+        case "v": try grow(alignment: 1, by: strlen(contents) + 2)
+        case "a":
+            try grow(alignment: 4, by: 4)
+            try grow(alignment: Self.alignment(contents.pointee), by: 0)
+        default: try grow(alignment: 8, by: 0)
+        }
         try check(sd_bus_message_open_container(message, type.code, contents), "writing a container")
     }
 
@@ -133,5 +146,29 @@ extension Message {
     @discardableResult
     public func append(from other: Message, all: Bool = false) throws(BusError) -> Bool {
         try check(sd_bus_message_copy(message, other.message, all ? 1 : 0), "copying a value") > 0
+    }
+
+    // MARK: Size
+
+    /// Counts what is about to be written, as the D-Bus Specification marshals it.
+    @inline(__always)
+    private func grow(alignment: Int, by count: Int) throws(BusError) {
+        size = (size + alignment - 1) & ~(alignment - 1) + count
+        if size > limit { throw tooLarge }
+    }
+
+    @inline(never)
+    private var tooLarge: BusError {
+        .limitsExceeded("The answer would have more than \(limit >> 20) MiB; ask for less at once")
+    }
+
+    /// How the elements of an array of this type are aligned.
+    private static func alignment(_ type: CChar) -> Int {
+        switch UInt8(bitPattern: type) {
+        case UInt8(ascii: "y"), UInt8(ascii: "g"), UInt8(ascii: "v"): 1
+        case UInt8(ascii: "n"), UInt8(ascii: "q"): 2
+        case UInt8(ascii: "x"), UInt8(ascii: "t"), UInt8(ascii: "d"), UInt8(ascii: "("), UInt8(ascii: "{"): 8
+        default: 4
+        }
     }
 }

@@ -10,6 +10,10 @@ internal import CSystemd
 /// The corresponding C type is ``sd_bus_message``.
 public final class Message {
     let message: OpaquePointer
+    /// How many bytes it has, as far as it was written here; of a message that came in, nothing.
+    public internal(set) var size = 0
+    /// Writing more bytes than these fails.
+    var limit = Int.max
 
     /// Takes over the caller's reference.
     init(owning message: OpaquePointer) {

@@ -18,10 +18,12 @@ public final class MethodCall {
     public private(set) var isAnswered = false
     /// What owns the reply's signature, which libsystemd keeps a pointer to in `message`.
     private let table: VTable?
+    private let connection: BusConnection
 
-    init(_ message: Message, peer: Peer, table: VTable?) {
+    init(_ message: Message, peer: Peer, on connection: BusConnection, table: VTable?) {
         self.message = message
         self.peer = peer
+        self.connection = connection
         self.table = table
     }
 
@@ -39,9 +41,9 @@ public final class MethodCall {
     public func reply(_ build: (Message) throws -> Void = { _ in }) throws(BusError) {
         guard takeTurn() else { return }
         do {
-            try message.sendReturn(build)
+            try message.sendReturn(build, weighedFor: peer, on: connection)
         } catch {
-            try message.sendError(BusError(error))
+            try message.sendError(BusError(error), weighedFor: peer, on: connection)
         }
     }
 
@@ -51,7 +53,7 @@ public final class MethodCall {
     public func fail(_ error: BusError) {
         guard takeTurn() else { return }
         // Without a connection there is nobody to tell.
-        try? message.sendError(error)
+        try? message.sendError(error, weighedFor: peer, on: connection)
     }
 
     /// Whether an answer is to be sent; true only once.
@@ -63,25 +65,39 @@ public final class MethodCall {
 }
 
 extension Message {
-    fileprivate func sendReturn(_ build: (Message) throws -> Void) throws {
+    fileprivate func sendReturn(
+        _ build: (Message) throws -> Void,
+        weighedFor peer: Peer,
+        on connection: BusConnection
+    ) throws {
         var reply: OpaquePointer?
         try check(sd_bus_message_new_method_return(message, &reply), "answering")
         guard let reply else { return }
         let answer = Message(owning: reply)
+        answer.limit = Self.largestAnswer
         try build(answer)
         let result = sd_bus_send(nil, reply, nil)
         // libsystemd compares signatures, and has only this to say.
         if result == -ENOMSG { throw BusError.failed("The answer isn't of the type that the interface says") }
         try check(result, "answering")
+        connection.weigh(answer.size, for: peer)
     }
 
-    func sendError(_ error: BusError) throws(BusError) {
+    func sendError(_ error: BusError, weighedFor peer: Peer?, on connection: BusConnection) throws(BusError) {
         let result = error.name.withCString { name in
-            error.message.withCString { message in
+            error.text.withCString { message in
                 var error = sd_bus_error(name: name, message: message, _need_free: 0)
                 return sd_bus_reply_method_error(self.message, &error)
             }
         }
         try check(result, "answering")
+        if let peer { connection.weigh(error.text.utf8.count + 5, for: peer) }
+    }
+}
+
+extension BusConnection {
+    /// Tells how many bytes were sent to a peer; the head of a message has about 128 beside its body.
+    nonisolated func weigh(_ bytes: Int, for peer: Peer) {
+        BusActor.assumeIsolated(lending: (self, peer)) { $0.onSent?($1, bytes + 128) }
     }
 }

@@ -8,6 +8,8 @@ final class PeerCache {
 
     private var peers: [String: Peer] = [:]
     private var clock: UInt64 = 0
+    /// How many were needed when those that aren't were looked for: that takes a look at each.
+    private var busy = 0
     /// The sender of the last message, most often that of the next one.
     private var last: Peer?
     private var lastName = LastString()
@@ -25,7 +27,7 @@ final class PeerCache {
     func insert(_ peer: Peer) {
         peers[peer.uniqueName] = peer
         touch(peer)
-        if peers.count > Self.capacity { forgetIdle() }
+        if peers.count > Self.capacity + busy { forgetIdle() }
     }
 
     private func forgetIdle() {
@@ -39,9 +41,11 @@ final class PeerCache {
             }
             peers.formIndex(after: &index)
         }
+        busy = peers.count - idle.count
         guard idle.count > Self.capacity else { return }
         idle.sort { $0.lastUse < $1.lastUse }
-        for peer in idle.dropLast(Self.capacity) { remove(peer.name) }
+        // Some more than have to go, so that the next ones cost nothing.
+        for peer in idle.dropLast(Self.capacity * 3 / 4) { remove(peer.name) }
     }
 
     /// Forgets a peer.

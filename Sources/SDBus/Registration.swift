@@ -13,33 +13,60 @@ final class Registration {
     let connection: BusConnection
     private let found: any Forgetting
     private let find: @BusActor (_ path: String, Peer) throws -> Bool
+    private let interface: String
+    private let scope: Scope
     private var members: [RegisteredMember] = []
     private var lastPath = LastString()
     /// Also kept by calls: in their messages libsystemd has a pointer to the signature of the answer.
     fileprivate private(set) var table: VTable?
 
+    /// Where the interface is.
+    enum Scope {
+        case at(String)
+        case under(String)
+
+        func contains(_ path: String) -> Bool {
+            switch self {
+            case .at(let object): path == object
+            case .under(let prefix): path == prefix || path.hasPrefix(prefix + "/")
+            }
+        }
+    }
+
+    /// Leads to a registration without keeping it.
+    struct Reference {
+        unowned let registration: Registration
+    }
+
     /// An interface whose object depends on path and caller.
     convenience init<Object>(
         _ interface: Interface<Object>,
+        under prefix: String,
         on connection: BusConnection,
         find: @escaping @BusActor (_ path: String, Peer) throws -> Object?
     ) {
         let found = Found<Object>()
-        self.init(interface, on: connection, found: found) { path, peer in
+        self.init(interface, .under(prefix), on: connection, found: found) { path, peer in
             found.object = try find(path, peer)
             return found.object != nil
         }
     }
 
     /// An interface of one object.
-    convenience init<Object>(_ interface: Interface<Object>, on connection: BusConnection, object: Object) {
-        let found = Found<Object>()
+    convenience init<Object>(
+        _ interface: Interface<Object>,
+        at path: String,
+        on connection: BusConnection,
+        object: Object
+    ) {
+        let found = Found<Object>(isKept: true)
         found.object = object
-        self.init(interface, on: connection, found: found) { _, _ in true }
+        self.init(interface, .at(path), on: connection, found: found) { _, _ in true }
     }
 
     private init<Object>(
         _ interface: Interface<Object>,
+        _ scope: Scope,
         on connection: BusConnection,
         found: Found<Object>,
         find: @escaping @BusActor (_ path: String, Peer) throws -> Bool
@@ -47,8 +74,15 @@ final class Registration {
         self.connection = connection
         self.found = found
         self.find = find
+        self.interface = interface.name
+        self.scope = scope
         members = interface.members.map { RegisteredMember($0, of: self, found) }
         table = VTable(interface, targets: members)
+        connection.registrations[ObjectIdentifier(self)] = Reference(registration: self)
+    }
+
+    isolated deinit {
+        connection.registrations[ObjectIdentifier(self)] = nil
     }
 
     /// The table for libsystemd, which lives as long as this object.
@@ -59,6 +93,27 @@ final class Registration {
     /// Lets go of the object that was found: it was for one message.
     func forgetObject() {
         found.forget()
+    }
+
+    /// Does what libsystemd does with a call of a method, later than it would.
+    ///
+    /// - Returns: false if the call isn't one of this interface's methods.
+    func dispatch(_ message: Message, from peer: Peer) -> Bool {
+        guard message.interface == interface, let path = message.path, scope.contains(path),
+            let member = members.first(where: { $0.name == message.member }), let signature = member.signature
+        else { return false }
+        defer { forgetObject() }
+        do {
+            guard try find(path, peer) else { throw BusError.unknownObject }
+            guard message.signature == signature else {
+                throw BusError.invalidArguments("The arguments are not of the types \(signature)")
+            }
+            try message.rewind()
+            member.handle(message, from: peer)
+        } catch {
+            try? message.sendError(BusError(error), weighedFor: peer, on: connection)
+        }
+        return true
     }
 
     /// Looks for the object of the message that is being dispatched; true if it is there.
@@ -74,10 +129,14 @@ final class Registration {
 @BusActor
 private final class Found<Object: AnyObject>: Forgetting {
     var object: Object?
+    /// It is the one object of the registration.
+    private let isKept: Bool
 
-    nonisolated init() {}
+    nonisolated init(isKept: Bool = false) { self.isKept = isKept }
 
-    func forget() { object = nil }
+    func forget() {
+        if !isKept { object = nil }
+    }
 }
 
 /// A ``Found`` of any kind of object.
@@ -92,6 +151,9 @@ private final class RegisteredMember {
     private unowned(unsafe) let registration: Registration
     // unsafe is safe because the registration owns this object, and a slot owns that while callbacks come.
     private let kind: Kind
+    let name: String
+    /// The types of a method's arguments; `nil` for what is no method.
+    let signature: String?
 
     private enum Kind {
         case method(@BusActor (MethodCall) throws -> Void)
@@ -101,29 +163,37 @@ private final class RegisteredMember {
 
     init<Object>(_ member: Interface<Object>.Member, of registration: Registration, _ found: Found<Object>) {
         self.registration = registration
+        name = member.name
         switch member.kind {
-        case .method(_, _, _, let handler):
+        case .method(let arguments, _, _, let handler):
+            signature = arguments.map(\.signature).joined()
             kind = .method { call in
                 guard let object = found.object else { throw BusError.unknownObject }
                 try handler(object, call)
             }
         case .property(_, _, let getter):
+            signature = nil
             kind = .property { message, peer in
                 guard let object = found.object else { throw BusError.unknownObject }
                 try getter(object, message, peer)
             }
         case .signal:
+            signature = nil
             kind = .signal
         }
     }
 
     func handle(_ message: Message) {
-        guard case .method(let handler) = kind else { return }
         guard let peer = registration.connection.peer(of: message.message) else {
-            try? message.sendError(.accessDenied)
+            try? message.sendError(.accessDenied, weighedFor: nil, on: registration.connection)
             return
         }
-        let call = MethodCall(message, peer: peer, table: registration.table)
+        handle(message, from: peer)
+    }
+
+    func handle(_ message: Message, from peer: Peer) {
+        guard case .method(let handler) = kind else { return }
+        let call = MethodCall(message, peer: peer, on: registration.connection, table: registration.table)
         do {
             try handler(call)
         } catch {
@@ -135,6 +205,7 @@ private final class RegisteredMember {
         guard case .property(let getter) = kind else { return }
         guard let peer = registration.connection.currentPeer() else { throw BusError.accessDenied }
         try getter(reply, peer)
+        registration.connection.weigh(reply.size, for: peer)
     }
 }
 

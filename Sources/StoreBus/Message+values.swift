@@ -55,23 +55,41 @@ extension Message {
     /// Reads a value from a variant, or from a bare type, in any of the forms that are accepted.
     /// - Throws: `InvalidValue` or `DepthExceeded`, with a sentence that says what it was.
     public func readValue(maximumDepth: Int = Limits.standard.depth) throws(BusError) -> Value {
-        try readValue(depth: 0, maximumDepth: maximumDepth)
+        var budget = ValueBudget(maximumDepth: maximumDepth)
+        return try readValue(&budget)
+    }
+
+    /// Reads a value as the other function of this name does, and no more of it than a budget allows.
+    /// - Throws: also `QuotaExceeded` as soon as the budget is spent; then ``ValueBudget/isExceeded`` is true.
+    public func readValue(_ budget: inout ValueBudget) throws(BusError) -> Value {
+        try readValue(depth: 0, &budget)
     }
 
     /// Reads an `a{sv}` of values; a key may not come twice.
     /// - Throws: `InvalidArgs` for a key that comes twice, and what ``readValue(maximumDepth:)`` throws.
     public func readValues(maximumDepth: Int = Limits.standard.depth) throws -> [(key: String, value: Value)] {
+        var budget = ValueBudget(maximumDepth: maximumDepth)
         var values: [(key: String, value: Value)] = []
-        try readDictionary { key in values.append((key, try readValue(maximumDepth: maximumDepth))) }
+        try readValues(into: &values, &budget)
+        return values
+    }
+
+    /// Reads an `a{sv}` of values as the other function does, all of them within one budget.
+    /// - Parameter values: gets what is read; if it fails, what was read before, and an entry for the key at fault.
+    public func readValues(into values: inout [(key: String, value: Value)], _ budget: inout ValueBudget) throws {
+        try readDictionary { key in
+            values.append((key, .boolean(false)))
+            try budget.spend(0, memory: ValueBudget.container + key.utf8.count)
+            values[values.count - 1].value = try readValue(&budget)
+        }
         var keys = Set<Text>(minimumCapacity: values.count)
         for (key, _) in values where !keys.insert(Text(key)).inserted {
             throw BusError.invalidArguments("The key \"\(key)\" comes twice")
         }
-        return values
     }
 
-    /// `depth` containers are around the value; never more than `maximumDepth`, which bounds the recursion.
-    private func readValue(depth: Int, maximumDepth: Int) throws(BusError) -> Value {
+    /// `depth` containers are around the value; never more than the budget's depth, which bounds the recursion.
+    private func readValue(depth: Int, _ budget: inout ValueBudget) throws(BusError) -> Value {
         // Variants in variants are unwrapped here and not by recursion: the caller decides how many there are.
         var variants = 0
         var type = try nextType()
@@ -80,7 +98,7 @@ extension Message {
             variants += 1
             type = try nextType()
         }
-        let value = try readContents(type, depth: depth, maximumDepth: maximumDepth)
+        let value = try readContents(type, depth: depth, &budget)
         for _ in 0..<variants { try exitContainer() }
         return value
     }
@@ -90,9 +108,19 @@ extension Message {
         return next
     }
 
-    private func readContents(_ type: Unicode.Scalar, depth: Int, maximumDepth: Int) throws(BusError) -> Value {
+    private func readContents(
+        _ type: Unicode.Scalar, depth: Int, _ budget: inout ValueBudget
+    ) throws(BusError) -> Value {
         switch type {
-        case "s": return .string(Text(try readString()))
+        case "s":
+            let string = try readString()
+            try budget.spend(max(1, string.utf8.count))
+            return .string(Text(string))
+        case "a": return try readArray(depth: depth, &budget)
+        case "b": try budget.spend(1)
+        default: try budget.spend(8)
+        }
+        switch type {
         case "b": return .boolean(try readBool())
         case "x": return .integer(try readInt64())
         case "d": return .real(try readDouble())
@@ -103,22 +131,34 @@ extension Message {
         case "u": return .integer(Int64(try readUInt32()))
         case "t": return .integer(try readLargeInteger())
         case "r": return .date(try readDate())
-        case "a": return try readArray(depth: depth, maximumDepth: maximumDepth)
         default: throw notAValue(String(type))
         }
     }
 
     /// Reads what an array is to us: data, a dictionary or an array.
-    private func readArray(depth: Int, maximumDepth: Int) throws(BusError) -> Value {
+    private func readArray(depth: Int, _ budget: inout ValueBudget) throws(BusError) -> Value {
         let contents = try peekContents()
-        if contents == "y" { return .data(try readBytes()) }
+        if contents == "y" {
+            return .data(try readData(&budget))
+        }
         try checkElements(contents)
-        guard depth < maximumDepth else {
-            throw .store(.depthExceeded, "A value may have \(maximumDepth) containers around it, and this has more")
+        guard depth < budget.maximumDepth else {
+            throw .store(
+                .depthExceeded, "A value may have \(budget.maximumDepth) containers around it, and this has more")
         }
         return contents.first == "{"
-            ? try readDictionary(contents, depth: depth + 1, maximumDepth: maximumDepth)
-            : try readArray(contents, depth: depth + 1, maximumDepth: maximumDepth)
+            ? try readDictionary(contents, depth: depth + 1, &budget)
+            : try readArray(contents, depth: depth + 1, &budget)
+    }
+
+    private func readData(_ budget: inout ValueBudget) throws(BusError) -> [UInt8] {
+        do {
+            let bytes = try readBytes(atMost: budget.largestData)
+            try budget.spend(max(1, bytes.count))
+            return bytes
+        } catch  where error.name == BusError.limitsExceeded("").name {
+            throw budget.exceed()
+        }
     }
 
     private func readLargeInteger() throws(BusError) -> Int64 {
@@ -141,29 +181,38 @@ extension Message {
         return seconds
     }
 
-    private func readArray(_ contents: String, depth: Int, maximumDepth: Int) throws(BusError) -> Value {
+    private func readArray(
+        _ contents: String, depth: Int, _ budget: inout ValueBudget
+    ) throws(BusError) -> Value {
         var values: [Value] = []
         _ = try enterContainer("a", contents)
         while try !isAtEnd(whole: false) {
-            values.append(try readValue(depth: depth, maximumDepth: maximumDepth))
+            if values.isEmpty { try budget.spend(0, memory: ValueBudget.container) }
+            values.append(try readValue(depth: depth, &budget))
         }
         try exitContainer()
+        // An empty one counts as well.
+        if values.isEmpty { try budget.spend(1) }
         return .array(values)
     }
 
-    private func readDictionary(_ contents: String, depth: Int, maximumDepth: Int) throws(BusError) -> Value {
+    private func readDictionary(
+        _ contents: String, depth: Int, _ budget: inout ValueBudget
+    ) throws(BusError) -> Value {
         var values: [Text: Value] = [:]
         let entry = String(contents.dropFirst().dropLast())
         _ = try enterContainer("a", contents)
         while try enterContainer("e", entry) {
             let key = Text(try readString())
-            let value = try readValue(depth: depth, maximumDepth: maximumDepth)
+            try budget.spend(key.utf8Count, memory: ValueBudget.container)
+            let value = try readValue(depth: depth, &budget)
             guard values.updateValue(value, forKey: key) == nil else {
                 throw .store(.invalidValue, "A dictionary has the key \"\(key)\" twice")
             }
             try exitContainer()
         }
         try exitContainer()
+        if values.isEmpty { try budget.spend(1) }
         return .dictionary(values)
     }
 

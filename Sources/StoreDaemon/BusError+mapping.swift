@@ -10,6 +10,24 @@ internal import StoreEngine
 internal import SyncEngine
 
 extension BusError {
+    /// A failure as a client is told of it: what says where data or the account are stays outside of sandboxes.
+    @BusActor
+    init(mapping error: any Error, for client: Client) {
+        let told = BusError(mapping: error)
+        self = client.isSandboxed && Self.tellsPlaces(error) ? BusError(name: told.name, message: Self.unsaid) : told
+    }
+
+    private static let unsaid = "Only programs outside of sandboxes are told more."
+
+    private static func tellsPlaces(_ error: any Error) -> Bool {
+        switch error {
+        case is BusError, is KeyError: false
+        case EngineError.storage: true
+        case is EngineError: false
+        default: true
+        }
+    }
+
     /// What a failure is called on the bus.
     init(mapping error: any Error) {
         switch error {

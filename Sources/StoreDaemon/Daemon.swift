@@ -29,6 +29,8 @@ public final class Daemon {
     private var idleTimer: EventSource?
     private var isStopping = false
     private var callsUnderWay = 0
+    /// Users and identifiers that were logged because no manifest declares them.
+    var refusals: Set<String> = []
     private var callsEnded: (@BusActor () -> Void)?
     private var endTimer: EventSource?
 
@@ -49,6 +51,7 @@ public final class Daemon {
         // These refer to the daemon, and it to them: it lives as long as the process, and weak references to it
         // would make every use of it slower.
         connection.afterDispatch = { self.writes.commit() }
+        connection.onSent = { self.clients.noteSent($1, to: $0) }
         connection.onPeerVanished = { self.peerVanished($0) }
         connection.onDisconnect = { self.end("The bus has gone.", code: 1) }
         connection.onNameLost = { self.end("The service's name was lost.", code: 1) }
@@ -68,6 +71,7 @@ public final class Daemon {
     }
 
     private func register() throws {
+        try connection.admitCalls { self.clients.admit($0) }
         slots = [
             try connection.register(Daemon.interface(self), at: BusNames.managerPath, self),
             try connection.register(UserAccount.interface(self), under: BusNames.usersPath) {
@@ -138,6 +142,7 @@ public final class Daemon {
 
     private func peerVanished(_ peer: Peer) {
         clients.left(peer)
+        users.closeIdle()
         // What the answers to it took may lie anywhere in the heap; free() gives back only what lies at the end.
         malloc_trim(0)
         armIdleTimer()
@@ -150,10 +155,24 @@ public final class Daemon {
         idleTimer = nil
         guard let delay = configuration.idleExit, !isStopping, isIdle else { return }
         idleTimer = EventLoop.shared.after(delay, accuracy: .seconds(1)) {
-            guard self.isIdle else { return }
-            self.logger.info("Nothing to do; ending until the next call.")
-            self.stop()
+            EventLoop.task { await self.endWhenIdle(delay) }
         }
+    }
+
+    private func endWhenIdle(_ delay: Duration) async {
+        let isActivatable = await connection.isActivatable(BusNames.service)
+        guard isIdle else { return }
+        let words = "Nothing was to be done for \(delay.components.seconds) s"
+        if isActivatable {
+            logger.info("\(words): ending until the next call.")
+        } else {
+            logger.notice(
+                """
+                \(words): ending. Nothing on this bus starts the service again when it is called; to keep it, start it \
+                with --idle-exit 0 or set IdleExit=0.
+                """)
+        }
+        stop()
     }
 
     private var isIdle: Bool { clients.isEmpty && !users.hasAccount && callsUnderWay == 0 }

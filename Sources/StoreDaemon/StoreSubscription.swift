@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// When a subscriber is told. The first change goes out at once; those that follow within 50 ms are merged,
+// When a subscriber is told. Signals come from the path that was subscribed through, since client libraries deliver
+// them by path. The first change goes out at once; those that follow within 50 ms are merged,
 // and one of another reason sends what is waiting and goes out itself.
 //
 // A subscriber that does not read must not fill the bus (see Delivery): its changes are merged here until it
@@ -11,13 +12,14 @@ internal import SDBus
 internal import StoreBus
 internal import SyncEngine
 
-/// One connection's subscription to one store.
+/// One connection's subscription to one store, through one of its paths.
 @BusActor
 final class StoreSubscription {
     let client: Client
     /// Changes by other processes of this device are told as well.
     var includesLocal: Bool
 
+    private let peer: Peer
     private let path: String
     private let connection: BusConnection
     private var waiting: [StoreChange] = []
@@ -26,8 +28,10 @@ final class StoreSubscription {
     private var isHeldUp = false
 
     private static let interval: UInt64 = 50_000
-    init(_ client: Client, path: String, includesLocal: Bool, connection: BusConnection) {
+
+    init(_ client: Client, _ peer: Peer, path: String, includesLocal: Bool, connection: BusConnection) {
         self.client = client
+        self.peer = peer
         self.path = path
         self.includesLocal = includesLocal
         self.connection = connection
@@ -63,10 +67,15 @@ final class StoreSubscription {
 
     private func send() {
         timer = nil
-        guard client.delivery.hasRoom else { return holdUp() }
+        guard client.delivery.hasRoom(for: size) else { return holdUp() }
         for change in waiting { send(change) }
         waiting = []
         lastSent = EventLoop.now
+    }
+
+    /// About how many bytes are going to be sent.
+    private var size: Int {
+        waiting.reduce(0) { $0 + 200 + $1.keys.reduce(0) { $0 + $1.text.utf8Count + 8 } }
     }
 
     /// Waits until the client has read what was sent to it; until then its changes are merged here.
@@ -74,32 +83,31 @@ final class StoreSubscription {
         let changes = waiting
         waiting = []
         for change in changes { waiting.merge(change) }
-        do {
-            try client.delivery.wait { [weak self] in
-                self?.isHeldUp = false
-                self?.send()
-            }
-            isHeldUp = true
-        } catch {
-            // So much waits for this client that the next change will try again.
+        isHeldUp = true
+        client.delivery.wait(toTell: size) { [weak self] in
+            self?.isHeldUp = false
+            self?.send()
         }
     }
 
     private func send(_ change: StoreChange) {
         lastReason = change.reason
-        client.delivery.noteSent(200 + change.keys.reduce(0) { $0 + $1.string.utf8.count + 8 })
-        do {
-            let signal = try connection.newSignal(
-                path, BusNames.storeInterface, "DidChangeExternally", to: client.peer.uniqueName)
+        let keys = change.keys.sorted().map(\.string)
+        // Without a key it is told as well.
+        for start in stride(from: 0, to: max(1, keys.count), by: StoreChange.mostKeys) {
+            send(change, keys[start..<min(keys.count, start + StoreChange.mostKeys)])
+        }
+    }
+
+    private func send(_ change: StoreChange, _ keys: ArraySlice<String>) {
+        // If it fails, the connection is gone, and with it everyone who could be told.
+        try? connection.signal(path, BusNames.storeInterface, "DidChangeExternally", to: peer) { signal in
             try signal.append(change.reason.rawValue)
-            try signal.append(strings: change.keys.sorted().map(\.string))
+            try signal.append(strings: keys)
             try signal.append(change.generation)
             try signal.appendDictionary {
                 for (key, value) in change.info { try signal.append(info: key, value) }
             }
-            try connection.send(signal)
-        } catch {
-            // The connection is gone, and with it everybody who could be told.
         }
     }
 }

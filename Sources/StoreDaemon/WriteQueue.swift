@@ -55,7 +55,7 @@ final class WriteQueue {
 
     private func commit(_ writes: [Waiting], of user: User) {
         if let failure = commit(user) {
-            for write in writes { write.call.fail(failure) }
+            for write in writes { write.call.fail(BusError(mapping: failure, for: write.client)) }
             return
         }
         for write in writes { answer(write) }
@@ -65,15 +65,15 @@ final class WriteQueue {
         }
     }
 
-    private func commit(_ user: User) -> BusError? {
+    private func commit(_ user: User) -> (any Error)? {
         do {
             try user.database.commit()
             return nil
         } catch EngineError.corrupt(let reason) {
             try? user.recover(reason)
-            return BusError(mapping: EngineError.corrupt(reason))
+            return EngineError.corrupt(reason)
         } catch {
-            return BusError(mapping: error)
+            return error
         }
     }
 

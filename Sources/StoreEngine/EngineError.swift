@@ -62,6 +62,12 @@ public struct QuotaViolation: Error, Equatable, Sendable {
     /// The keys that were to be set.
     public let keys: [Key]
 
+    /// A write that would break a limit.
+    public init(limit: Limit, maximum: Int, used: Int, needed: Int, keys: [Key]) {
+        (self.limit, self.maximum, self.used) = (limit, maximum, used)
+        (self.needed, self.keys) = (needed, keys)
+    }
+
     /// What is left: never negative, as a merge may have used more than the limit.
     public var available: Int { max(0, maximum - used) }
 }

@@ -50,10 +50,36 @@ struct IntrospectionTests {
             $0.manifests.append(ManifestText("org.example.Other"))
         } _: { machine in
             let client = try machine.client()
-            #expect(Description(try await client.introspect(BusNames.usersPath)).nodes.contains("u\(client.uid)"))
+            #expect(Description(try await client.introspect(BusNames.usersPath)).nodes == ["u\(client.uid)"])
             let stores = Description(try await client.introspect(client.account.path)).nodes
             #expect(stores == ["org_2eexample_2eNotes", "org_2eexample_2eOther"])
             #expect(Description(try await client.introspect("/")).nodes == ["org"])
+        }
+    }
+
+    @Test func `a store that is removed everywhere is not listed any more`() async throws {
+        try await withMachine {
+            $0.manifests = []
+            $0.arguments = ["--allow-undeclared"]
+        } _: { machine in
+            let client = try machine.client()
+            try await client.store(notes).set("key", .integer(1))
+            #expect(Description(try await client.introspect(client.account.path)).nodes == ["org_2eexample_2eNotes"])
+            try await client.manager("RemoveStore") {
+                try $0.append(notes)
+                try $0.append(1 as UInt64)
+            }
+            #expect(Description(try await client.introspect(client.account.path)).nodes == [])
+        }
+    }
+
+    @Test func `Qt's generator finds a name for each type that Qt has none for`() throws {
+        let xml = try String(contentsOfFile: repositoryFile("dbus/org.example.UbiquitousStore.xml"), encoding: .utf8)
+        let lines = xml.split(separator: "\n")
+        for (index, line) in lines.enumerated() {
+            for type in ["a{st}", "a(uso)", "aa{sv}"] where line.contains("type=\"\(type)\"") {
+                #expect(lines[index + 1].contains("org.qtproject.QtDBus.QtTypeName"), "\(line)")
+            }
         }
     }
 
@@ -115,6 +141,7 @@ private final class Description: NSObject, XMLParserDelegate {
             arguments += 1
             add("\(member) argument \(arguments) \(name) \(attributes["type"] ?? "") \(attributes["direction"] ?? "")")
         case "annotation":
+            if name.hasPrefix("org.qtproject.") { return }
             add("\(member) annotation \(name) \(attributes["value"] ?? "")")
         default: break
         }

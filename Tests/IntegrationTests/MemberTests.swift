@@ -33,6 +33,20 @@ struct MemberTests {
         }
     }
 
+    @Test func `an identifier that is nearly one names that one, and is logged once`() async throws {
+        try await withMachine { machine in
+            let client = try machine.client()
+            for _ in 0..<2 {
+                let refusal = await failure { try await open("A1B2C3D4E5." + notes, client) }
+                #expect(refusal?.message.contains("Declared is \"\(notes)\"") == true, "\(refusal?.message ?? "")")
+            }
+            let other = await failure { try await open("org.example.Undeclared", client) }
+            #expect(other?.message.contains(notes) == false)
+            let lines = machine.device.log.split(separator: "\n").filter { $0.contains("A1B2C3D4E5.") }
+            #expect(lines.count == 1 && lines.first?.contains("manifest") == true)
+        }
+    }
+
     private func open(_ identifier: String, _ client: BusClient, option: String? = nil) async throws {
         try await client.manager("OpenStore") { message in
             try message.append(identifier)

@@ -193,6 +193,8 @@ struct ProcessTests {
             let client = try machine.client()
             #expect(try await machine.device.finish() == .code(0))
             #expect(try await client.serviceOwner() == nil)
+            // Nothing on this bus starts it again.
+            #expect(machine.device.log.contains("--idle-exit 0"))
         }
     }
 

@@ -91,6 +91,9 @@ struct SandboxTests {
                 try await property("LastErrorName").contains("Backend")
             }
             #expect(try await property("LastErrorMessage").contains("outside of sandboxes"))
+            let store = (try app.storePath("org.example.Game"), BusNames.storeInterface)
+            let waiting = try await app.call(store, "Synchronize", "t", "1")
+            #expect(waiting.error.contains("outside of sandboxes"), "\(waiting.error)")
             let whole = try await app.call(properties, "GetAll", "s", BusNames.accountInterface).output
             #expect(!whole.contains(place.path))
         }

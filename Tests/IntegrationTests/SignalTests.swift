@@ -84,17 +84,49 @@ struct SignalTests {
         }
     }
 
-    @Test func `signals come from the path with the number, through whichever one subscribed`() async throws {
+    @Test func `signals come from the path that was subscribed through, and from both for both`() async throws {
         try await withMachine { machine in
             let (writer, reader) = (try machine.store(), try machine.store())
             let alias = StoreClient(reader.client, path: try BusNames.storePath(uid: nil, identifier: notes))
             try await reader.listen()
             try await alias.subscribe(0x1)
-            try await reader.subscribe(0x1)
             try await writer.set("a", .integer(1))
-            _ = try await reader.signal("the change") { _ in true }
+            _ = try await alias.signal("the change") { _ in true }
             _ = try await reader.everything()
-            #expect(alias.received.isEmpty && reader.received.count == 1)
+            #expect(reader.received.isEmpty && alias.received.count == 1)
+
+            try await reader.subscribe(0x1)
+            let both = try await writer.set("b", .integer(1))
+            for store in [alias, reader] { _ = try await store.signal("the second") { $0.generation == both } }
+            try await alias.unsubscribe()
+            let last = try await writer.set("c", .integer(1))
+            _ = try await reader.signal("the third") { $0.generation == last }
+            _ = try await reader.everything()
+            #expect(alias.received.last?.generation == both)
+        }
+    }
+
+    @Test func `the last subscription of a connection deafens neither it nor another client`() async throws {
+        let names = (0..<64).map { "org.example.app\($0)" }
+        try await withMachine { options in
+            options.manifests += names.map { ManifestText($0) }
+        } _: { machine in
+            let (full, other, writer) = (try machine.client(), try machine.client(), try machine.client())
+            for name in names[..<63] { try await full.store(name).subscribe(0x1) }
+            // Through an alias, so that the store is found through one path and was held through another.
+            let last = StoreClient(full, path: try BusNames.storePath(uid: nil, identifier: names[63]))
+            try await last.subscribe(0x1)
+            let (reader, store) = (try other.store(names[63]), try writer.store(names[63]))
+            try await reader.subscribe(0x1)
+            let first = try await store.set("a", .integer(1))
+            for subscriber in [last, reader] { _ = try await subscriber.signal("a") { $0.generation == first } }
+
+            full.connection.close()
+            try await eventually("the service has noticed") {
+                await errorName { try await writer.store(names[0]).subscribe() } == ""
+            }
+            let second = try await machine.store(names[63]).set("b", .integer(1))
+            _ = try await reader.signal("b") { $0.generation == second }
         }
     }
 

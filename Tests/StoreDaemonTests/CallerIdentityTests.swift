@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
+import Glibc
 import Testing
 
 @testable import StoreDaemon
@@ -72,6 +74,19 @@ struct CallerIdentityTests {
         #expect(CallerIdentity.rootMount("22 21 0:21 / /proc rw - proc proc rw") == nil)
         #expect(CallerIdentity.rootMount("") == nil)
         #expect(CallerIdentity.rootMount("1 2 3\n\n / / /") == nil)
+    }
+
+    @Test func `however many mounts a process has, only the first are read`() throws {
+        let mounts =
+            "21 1 254:0 / / rw - ext4 /dev/vda rw\n"
+            + String(repeating: "22 21 0:21 / /m rw - a b rw\n", count: 3000)
+        let path = "/tmp/mountinfo-\(UInt64.random(in: 1...UInt64.max))"
+        try mounts.write(toFile: path, atomically: true, encoding: .utf8)
+        defer { unlink(path) }
+        let read = try #require(ProcessDirectory.read(path, from: AT_FDCWD, isWhole: false))
+        #expect(read.utf8.count <= 64 << 10 && read.hasSuffix("rw"))
+        #expect(CallerIdentity.rootMount(read) == "254:0 /")
+        #expect(ProcessDirectory.read(path, from: AT_FDCWD, isWhole: true) == nil)
     }
 
     @Test func `a process that is gone is unknown`() {

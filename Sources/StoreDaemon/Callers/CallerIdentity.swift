@@ -29,8 +29,8 @@ struct CallerIdentity: Equatable, Sendable {
     /// Looks at a process.
     static func of(pid: Int32?) -> CallerIdentity {
         guard let pid, let process = ProcessDirectory(pid: "\(pid)"), let first = ProcessDirectory(pid: "1"),
-            let cgroup = process.read("cgroup"), let mounts = process.read("mountinfo"),
-            let hostMounts = first.read("mountinfo"), let root = rootMount(mounts),
+            let cgroup = process.read("cgroup"), let mounts = process.read("mountinfo", isWhole: false),
+            let hostMounts = first.read("mountinfo", isWhole: false), let root = rootMount(mounts),
             let hostRoot = rootMount(hostMounts), process.isAlive
         else { return .unknown }
         return identity(cgroup: cgroup, root: root, hostRoot: hostRoot)
@@ -97,7 +97,7 @@ struct CallerIdentity: Equatable, Sendable {
 }
 
 /// `/proc/PID`, opened once: it stays with that process and never becomes another one's.
-private struct ProcessDirectory: ~Copyable {
+struct ProcessDirectory: ~Copyable {
     private let descriptor: Int32
 
     init?(pid: String) {
@@ -110,19 +110,29 @@ private struct ProcessDirectory: ~Copyable {
     /// Whether the process is still there.
     var isAlive: Bool { read("stat") != nil }
 
-    func read(_ name: String) -> String? {
-        let file = openat(descriptor, name, O_RDONLY | O_CLOEXEC)
+    /// Reads a file, or its whole lines within the first 64 KiB.
+    ///
+    /// A process can have as many mounts as it likes, and the kernel writes each of them while this is read. Its root is
+    /// among the first, as the mounts below it are mounted later.
+    /// - Parameter isWhole: a longer file is refused.
+    func read(_ name: String, isWhole: Bool = true) -> String? {
+        Self.read(name, from: descriptor, isWhole: isWhole)
+    }
+
+    static func read(_ name: String, from directory: Int32, isWhole: Bool) -> String? {
+        let file = openat(directory, name, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return nil }
         defer { close(file) }
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 16 << 10)
-        while bytes.count < 1 << 20 {
+        while bytes.count < 64 << 10 {
             let count = Glibc.read(file, &buffer, buffer.count)
             if count < 0 && errno == EINTR { continue }
             if count < 0 { return nil }
             if count == 0 { return String(decoding: bytes, as: UTF8.self) }
             bytes += buffer[..<count]
         }
-        return nil
+        guard !isWhole, let end = bytes.lastIndex(of: UInt8(ascii: "\n")) else { return nil }
+        return String(decoding: bytes[..<end], as: UTF8.self)
     }
 }

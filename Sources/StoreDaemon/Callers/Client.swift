@@ -3,60 +3,65 @@
 internal import SDBus
 
 /// A connection that calls the service: who it is, and what it holds.
+///
+/// The peer owns this object, so this doesn't own the peer: a connection that holds nothing is forgotten with it.
 @BusActor
 final class Client {
-    let peer: Peer
+    /// The connection's unique name.
+    let name: String
+    let uid: UInt32
     let identity: CallerIdentity
-    private(set) lazy var delivery = makeDelivery(self)
-    private let makeDelivery: (Client) -> Delivery
+    let delivery: Delivery
     private var stores: [String: UserStore] = [:]
-    private var accounts: [UserAccount] = []
+    private var accounts: [String: UserAccount] = [:]
 
     /// A client may hold so many stores that it is not subscribed to.
     private static let maximumStores = 64
 
-    init(_ peer: Peer, delivery: @escaping (Client) -> Delivery) {
-        self.peer = peer
-        makeDelivery = delivery
-        identity = peer.credentials.uid == 0 ? .root : CallerIdentity.of(pid: peer.credentials.pid)
+    init(_ peer: Peer, delivery: Delivery) {
+        name = peer.uniqueName
+        uid = peer.credentials.uid
+        self.delivery = delivery
+        identity = uid == 0 ? .root : CallerIdentity.of(pid: peer.credentials.pid)
     }
 
     /// Calls that are answered once a piece of work is done.
     var callsUnderWay = 0
 
-    var uid: UInt32 { peer.credentials.uid }
     var isRoot: Bool { uid == 0 }
     /// Whether it is an app in a sandbox, or may be.
     var isSandboxed: Bool { identity.engine != .host }
+
+    // MARK: What it holds
 
     /// The store that a path led this client to before.
     func store(at path: String) -> UserStore? { stores[path] }
 
     /// Keeps a store in memory as long as the client is there.
     func hold(_ store: UserStore, at path: String) {
-        if stores.count >= Self.maximumStores { forgetPaths() }
         if stores[path] === store { return }
-        if stores.isEmpty && accounts.isEmpty { peer.hold() }
+        // Before others are let go of: this one may be held through another path only.
         store.hold()
+        if stores.count >= Self.maximumStores, unsubscribedStores.count >= Self.maximumStores { forgetPaths() }
         stores.updateValue(store, forKey: path)?.release()
     }
 
-    func hold(_ account: UserAccount) {
-        if accounts.contains(where: { $0 === account }) { return }
-        if stores.isEmpty && accounts.isEmpty { peer.hold() }
-        accounts.append(account)
+    /// Remembers an account that the client is subscribed to.
+    func hold(_ account: UserAccount, at path: String) { accounts[path] = account }
+
+    /// How many subscriptions the client has; through two paths of one object, two.
+    var subscriptions: Int {
+        stores.count { $0.value.isSubscribed(self, at: $0.key) }
+            + accounts.count { $0.value.isSubscribed(self, at: $0.key) }
     }
 
-    /// How many subscriptions the client has.
-    var subscriptions: Int {
-        Set(stores.values.filter { $0.isSubscribed(self) }.map(ObjectIdentifier.init)).count
-            + accounts.count { $0.isSubscribed(self) }
+    private var unsubscribedStores: [String: UserStore] {
+        stores.filter { !$0.value.isSubscribed(self, at: $0.key) }
     }
 
     /// Forgets where paths led, since the manifests are others; what is subscribed to stays.
     func forgetPaths() {
-        let unsubscribed = stores.filter { !$0.value.isSubscribed(self) }
-        for (path, store) in unsubscribed {
+        for (path, store) in unsubscribedStores {
             stores[path] = nil
             store.release()
         }
@@ -64,14 +69,26 @@ final class Client {
 
     /// Gives everything up: the connection is gone.
     func leave() {
-        for store in stores.values {
-            store.unsubscribe(self)
+        for (path, store) in stores {
+            store.unsubscribe(self, at: path)
             store.release()
         }
-        for account in accounts { account.unsubscribe(self) }
+        for (path, account) in accounts { account.unsubscribe(self, at: path) }
         stores = [:]
-        accounts = []
+        accounts = [:]
         delivery.close()
+    }
+}
+
+/// Whose subscription it is: a connection may have one for each path of an object.
+struct SubscriptionKey: Hashable {
+    let client: ObjectIdentifier
+    let path: String
+
+    @BusActor
+    init(_ client: Client, _ path: String) {
+        self.client = ObjectIdentifier(client)
+        self.path = path
     }
 }
 

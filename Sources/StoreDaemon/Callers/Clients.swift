@@ -7,8 +7,15 @@ internal import StoreBus
 @BusActor
 final class Clients {
     private unowned let daemon: Daemon
-    private var present: [ObjectIdentifier: Client] = [:]
+    private var present: [ObjectIdentifier: Presence] = [:]
     private var shares: [UInt32: UserShare] = [:]
+    private let pool = SharePool()
+
+    /// A client whose end has to be known.
+    private struct Presence {
+        let client: Client
+        let peer: Peer
+    }
 
     init(daemon: Daemon) {
         self.daemon = daemon
@@ -18,40 +25,52 @@ final class Clients {
     func client(_ peer: Peer) -> Client {
         if let client = peer.context as? Client { return client }
         for user in daemon.users.findFormer() { leave(user) }
-        let client = Client(peer) { [unowned self] in makeDelivery(to: $0) }
+        let client = Client(peer, delivery: makeDelivery(to: peer))
         peer.context = client
         return client
     }
 
-    private func makeDelivery(to client: Client) -> Delivery {
-        let share = shares[client.uid] ?? UserShare(daemon.configuration.bounds)
-        shares[client.uid] = share
-        return Delivery(to: client.peer.uniqueName, share, on: daemon.connection) { [unowned self, unowned client] in
-            present[ObjectIdentifier(client)] = client
-            client.peer.hold()
-        } settle: { [unowned self] in
-            daemon.writes.commit()
-        }
+    private func makeDelivery(to peer: Peer) -> Delivery {
+        let uid = peer.credentials.uid
+        let share = shares[uid] ?? UserShare(daemon.configuration.bounds, of: pool)
+        shares[uid] = share
+        return Delivery(to: peer.uniqueName, share, on: daemon.connection) { [unowned self] in daemon.writes.commit() }
     }
 
     var isEmpty: Bool { present.isEmpty }
+
+    /// The users of whose clients one holds something.
+    var presentUsers: Set<UInt32> { Set(present.values.map(\.client.uid)) }
+
+    private func isPresent(_ uid: UInt32) -> Bool { present.values.contains { $0.client.uid == uid } }
+
+    /// The client is told of when it goes.
+    func keep(_ client: Client, _ peer: Peer) {
+        guard present.updateValue(Presence(client: client, peer: peer), forKey: ObjectIdentifier(client)) == nil else {
+            return
+        }
+        peer.hold()
+    }
 
     func left(_ peer: Peer) {
         guard let client = peer.context as? Client else { return }
         client.leave()
         peer.context = nil
-        present[ObjectIdentifier(client)] = nil
+        if present.removeValue(forKey: ObjectIdentifier(client)) != nil { peer.release() }
+        if !isPresent(client.uid) { shares[client.uid] = nil }
     }
 
     /// A user is another person by now: whoever came before lets go of what was its predecessor's.
     private func leave(_ user: User) {
         daemon.writes.commit()
-        for client in present.values where client.uid == user.uid || client.isRoot { left(client.peer) }
+        for presence in present.values where presence.client.uid == user.uid || presence.client.isRoot {
+            left(presence.peer)
+        }
         daemon.users.close(user)
     }
 
     func forgetPaths() {
-        for client in present.values { client.forgetPaths() }
+        for presence in present.values { presence.client.forgetPaths() }
     }
 
     /// Refuses a subscription beyond what a connection or a user may have.
@@ -60,7 +79,7 @@ final class Clients {
         if client.subscriptions >= bounds.subscriptionsPerConnection {
             throw .limitsExceeded("A connection may have \(bounds.subscriptionsPerConnection) subscriptions")
         }
-        let ofUser = present.values.filter { $0.uid == client.uid }.reduce(0) { $0 + $1.subscriptions }
+        let ofUser = present.values.filter { $0.client.uid == client.uid }.reduce(0) { $0 + $1.client.subscriptions }
         if ofUser >= bounds.subscriptions {
             throw .limitsExceeded("A user may have \(bounds.subscriptions) subscriptions")
         }
@@ -89,21 +108,21 @@ final class Clients {
             let user = try daemon.users.user(uid)
             guard try mayOpen(identifier, of: user, client) else { return nil }
             let store = try user.store(identifier)
-            hold(store, at: path, client)
+            hold(store, at: path, client, peer)
             return store
         } catch {
-            throw BusError(mapping: error)
+            throw BusError(mapping: error, for: client)
         }
     }
 
-    func hold(_ store: UserStore, at path: String, _ client: Client) {
-        present[ObjectIdentifier(client)] = client
+    func hold(_ store: UserStore, at path: String, _ client: Client, _ peer: Peer) {
+        keep(client, peer)
         client.hold(store, at: path)
     }
 
-    func hold(_ account: UserAccount, _ client: Client) {
-        present[ObjectIdentifier(client)] = client
-        client.hold(account)
+    func hold(_ account: UserAccount, at path: String, _ client: Client, _ peer: Peer) {
+        keep(client, peer)
+        client.hold(account, at: path)
     }
 
     /// The account that a path is for a caller; `nil`: there is none for it.
@@ -115,7 +134,7 @@ final class Clients {
         do {
             return try daemon.users.user(uid).account
         } catch {
-            throw BusError(mapping: error)
+            throw BusError(mapping: error, for: client)
         }
     }
 
@@ -136,16 +155,23 @@ final class Clients {
         return client.isRoot ? try user.storeIdentifiers().contains(identifier) : false
     }
 
-    /// The objects below a path that are the caller's own.
+    /// The objects right below a path that are the caller's own: those that hold values, and those that it may open.
     func children(of prefix: String, for peer: Peer) -> [String] {
         let client = client(peer)
-        guard client.identity.engine != .unknown, prefix == BusNames.usersPath || prefix.hasPrefix(BusNames.usersPath),
-            let user = try? daemon.users.user(client.uid)
-        else { return [] }
-        let stores = client.isSandboxed ? [] : (try? user.storeIdentifiers()) ?? []
+        guard client.identity.engine != .unknown, let user = try? daemon.users.user(client.uid) else { return [] }
+        if prefix == BusNames.usersPath { return [user.account.path] }
+        guard prefix == user.account.path else { return [] }
+        let stores = client.isSandboxed ? [] : (try? user.storesWithValues()) ?? []
         let identifiers = Set(stores.filter(user.declares)).union(user.entitled(client.identity)).sorted()
-        return [user.account.path] + identifiers.compactMap { try? BusNames.storePath(uid: user.uid, identifier: $0) }
+        let paths = identifiers.prefix(Self.mostChildren).compactMap {
+            try? BusNames.storePath(uid: user.uid, identifier: $0)
+        }
+        noteSent(paths.reduce(0) { $0 + $1.utf8.count }, to: peer)
+        return paths
     }
+
+    /// Introspection lists so many stores; ListStores lists all.
+    private static let mostChildren = 4096
 }
 
 /// What a path below the users' path names.

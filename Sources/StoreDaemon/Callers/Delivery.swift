@@ -3,9 +3,11 @@
 // How much may be on its way to a client.
 //
 // What the bus holds for a client that does not read counts against the service that sent it, and when it is too
-// much (127 MiB on the system bus) the bus reads nothing more of the service, for everybody. So what is sent is
-// counted, by client and by user. Beyond half of what a client may have, the bus is asked how much it really
-// holds; beyond all of it, the client's further calls and signals wait here until it holds less.
+// much (127 MiB on the system bus) the bus reads nothing more of the service, for everybody. So everything that is
+// sent is counted, by client and by user, whether a handler or libsystemd wrote it. Beyond half of what a client may
+// have, the bus is asked how much it really holds; beyond all of it, the client's further calls and signals wait here
+// until it holds less. A user's clients share a budget (see UserShare): once it is spent, answers that may be large
+// wait for any of them to read.
 //
 // dbus-daemon tells it (GetConnectionStats). Where that is not to be had, the client is asked for a sign of life,
 // which a library gives by itself once it has read what came before, unless it blocks in a call of its own.
@@ -20,66 +22,113 @@ final class Delivery {
     private let connection: BusConnection
     private let name: String
     private let share: UserShare
-    /// Called once, when so much is on its way that the client's end has to be known.
-    private let watch: () -> Void
     /// Called after what has waited was done.
     private let settle: () -> Void
 
-    private var unread = 0
-    private var isAsking = false
+    private(set) var unread = 0
+    private(set) var isAsking = false
     private var isCounted = false
-    private var waiting: [() -> Void] = []
+    private var waiting: [Waiting] = []
+    private var waitingCalls = 0
     private var retry: EventSource?
+    private var patience = Delivery.shortestPatience
 
     /// A client may have so many bytes on their way.
-    private static let limit = 4 << 20
-    /// So many are nothing to anybody.
-    private static let trifle = 64 << 10
+    static let limit = 4 << 20
+    /// So many are nothing to anybody, and not counted against the user.
+    static let trifle = 16 << 10
+    /// Refusals may go beyond a limit by so much; then calls get no answer at all.
+    private static let reserve = 64 << 10
+    private static let shortestPatience = Duration.milliseconds(20)
 
-    init(
-        to name: String, _ share: UserShare, on connection: BusConnection, watch: @escaping () -> Void,
-        settle: @escaping () -> Void
-    ) {
+    private struct Waiting {
+        /// What is going to be sent, about.
+        let bytes: Int
+        /// What a call holds meanwhile; `nil` for a signal.
+        let held: Int?
+        let work: () -> Void
+    }
+
+    init(to name: String, _ share: UserShare, on connection: BusConnection, settle: @escaping () -> Void) {
         self.name = name
         self.share = share
         self.connection = connection
-        self.watch = watch
         self.settle = settle
     }
 
-    /// Whether more can be sent now. Whoever finds that it can't waits with ``wait(_:)``.
-    var hasRoom: Bool { unread < Self.limit && waiting.isEmpty && (unread == 0 || share.hasRoom) }
+    /// Whether so many bytes can be sent now. Whoever finds that they can't waits.
+    func hasRoom(for bytes: Int) -> Bool { waiting.isEmpty && fits(bytes) }
 
-    /// Does something once the client has read what was sent to it.
-    func wait(_ work: @escaping () -> Void) throws(BusError) {
-        guard waiting.count < share.bounds.waitingCalls else {
-            throw .limitsExceeded("The connection doesn't read its answers, and \(waiting.count) calls wait for that")
+    private func fits(_ bytes: Int) -> Bool {
+        unread < Self.limit && (unread + bytes <= Self.trifle || share.hasRoom)
+    }
+
+    /// Whether there is still room to say that there is none.
+    var canRefuse: Bool { unread < Self.limit + Self.reserve && share.canRefuse }
+
+    /// Answers a call once the client, or another one of its user, has read what was sent to it.
+    ///
+    /// - Parameters:
+    ///   - bytes: about how large the answer is.
+    ///   - held: how large the call is.
+    func wait(for bytes: Int, holding held: Int, _ work: @escaping () -> Void) throws(BusError) {
+        guard waitingCalls < share.bounds.waitingCalls else {
+            throw .limitsExceeded("The connection doesn't read its answers, and \(waitingCalls) calls wait for that")
         }
+        try share.hold(held)
+        waitingCalls += 1
+        wait(Waiting(bytes: bytes, held: held, work: work))
+    }
+
+    /// Sends a signal once there is room. There is one for each subscription, so these need no other bound.
+    func wait(toTell bytes: Int, _ work: @escaping () -> Void) {
+        wait(Waiting(bytes: bytes, held: nil, work: work))
+    }
+
+    /// Counts what a call holds that is answered later, against what the user's waiting calls may hold.
+    func hold(_ bytes: Int) throws(BusError) { try share.hold(bytes) }
+
+    /// Ends what ``hold(_:)`` began.
+    func release(_ bytes: Int) { share.release(bytes) }
+
+    private func wait(_ work: Waiting) {
         waiting.append(work)
-        ask()
+        share.waiting[ObjectIdentifier(self)] = self
+        if unread < Self.limit { share.askAll() } else { ask() }
     }
 
     /// Counts what was sent.
-    func noteSent(_ bytes: Int) {
+    ///
+    /// - Returns: whether the client's end has to be known from now on.
+    func noteSent(_ bytes: Int) -> Bool {
         unread += bytes
+        let isFirst = !isCounted && unread > Self.trifle
         if isCounted {
-            share.unread += bytes
-        } else if unread > Self.trifle {
+            share.count(bytes)
+        } else if isFirst {
             isCounted = true
-            share.unread += unread
-            watch()
+            share.count(unread)
+            share.counted[ObjectIdentifier(self)] = self
         }
-        if unread > Self.limit / 2 || !share.hasRoom { ask() }
+        if unread > Self.limit / 2 || (isCounted && !share.hasRoom) { ask() }
+        return isFirst
     }
 
     /// Forgets everything: the client is gone.
     func close() {
+        for entry in waiting { leave(entry) }
         waiting = []
         retry = nil
+        share.counted[ObjectIdentifier(self)] = nil
+        share.waiting[ObjectIdentifier(self)] = nil
         setUnread(0)
+        share.wake()
     }
 
-    private func ask() {
+    // MARK: Asking
+
+    /// Finds out how much the client has not read.
+    func ask() {
         if isAsking || retry != nil { return }
         isAsking = true
         let asked = unread
@@ -92,27 +141,40 @@ final class Delivery {
     /// - Parameter left: what the bus still holds; `nil` if nobody knows.
     private func answered(_ asked: Int, left: Int?) {
         isAsking = false
+        let before = unread
         if let left { setUnread(left + max(0, unread - asked)) }
-        if waiting.isEmpty { return }
-        let ready = waiting
-        waiting = []
-        for (index, work) in ready.enumerated() {
-            guard hasRoom else {
-                waiting = Array(ready[index...])
-                break
-            }
-            work()
-        }
-        settle()
-        if waiting.isEmpty { return }
-        retry = EventLoop.shared.after(.milliseconds(20), accuracy: .milliseconds(5)) { [weak self] in
+        proceed()
+        if unread < before { share.wake() }
+        if waiting.isEmpty { return patience = Self.shortestPatience }
+        if unread < Self.limit { return share.askLater() }
+        // A client that reads nothing for long is not asked as often.
+        patience = unread < before ? Self.shortestPatience : min(patience * 2, .seconds(1))
+        retry = EventLoop.shared.after(patience, accuracy: .milliseconds(5)) { [weak self] in
             self?.retry = nil
             self?.ask()
         }
     }
 
+    /// Does what has waited, as far as there is room.
+    func proceed() {
+        if waiting.isEmpty { return }
+        while let next = waiting.first, fits(next.bytes) {
+            waiting.removeFirst()
+            leave(next)
+            next.work()
+        }
+        if waiting.isEmpty { share.waiting[ObjectIdentifier(self)] = nil }
+        settle()
+    }
+
+    private func leave(_ entry: Waiting) {
+        guard let held = entry.held else { return }
+        waitingCalls -= 1
+        share.release(held)
+    }
+
     private func setUnread(_ bytes: Int) {
-        if isCounted { share.unread += bytes - unread }
+        if isCounted { share.count(bytes - unread) }
         unread = bytes
     }
 }
@@ -148,21 +210,4 @@ extension BusConnection {
             return (error as? BusError)?.name != BusError.noReply("").name
         }
     }
-}
-
-/// What is on its way to all clients of one user.
-@BusActor
-final class UserShare {
-    var unread = 0
-    /// What the user's clients may have waiting.
-    var bounds: UserBounds
-
-    init(_ bounds: UserBounds) {
-        self.bounds = bounds
-    }
-
-    /// A user's clients may have so many bytes on their way together.
-    private static let limit = 24 << 20
-
-    var hasRoom: Bool { unread < Self.limit }
 }

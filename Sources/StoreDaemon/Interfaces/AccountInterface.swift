@@ -21,7 +21,7 @@ extension UserAccount {
     fileprivate func signIn(_ call: MethodCall) throws {
         let url = try call.message.readString()
         let options = try call.message.readOptions(Self.signInOptions)
-        call.answer(on: daemon) {
+        call.answer(on: daemon, holding: self) {
             try await self.signIn(
                 url, BackendCredentials(options), deviceName: try Self.deviceName(options),
                 creatingAccount: options.boolean("create", default: true),
@@ -45,30 +45,27 @@ extension UserAccount {
 
     fileprivate func signOut(_ call: MethodCall) throws {
         let keepsValues = try call.message.readOptions(["keep-values": "b"]).boolean("keep-values", default: true)
-        call.answer(on: daemon) { try self.signOut(keepingValues: keepsValues) }
+        call.answer(on: daemon, holding: self) { try self.signOut(keepingValues: keepsValues) }
     }
 
     fileprivate func syncNow(_ call: MethodCall) throws {
         _ = try call.message.readFlags()
         guard sync.isSignedIn else { throw Self.notSignedIn }
-        let client = daemon.clients.client(call.peer)
-        call.answer(on: daemon) {
-            do { try await self.sync.syncNow() } catch let error as RemoteError { throw self.told(error, to: client) }
-        }
+        call.answer(on: daemon, holding: self) { try await self.sync.syncNow() }
     }
 
     fileprivate func checkBackend(_ call: MethodCall) throws {
         let url = try call.message.readString()
         let options = try call.message.readOptions(Self.signInOptions)
-        call.answer(on: daemon) {
+        call.answer(on: daemon, holding: self) {
             try await self.check(url, BackendCredentials(options))
         } reply: { reply, checks in
             try reply.container("a", "a{sv}") {
                 for check in checks {
                     try reply.appendDictionary {
-                        try reply.append(entry: "step", .string(Text(check.step)))
+                        try reply.append(entry: "step", text: check.step)
                         try reply.append(entry: "ok", .boolean(check.isPassed))
-                        try reply.append(entry: "detail", .string(Text(check.detail)))
+                        try reply.append(entry: "detail", text: check.detail)
                     }
                 }
             }
@@ -81,7 +78,7 @@ extension UserAccount {
         guard let side = Side(rawValue: try call.message.readString()) else {
             throw BusError.invalidArguments("The side is \"local\" or \"remote\"")
         }
-        call.answer(on: daemon) { try await self.resolve(inFavourOf: side) }
+        call.answer(on: daemon, holding: self) { try await self.resolve(inFavourOf: side) }
     }
 
     fileprivate func setPaused(_ call: MethodCall) throws {
@@ -116,8 +113,8 @@ extension UserAccount {
 
     private func append(_ device: AccountDevice, to reply: Message) throws {
         try reply.appendDictionary {
-            try reply.append(entry: "identifier", .string(Text(device.identifier)))
-            try reply.append(entry: "name", .string(Text(device.name)))
+            try reply.append(entry: "identifier", text: device.identifier)
+            try reply.append(entry: "name", text: device.name)
             try reply.container("e", "sv") {
                 try reply.append("last-seen-usec")
                 try reply.container("v", "t") { try reply.append(device.lastSeen) }
@@ -151,14 +148,15 @@ extension UserAccount {
     fileprivate func subscribe(_ call: MethodCall, _ daemon: Daemon) throws {
         _ = try call.message.readFlags()
         let client = daemon.clients.client(call.peer)
-        if !isSubscribed(client) { try daemon.clients.checkSubscriptions(of: client) }
-        daemon.clients.hold(self, client)
-        subscribe(client)
+        let path = call.message.path ?? path
+        if !isSubscribed(client, at: path) { try daemon.clients.checkSubscriptions(of: client) }
+        daemon.clients.hold(self, at: path, client, call.peer)
+        subscribe(client, call.peer, at: path)
         try call.reply()
     }
 
     fileprivate func unsubscribe(_ call: MethodCall, _ daemon: Daemon) throws {
-        unsubscribe(daemon.clients.client(call.peer))
+        unsubscribe(daemon.clients.client(call.peer), at: call.message.path ?? path)
         try call.reply()
     }
 
@@ -196,16 +194,16 @@ extension UserAccount {
                     try message.append(account.sync.state.rawValue)
                 },
                 .property("Backend", "s", changes: .silently) { account, message, peer in
-                    try message.append(daemon.clients.client(peer).isSandboxed ? "" : account.url)
+                    try message.append(text: daemon.clients.client(peer).isSandboxed ? "" : account.url)
                 },
                 .property("AccountIdentifier", "s", changes: .silently) { account, message, _ in
-                    try message.append(account.accountIdentifier)
+                    try message.append(text: account.accountIdentifier)
                 },
                 .property("DeviceIdentifier", "s", changes: .silently) { account, message, _ in
-                    try message.append(account.deviceIdentifier)
+                    try message.append(text: account.deviceIdentifier)
                 },
                 .property("DeviceName", "s", changes: .silently) { account, message, _ in
-                    try message.append(account.sync.device.name)
+                    try message.append(text: account.sync.device.name)
                 },
                 .property("InitialSyncDone", "b", changes: .silently) { account, message, _ in
                     try message.append(account.isDownloaded)
@@ -225,7 +223,7 @@ extension UserAccount {
                 },
                 .property("LastErrorMessage", "s", changes: .silently) { account, message, peer in
                     let client = daemon.clients.client(peer)
-                    try message.append(account.sync.lastError.map { account.told($0, to: client).message } ?? "")
+                    try message.append(text: account.sync.lastError.map { account.told($0, to: client).message } ?? "")
                 },
                 .property("NextAttemptUSec", "t", changes: .silently) { account, message, _ in
                     try message.append(account.nextAttempt)

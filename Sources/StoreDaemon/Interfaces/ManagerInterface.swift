@@ -4,6 +4,7 @@
 
 internal import AppManifest
 internal import Glibc
+internal import Logging
 internal import PropertyList
 internal import Replication
 internal import SDBus
@@ -21,7 +22,9 @@ extension Daemon {
         let user = try users.user(client.uid)
         let identifier = name.isEmpty ? try defaultIdentifier(of: client, user) : name
         let path = try entitledPath(identifier, client, user)
-        guard let store = try clients.store(at: path, for: call.peer) else { throw notEntitled(identifier) }
+        guard let store = try clients.store(at: path, for: call.peer) else {
+            throw notEntitled(identifier, client, user)
+        }
         try call.reply { reply in
             try reply.append(objectPath: path)
             try reply.appendDictionary {
@@ -38,12 +41,33 @@ extension Daemon {
             throw BusError.store(
                 .identityUnknown, "The service can't tell what sandbox the caller is in, and opens no store for it")
         }
-        guard user.isEntitled(client.identity, to: identifier) else { throw notEntitled(identifier) }
+        guard user.isEntitled(client.identity, to: identifier) else {
+            noteRefusal(of: identifier, to: user)
+            throw notEntitled(identifier, client, user)
+        }
         return try BusNames.storePath(uid: user.uid, identifier: identifier)
     }
 
-    private func notEntitled(_ identifier: String) -> BusError {
-        .store(.notEntitled, "No installed manifest declares the identifier \"\(identifier)\" for this caller")
+    private func notEntitled(_ identifier: String, _ client: Client, _ user: User) -> BusError {
+        let near = user.entitled(client.identity).filter { Manifest.isNear($0, identifier) }.prefix(3)
+        let hint =
+            near.isEmpty
+            ? "Install one, or open the identifier that the app's manifest declares."
+            : "Declared is \(near.map { "\"\($0)\"" }.joined(separator: ", "))."
+        return .store(
+            .notEntitled, "No installed manifest declares the identifier \"\(identifier)\" for this caller. \(hint)")
+    }
+
+    /// Logs a store that can't be opened, once for each user and identifier.
+    private func noteRefusal(of identifier: String, to user: User) {
+        guard Manifest.isName(identifier), refusals.count < 256,
+            refusals.insert("\(user.uid) \(identifier)").inserted
+        else { return }
+        logger.notice(
+            """
+            The user \(user.uid) asked for the store \(identifier), which no manifest declares for the caller: install a \
+            manifest in /usr/share/ubiquitous-store/manifests.d, or see "ubiquitousctl manifest check".
+            """)
     }
 
     private func defaultIdentifier(of client: Client, _ user: User) throws -> String {

@@ -80,7 +80,7 @@ extension MethodCall {
     /// Answers with what a piece of work that takes a while comes to.
     @BusActor
     func answer<T>(
-        on daemon: Daemon, _ work: @escaping @BusActor () async throws -> T,
+        on daemon: Daemon, holding account: UserAccount? = nil, _ work: @escaping @BusActor () async throws -> T,
         reply build: @escaping (Message, T) throws -> Void
     ) {
         let client = daemon.clients.client(peer)
@@ -88,26 +88,33 @@ extension MethodCall {
         guard client.callsUnderWay < bound else {
             return fail(.limitsExceeded("\(bound) calls of the connection are not answered yet"))
         }
+        let size = message.argumentSize(atMost: CallKind.largestArguments) ?? CallKind.largestArguments
+        do { try client.delivery.hold(size) } catch { return fail(error) }
         client.callsUnderWay += 1
+        account?.callsUnderWay += 1
         daemon.callBegins()
         EventLoop.task { [self] in
             defer {
                 client.callsUnderWay -= 1
+                account?.callsUnderWay -= 1
+                client.delivery.release(size)
                 daemon.callEnds()
             }
             do {
                 let result = try await work()
                 try reply { try build($0, result) }
             } catch {
-                fail(BusError(mapping: error))
+                fail(BusError(mapping: error, for: client))
             }
         }
     }
 
     /// Answers with nothing once a piece of work that takes a while is done.
     @BusActor
-    func answer(on daemon: Daemon, _ work: @escaping @BusActor () async throws -> Void) {
-        answer(on: daemon, work, reply: { _, _ in })
+    func answer(
+        on daemon: Daemon, holding account: UserAccount? = nil, _ work: @escaping @BusActor () async throws -> Void
+    ) {
+        answer(on: daemon, holding: account, work, reply: { _, _ in })
     }
 }
 
@@ -137,32 +144,16 @@ extension Interface.Member {
 }
 
 extension Daemon {
-    /// Answers a call, at once or when its caller has read enough of what was sent to it.
+    /// Answers a call.
     ///
     /// - Parameters:
     ///   - committing: whether what is not committed yet is committed first.
-    ///   - handler: one for all calls, so that a call that is answered at once allocates nothing here.
+    ///   - handler: one for all calls, so that a call allocates nothing here.
     fileprivate func answer<Object>(
         _ object: Object, _ call: MethodCall, committing: Bool,
-        _ handler: @escaping @BusActor (Object, MethodCall) throws -> Void
+        _ handler: @BusActor (Object, MethodCall) throws -> Void
     ) throws {
-        @BusActor func answer() throws {
-            if committing { writes.commit() }
-            do { try handler(object, call) } catch { throw BusError(mapping: error) }
-        }
-        // Nothing goes to a caller that wants no answer.
-        guard call.message.expectsReply else { return try answer() }
-        let delivery = clients.client(call.peer).delivery
-        if delivery.hasRoom {
-            delivery.noteSent(Self.smallAnswer)
-            return try answer()
-        }
-        try delivery.wait {
-            do { try answer() } catch { call.fail(BusError(mapping: error)) }
-            delivery.noteSent(Self.smallAnswer)
-        }
+        if committing { writes.commit() }
+        do { try handler(object, call) } catch { throw BusError(mapping: error, for: clients.client(call.peer)) }
     }
-
-    /// What any answer takes, without values.
-    private static let smallAnswer = 256
 }

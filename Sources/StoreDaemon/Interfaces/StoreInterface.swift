@@ -20,73 +20,53 @@ extension UserStore {
         guard let value = store.value(for: key) else {
             throw BusError.store(.noSuchKey, "There is no key \"\(name)\"")
         }
-        note(value.messageSize, to: call)
         try call.reply { try $0.append(variant: value) }
-    }
-
-    /// Counts what a call is answered with.
-    private func note(_ bytes: Int, to call: MethodCall) {
-        (call.peer.context as? Client)?.delivery.noteSent(bytes)
     }
 
     fileprivate func getValues(_ call: MethodCall) throws {
         try checkReadable()
-        let keys = try Set(call.message.readStrings().map { Text($0) })
-        var bytes = 0
-        defer { note(bytes, to: call) }
+        let keys = try Set(call.message.readStrings(atMost: Self.mostKeys).map { Text($0) })
         try call.reply { reply in
             try reply.appendDictionary {
                 for name in keys {
                     guard let key = try? Key(name.string), let value = store.value(for: key) else { continue }
-                    bytes += name.utf8Count + value.messageSize
                     try reply.append(entry: name.string, value)
                 }
             }
         }
     }
 
+    /// A call may name so many keys: more than a store has.
+    private static let mostKeys = 65_536
+
     fileprivate func getSnapshot(_ call: MethodCall) throws {
         try checkReadable()
         let since = try call.message.readUInt64()
         _ = try call.message.readFlags()
-        var bytes = 0
-        defer { note(bytes, to: call) }
         try call.reply { reply in
             try reply.append(store.generation)
             if store.knowsChanges(since: since) {
-                bytes = try append(store.changes(since: since), to: reply)
+                try append(store.changes(since: since), to: reply)
             } else {
-                bytes = try appendEverything(to: reply)
+                try appendEverything(to: reply)
             }
         }
     }
 
-    /// - Returns: about how many bytes it appended.
-    private func append(_ changes: [Key: Value?], to reply: Message) throws -> Int {
-        var bytes = 0
+    private func append(_ changes: [Key: Value?], to reply: Message) throws {
         try reply.append(false)
         try reply.appendDictionary {
-            for (key, value) in changes {
-                bytes += key.text.utf8Count + (value?.messageSize ?? 8)
-                if let value { try reply.append(entry: key.string, value) }
-            }
+            for case (let key, let value?) in changes { try reply.append(entry: key.string, value) }
         }
         try reply.append(strings: changes.filter { $0.value == nil }.keys.sorted().map(\.string))
-        return bytes
     }
 
-    /// - Returns: about how many bytes it appended.
-    private func appendEverything(to reply: Message) throws -> Int {
-        var bytes = 0
+    private func appendEverything(to reply: Message) throws {
         try reply.append(true)
         try reply.appendDictionary {
-            try store.forEachValue { key, value in
-                bytes += key.text.utf8Count + value.messageSize
-                try reply.append(entry: key.string, value)
-            }
+            try store.forEachValue { key, value in try reply.append(entry: key.string, value) }
         }
         try reply.append(strings: [])
-        return bytes
     }
 
     /// What was lost with a damaged database is not shown as absent while it is still to come from the remote.
@@ -99,7 +79,15 @@ extension UserStore {
 
     fileprivate func setValue(_ call: MethodCall, _ daemon: Daemon) throws {
         let key = try call.message.readKey()
-        let value = try call.message.readValue()
+        var budget = ValueBudget(for: user.database.limits)
+        do {
+            try set(key, try call.message.readValue(&budget), call, daemon)
+        } catch  where budget.isExceeded {
+            try refuse(call, daemon, [key], needing: budget.bytes)
+        }
+    }
+
+    private func set(_ key: Key, _ value: Value, _ call: MethodCall, _ daemon: Daemon) throws {
         try user.checkRoom(for: store, bytes: value.messageSize)
         try write(call, daemon) { try $0.stage(setting: [(key, value)], removing: []) }
     }
@@ -110,8 +98,16 @@ extension UserStore {
     }
 
     fileprivate func apply(_ call: MethodCall, _ daemon: Daemon) throws {
-        let values = try keyed(call.message.readValues())
-        let removed = try call.message.readStrings().map { try Key($0) }
+        var budget = ValueBudget(for: user.database.limits)
+        var values: [(key: String, value: Value)] = []
+        do { try call.message.readValues(into: &values, &budget) } catch  where budget.isExceeded {
+            return try refuse(call, daemon, keyed(values).map(\.0), needing: budget.bytes)
+        }
+        try apply(try keyed(values), call, daemon)
+    }
+
+    private func apply(_ values: [(Key, Value)], _ call: MethodCall, _ daemon: Daemon) throws {
+        let removed = try call.message.readStrings(atMost: Self.mostKeys).map { try Key($0) }
         let options = try call.message.readOptions(["if-generation": "t"])
         // Reading has seen to it that none is set twice.
         if !removed.isEmpty { try checkDistinct(values.map(\.0) + removed) }
@@ -119,6 +115,16 @@ extension UserStore {
         if options["if-generation"] != nil { daemon.writes.commit() }
         try write(call, daemon) {
             try $0.stage(setting: values, removing: removed, ifGeneration: options.unsigned("if-generation"))
+        }
+    }
+
+    /// Refuses values that are so large that they were not read to their end.
+    private func refuse(_ call: MethodCall, _ daemon: Daemon, _ keys: [Key], needing bytes: Int) throws {
+        let maximum = user.database.limits.totalBytes
+        try write(call, daemon) { store throws in
+            throw EngineError.quota(
+                QuotaViolation(
+                    limit: .totalBytes, maximum: maximum, used: store.usage.bytes, needed: bytes, keys: keys))
         }
     }
 
@@ -162,7 +168,6 @@ extension UserStore {
         _ = try call.message.readFlags()
         guard let key = try? Key(name) else { throw BusError.store(.noSuchKey, "There can be no such key") }
         let values = try user.database.history(of: key, in: store)
-        note(values.reduce(0) { $0 + 200 + $1.value.messageSize }, to: call)
         try call.reply { reply in
             try reply.container("a", "a{sv}") {
                 for former in values { try append(former, to: reply) }
@@ -189,14 +194,15 @@ extension UserStore {
     fileprivate func subscribe(_ call: MethodCall, _ daemon: Daemon) throws {
         let includesLocal = try call.message.readFlags(0x1) != 0
         let client = daemon.clients.client(call.peer)
-        if !isSubscribed(client) { try daemon.clients.checkSubscriptions(of: client) }
-        daemon.clients.hold(self, at: path, client)
-        subscribe(client, includingLocal: includesLocal)
+        let path = call.message.path ?? path
+        if !isSubscribed(client, at: path) { try daemon.clients.checkSubscriptions(of: client) }
+        daemon.clients.hold(self, at: path, client, call.peer)
+        subscribe(client, call.peer, at: path, includingLocal: includesLocal)
         try call.reply { try $0.append(store.generation) }
     }
 
     fileprivate func unsubscribe(_ call: MethodCall, _ daemon: Daemon) throws {
-        unsubscribe(daemon.clients.client(call.peer))
+        unsubscribe(daemon.clients.client(call.peer), at: call.message.path ?? path)
         try call.reply()
     }
 
@@ -283,7 +289,7 @@ extension Message {
 }
 
 extension Value {
-    /// About as many bytes as the value has in a message.
+    /// About as many bytes as the value has in the database.
     fileprivate var messageSize: Int {
         switch self {
         case .boolean, .integer, .real, .date: 32

@@ -112,7 +112,7 @@ final class User {
 
     /// Lets go of a store that nobody uses any more.
     func letGo(_ store: UserStore) {
-        stores[store.identifier] = nil
+        if stores[store.identifier] === store { stores[store.identifier] = nil }
     }
 
     /// The identifiers of the apps' stores that hold something, be it only a trace of what was there; sorted.
@@ -311,6 +311,9 @@ final class User {
             What an account has comes back from its remote. Keep the file until you miss nothing.
             """)
     }
+
+    /// Whether nobody uses anything of it, and it has nothing to do by itself.
+    var isIdle: Bool { stores.isEmpty && account.isIdle }
 
     /// Ends what is under way and closes the database.
     func close() {

@@ -9,17 +9,19 @@ internal import StoreEngine
 internal import SyncEngine
 
 extension UserAccount {
-    func subscribe(_ client: Client) {
-        if subscribers.updateValue(client, forKey: ObjectIdentifier(client)) == nil { subscribersChanged(by: 0) }
+    /// Subscribes a client through a path.
+    func subscribe(_ client: Client, _ peer: Peer, at path: String) {
+        let key = SubscriptionKey(client, path)
+        if subscribers[key] != nil { return }
+        subscribers[key] = AccountSubscription(client, peer, path: path, to: self)
     }
 
-    /// - Returns: whether there was a subscription.
-    @discardableResult
-    func unsubscribe(_ client: Client) -> Bool {
-        subscribers.removeValue(forKey: ObjectIdentifier(client)) != nil
+    /// Ends the subscription of a client through a path, if there is one.
+    func unsubscribe(_ client: Client, at path: String) {
+        subscribers[SubscriptionKey(client, path)] = nil
     }
 
-    func isSubscribed(_ client: Client) -> Bool { subscribers[ObjectIdentifier(client)] != nil }
+    func isSubscribed(_ client: Client, at path: String) -> Bool { subscribers[SubscriptionKey(client, path)] != nil }
 
     /// The stores have more or fewer subscribers.
     func subscribersChanged(by difference: Int) {
@@ -51,32 +53,61 @@ extension UserAccount {
             daemon.logger.info("The account of the user \(uid): \(error.message)")
         }
         loggedError = sync.lastError
-        for client in subscribers.values { tellState(client) }
+        for subscription in subscribers.values { subscription.tell() }
     }
 
     /// An error as a client is told of it: to a sandboxed app it does not say where the account is.
     func told(_ error: RemoteError, to client: Client) -> BusError {
-        let told = BusError(remote: error)
-        guard client.isSandboxed else { return told }
-        return BusError(name: told.name, message: "Only programs outside of sandboxes are told more")
+        BusError(mapping: error, for: client)
     }
 
-    func tellState(_ client: Client) {
-        do {
-            let signal = try daemon.connection.newSignal(
-                path, BusNames.accountInterface, "AccountChanged", to: client.peer.uniqueName)
-            try signal.append(sync.state.rawValue)
-            try signal.appendDictionary {
-                try signal.append(entry: "account-identifier", .string(Text(accountIdentifier)))
-                try signal.append(entry: "initial-sync-done", .boolean(isDownloaded))
-                guard let error = sync.lastError else { return }
-                let told = told(error, to: client)
-                try signal.append(entry: "error-name", .string(Text(told.name)))
-                try signal.append(entry: "error-message", .string(Text(told.message)))
-            }
-            try daemon.connection.send(signal)
-        } catch {
-            // The connection is gone, and with it everybody who could be told.
+    /// What a client is told of the state: a signal's arguments.
+    func append(stateFor client: Client, to signal: Message) throws {
+        try signal.append(sync.state.rawValue)
+        try signal.appendDictionary {
+            try signal.append(entry: "account-identifier", text: accountIdentifier)
+            try signal.append(entry: "initial-sync-done", .boolean(isDownloaded))
+            guard let error = sync.lastError else { return }
+            let told = told(error, to: client)
+            try signal.append(entry: "error-name", .string(Text(told.name)))
+            try signal.append(entry: "error-message", text: told.message)
+        }
+    }
+}
+
+/// One connection's subscription to an account, through one of its paths.
+///
+/// A subscriber that does not read is told of the latest state once it does.
+@BusActor
+final class AccountSubscription {
+    private let client: Client
+    private let peer: Peer
+    private let path: String
+    private unowned let account: UserAccount
+    private var isHeldUp = false
+
+    /// A signal has about so many bytes.
+    private static let size = 1 << 10
+
+    init(_ client: Client, _ peer: Peer, path: String, to account: UserAccount) {
+        (self.client, self.peer, self.path, self.account) = (client, peer, path, account)
+    }
+
+    /// Tells of the state, now or when there is room.
+    func tell() {
+        if isHeldUp { return }
+        guard client.delivery.hasRoom(for: Self.size) else { return holdUp() }
+        // If it fails, the connection is gone, and with it everyone who could be told.
+        try? account.daemon.connection.signal(path, BusNames.accountInterface, "AccountChanged", to: peer) { signal in
+            try account.append(stateFor: client, to: signal)
+        }
+    }
+
+    private func holdUp() {
+        isHeldUp = true
+        client.delivery.wait(toTell: Self.size) { [weak self] in
+            self?.isHeldUp = false
+            self?.tell()
         }
     }
 }

@@ -18,7 +18,7 @@ final class UserAccount {
     private(set) var database: UserDatabase
     let directory: String
     unowned let daemon: Daemon
-    var subscribers: [ObjectIdentifier: Client] = [:]
+    var subscribers: [SubscriptionKey: AccountSubscription] = [:]
     var storeSubscriptions = 0
     private var timer: EventSource?
     /// Told of networks, as long as an attempt that failed is to be made up for.
@@ -27,6 +27,8 @@ final class UserAccount {
     var listener: Task<Void, Never>?
     /// Signing in or out, or trying a backend: one at a time.
     var isBusy = false
+    /// Calls that are answered later.
+    var callsUnderWay = 0
     var attempts = 0
     var loggedError: RemoteError?
 
@@ -178,6 +180,9 @@ final class UserAccount {
             daemon.logger.debug("The end of an outage is found out by trying: \(error)")
         }
     }
+
+    /// Whether no account is signed in, and nobody is subscribed to its state or waits for an answer.
+    var isIdle: Bool { !sync.isSignedIn && subscribers.isEmpty && callsUnderWay == 0 && storeSubscriptions == 0 }
 
     // MARK: Properties
 

@@ -13,7 +13,7 @@ final class UserStore {
     let user: User
     let path: String
     private(set) var store: Store
-    private var subscriptions: [ObjectIdentifier: StoreSubscription] = [:]
+    private var subscriptions: [SubscriptionKey: StoreSubscription] = [:]
     unowned let daemon: Daemon
 
     var identifier: String { store.identifier }
@@ -48,26 +48,28 @@ final class UserStore {
 
     // MARK: Subscribers
 
-    func subscribe(_ client: Client, includingLocal: Bool) {
-        if let subscription = subscriptions[ObjectIdentifier(client)] {
+    /// Subscribes a client through a path; again changes what it is told.
+    func subscribe(_ client: Client, _ peer: Peer, at path: String, includingLocal: Bool) {
+        let key = SubscriptionKey(client, path)
+        if let subscription = subscriptions[key] {
             subscription.includesLocal = includingLocal
             return
         }
-        subscriptions[ObjectIdentifier(client)] = StoreSubscription(
-            client, path: path, includesLocal: includingLocal, connection: daemon.connection)
+        subscriptions[key] = StoreSubscription(
+            client, peer, path: path, includesLocal: includingLocal, connection: daemon.connection)
         user.account.subscribersChanged(by: 1)
     }
 
-    /// - Returns: whether there was a subscription.
-    @discardableResult
-    func unsubscribe(_ client: Client) -> Bool {
-        guard let subscription = subscriptions.removeValue(forKey: ObjectIdentifier(client)) else { return false }
+    /// Ends the subscription of a client through a path, if there is one.
+    func unsubscribe(_ client: Client, at path: String) {
+        guard let subscription = subscriptions.removeValue(forKey: SubscriptionKey(client, path)) else { return }
         subscription.cancel()
         user.account.subscribersChanged(by: -1)
-        return true
     }
 
-    func isSubscribed(_ client: Client) -> Bool { subscriptions[ObjectIdentifier(client)] != nil }
+    func isSubscribed(_ client: Client, at path: String) -> Bool {
+        subscriptions[SubscriptionKey(client, path)] != nil
+    }
 
     /// Tells the subscribers of a change that was committed.
     /// - Parameter writer: who made it, and is not told of it.

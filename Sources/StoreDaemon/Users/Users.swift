@@ -22,8 +22,21 @@ final class Users {
     func user(_ uid: UInt32) throws -> User {
         if let user = open[uid] { return user }
         let user = try User(uid, daemon: daemon)
+        closeIdle()
         open[uid] = user
         return user
+    }
+
+    /// So many users may be open of whom nobody uses anything: what is opened for a look is soon opened again.
+    private static let mostIdle = 8
+
+    /// Closes the data of users who have gone, once there are several of them.
+    func closeIdle() {
+        let present = daemon.clients.presentUsers
+        let idle = open.values.filter { $0.isIdle && !present.contains($0.uid) }
+        if idle.count <= Self.mostIdle { return }
+        daemon.writes.commit()
+        for user in idle { close(user) }
     }
 
     /// The open users whose number is somebody else's by now, if the machine's users have changed since the last look.

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CSystemd
+
+/// Admission: each call passes one place before libsystemd looks for an object, whoever would answer it.
+///
+/// libsystemd answers a good part of the calls by itself: introspection, properties, and everything that is wrong. What it
+/// sends counts against this connection as much as what a handler sends, so a service that bounds what its callers leave
+/// unread has to decide here.
+extension BusConnection {
+    /// Has `admit` decide about each call that wants an answer.
+    ///
+    /// - Parameter admit: returns true to have the call dispatched now. With false it has taken the call over: it answers
+    ///   with ``IncomingCall/refuse(_:)``, goes on with ``IncomingCall/dispatch()`` later, or never answers. It isn't
+    ///   asked for callers of whom the bus can't say which user they are: they get AccessDenied.
+    /// - Throws: ``BusError`` if there is no memory left.
+    ///
+    /// The corresponding C function is ``sd_bus_add_filter``.
+    public func admitCalls(_ admit: @escaping @BusActor (IncomingCall) -> Bool) throws(BusError) {
+        var slot: OpaquePointer?
+        let target = Admission(self, admit)
+        try check(
+            sd_bus_add_filter(bus, &slot, admitCall, Unmanaged.passUnretained(target).toOpaque()), "a filter")
+        guard let slot else { throw BusError(errno: ENOMEM) }
+        admission = Slot(owning: slot, target: target)
+    }
+}
+
+/// A call before its object is looked for.
+@BusActor
+public struct IncomingCall {
+    /// The call, at the beginning of its arguments.
+    public let message: Message
+    /// Who calls.
+    public let peer: Peer
+    private let connection: BusConnection
+
+    fileprivate init(_ message: Message, _ peer: Peer, _ connection: BusConnection) {
+        self.message = message
+        self.peer = peer
+        self.connection = connection
+    }
+
+    /// Answers with an error.
+    public func refuse(_ error: BusError) {
+        // Without a connection there is nobody to tell.
+        try? message.sendError(error, weighedFor: peer, on: connection)
+    }
+
+    /// Goes on with a call that was not admitted before.
+    ///
+    /// Methods of registered interfaces only: what libsystemd would have answered by itself is refused with
+    /// LimitsExceeded, since it can't be asked a second time.
+    public func dispatch() {
+        for reference in connection.registrations.values {
+            if reference.registration.dispatch(message, from: peer) { return }
+        }
+        refuse(.limitsExceeded("Too many answers were unread when this was called; call again"))
+    }
+}
+
+/// What the filter's userdata leads to.
+@BusActor
+private final class Admission {
+    private unowned let connection: BusConnection
+    private let admit: @BusActor (IncomingCall) -> Bool
+
+    init(_ connection: BusConnection, _ admit: @escaping @BusActor (IncomingCall) -> Bool) {
+        self.connection = connection
+        self.admit = admit
+    }
+
+    func decide(_ message: OpaquePointer) -> Bool {
+        guard sd_bus_message_is_method_call(message, nil, nil) > 0, sd_bus_message_get_expect_reply(message) > 0,
+            let peer = connection.peer(of: message)
+        else { return true }
+        return admit(IncomingCall(Message(retaining: message), peer, connection))
+    }
+}
+
+/// sd_bus_message_handler_t of the filter.
+private func admitCall(
+    _ message: OpaquePointer?,
+    _ userdata: UnsafeMutableRawPointer?,
+    _ error: UnsafeMutablePointer<sd_bus_error>?
+) -> Int32 {
+    BusActor.assumeIsolated(lending: (message, userdata)) { lent in
+        guard case (let message?, let userdata?) = lent else { return 0 }
+        // 1: the call has been taken over.
+        return Unmanaged<Admission>.fromOpaque(userdata).takeUnretainedValue().decide(message) ? 0 : 1
+    }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CSystemd
+internal import Glibc
+
+/// How large messages are: libsystemd knows, and doesn't tell.
+extension Message {
+    /// The largest answer or signal: half of what the system bus takes, which disconnects the sender of more.
+    public static let largestAnswer = 16 << 20
+
+    /// About how many bytes the arguments of a message that came in have; `nil` if they are more than `limit`.
+    ///
+    /// It takes no longer than `limit` bytes take, and leaves the message at its beginning.
+    public func argumentSize(atMost limit: Int) -> Int? {
+        var size = 0
+        defer { try? rewind() }
+        guard (try? measure(&size, limit)) != nil, size <= limit else { return nil }
+        return size
+    }
+
+    /// Counts what is left of the container that was entered last, and stops beyond the limit.
+    private func measure(_ size: inout Int, _ limit: Int) throws(BusError) {
+        while size <= limit, let type = try peekType() {
+            // Values are padded to 8 bytes at most.
+            size += 8
+            switch type {
+            case "s", "o", "g": size += try skipString(type)
+            case "a": try measureArray(&size, limit)
+            case "v", "r", "e":
+                try enterContainer(type, contents: nil)
+                try measure(&size, limit)
+                if size <= limit { try exitContainer() }
+            default: try skip()
+            }
+        }
+    }
+
+    private func measureArray(_ size: inout Int, _ limit: Int) throws(BusError) {
+        if try peekContents() == "y" {
+            var bytes: UnsafeRawPointer?
+            var count = 0
+            if sd_bus_message_read_array(message, .byte, &bytes, &count) > 0 { return size += count }
+        }
+        try enterContainer("a", contents: nil)
+        try measure(&size, limit)
+        if size <= limit { try exitContainer() }
+    }
+
+    private func skipString(_ type: Unicode.Scalar) throws(BusError) -> Int {
+        var value: UnsafePointer<CChar>?
+        try check(sd_bus_message_read_basic(message, type.code, &value), "reading a string")
+        return value.map(strlen) ?? 0
+    }
+}

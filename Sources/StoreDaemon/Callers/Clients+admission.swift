@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import SDBus
+internal import StoreBus
+
+// Which calls are answered now. Every call that wants an answer comes by here, those that libsystemd answers included.
+
+extension Clients {
+    /// Decides about a call: true lets it be answered now; otherwise it waits, is refused, or is left without an answer.
+    func admit(_ call: IncomingCall) -> Bool {
+        let client = client(call.peer)
+        let kind = CallKind(call.message)
+        if let refusal = kind.refusal(of: call.message) { return refuse(call, refusal, client) }
+        guard client.delivery.hasRoom(for: kind.answer) else { return putOff(call, kind, client) }
+        noteSent(kind.unweighed, to: call.peer)
+        return true
+    }
+
+    private func refuse(_ call: IncomingCall, _ error: BusError, _ client: Client) -> Bool {
+        // Where even refusals pile up, the bus is to stop the caller: it waits for answers to so many calls only.
+        if client.delivery.canRefuse { call.refuse(error) }
+        return false
+    }
+
+    private func putOff(_ call: IncomingCall, _ kind: CallKind, _ client: Client) -> Bool {
+        guard let size = call.message.argumentSize(atMost: CallKind.smallArguments) else {
+            let error = BusError.limitsExceeded("The connection's answers are unread. Read them, and call again.")
+            return refuse(call, error, client)
+        }
+        do {
+            try client.delivery.wait(for: kind.answer, holding: size + CallKind.overhead) { [unowned self] in
+                noteSent(kind.unweighed, to: call.peer)
+                call.dispatch()
+            }
+        } catch {
+            return refuse(call, error, client)
+        }
+        return false
+    }
+
+    /// Counts what was sent to a peer.
+    func noteSent(_ bytes: Int, to peer: Peer) {
+        let client = client(peer)
+        if client.delivery.noteSent(bytes) { keep(client, peer) }
+    }
+}
+
+/// What a call brings and asks for, as far as its name tells.
+struct CallKind {
+    /// About how large the answer may be: small, or too large to be sent where a user's budget is spent.
+    let answer: Int
+    /// How large the arguments may be.
+    private let arguments: Int
+    /// What of the answer nobody else counts.
+    let unweighed: Int
+
+    private static let small = 512
+    private static let large = 1 << 20
+    /// Arguments of calls that bring no values.
+    static let smallArguments = 64 << 10
+    /// Arguments of any call that is answered later.
+    static let largestArguments = 2 << 20
+    /// What a call takes beside its arguments.
+    static let overhead = 1 << 10
+    /// What introspection says of any object but for the names below it.
+    static let introspection = 16 << 10
+    /// Longer paths are nobody's, and would come back in errors.
+    private static let longestPath = 1024
+
+    @BusActor
+    init(_ message: Message) {
+        let member = message.member ?? ""
+        switch message.interface {
+        case nil, BusNames.storeInterface, BusNames.managerInterface, BusNames.accountInterface:
+            (answer, unweighed) = (Self.smallAnswers.contains(member) ? Self.small : Self.large, Self.small / 2)
+            arguments = Self.largeArguments[member, default: Self.smallArguments]
+        case "org.freedesktop.DBus.Introspectable":
+            (answer, unweighed, arguments) = (Self.large, Self.introspection, Self.small)
+        default:
+            // Names that are not there come back in the error.
+            (answer, unweighed, arguments) = (Self.small, Self.small, 2 * Self.small)
+        }
+    }
+
+    /// Why the call is refused before anything looks at it; `nil` if it isn't.
+    @BusActor
+    func refusal(of message: Message) -> BusError? {
+        guard message.path?.utf8.count ?? 0 <= Self.longestPath else { return .unknownObject }
+        guard arguments < .max, message.argumentSize(atMost: arguments) == nil else { return nil }
+        return .limitsExceeded("The arguments of this call may have \(arguments) bytes")
+    }
+
+    private static let smallAnswers: Set<String> = [
+        "SetValue", "RemoveValue", "Apply", "Synchronize", "Subscribe", "Unsubscribe", "OpenStore", "RemoveStore",
+        "RegisterManifest", "Reload", "SignIn", "SignOut", "SyncNow", "Resolve", "SetPaused", "SetStoreSynchronized",
+        "RenameDevice", "ForgetDevice",
+    ]
+
+    /// The calls that bring much, and how much. Those without a bound here are bounded while they are read.
+    private static let largeArguments = [
+        "SetValue": Int.max, "Apply": .max, "GetValues": .max, "RegisterManifest": largestArguments, "SignIn": 1 << 20,
+        "CheckBackend": 1 << 20,
+    ]
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import SDBus
+
+/// What is on its way to all clients of one user, and what their waiting calls hold.
+@BusActor
+final class UserShare {
+    /// What the user's clients may have waiting.
+    var bounds: UserBounds
+    /// The clients that have more than a trifle on its way, by the identity of their deliveries.
+    var counted: [ObjectIdentifier: Delivery] = [:]
+    /// The clients for which something waits.
+    var waiting: [ObjectIdentifier: Delivery] = [:]
+
+    private let pool: SharePool
+    private var unread = 0
+    private var held = 0
+    private var retry: EventSource?
+
+    /// A user's clients may have so many bytes on their way together, and fewer when several users have much.
+    static let limit = 24 << 20
+    /// Calls of a user's clients that wait may have so many bytes together.
+    static let heldLimit = 8 << 20
+    /// Refusals may go beyond the limit by so much.
+    private static let reserve = 1 << 20
+
+    init(_ bounds: UserBounds, of pool: SharePool) {
+        self.bounds = bounds
+        self.pool = pool
+    }
+
+    private var limit: Int { min(Self.limit, pool.limit) }
+
+    var hasRoom: Bool { unread < limit }
+    var canRefuse: Bool { unread < limit + Self.reserve }
+
+    /// Counts bytes that were sent, or read if they are negative.
+    func count(_ bytes: Int) {
+        let before = unread
+        unread += bytes
+        pool.moved(from: before, to: unread)
+    }
+
+    /// Counts what a waiting call holds.
+    func hold(_ bytes: Int) throws(BusError) {
+        guard held + bytes <= Self.heldLimit else {
+            throw .limitsExceeded("The user's calls that are not answered yet have \(held) bytes")
+        }
+        held += bytes
+    }
+
+    func release(_ bytes: Int) { held -= bytes }
+
+    /// Goes on with what waits for the user's clients, as far as there is room now.
+    func wake() {
+        for delivery in Array(waiting.values) {
+            if !hasRoom { return }
+            delivery.proceed()
+        }
+    }
+
+    /// Finds out what the user's clients have read: some of them may have read everything long ago.
+    func askAll() {
+        // Dictionaries have no order, so that each gets its turn.
+        for delivery in counted.values.shuffled().prefix(Self.askedAtOnce) { delivery.ask() }
+    }
+
+    /// Asks again after a while, since there still is no room.
+    func askLater() {
+        if retry != nil || hasRoom { return }
+        retry = EventLoop.shared.after(.milliseconds(100), accuracy: .milliseconds(20)) { [weak self] in
+            self?.retry = nil
+            if self?.waiting.isEmpty == false { self?.askAll() }
+        }
+    }
+
+    private static let askedAtOnce = 32
+}
+
+/// What is on its way to all users. The bus has one bound for the service, so users who leave much unread divide it.
+@BusActor
+final class SharePool {
+    /// Users that have more than this on its way.
+    private var heavyUsers = 0
+
+    private static let limit = 64 << 20
+    private static let heavy = 1 << 20
+
+    nonisolated init() {}
+
+    /// What each user may have on its way.
+    var limit: Int { Self.limit / max(1, heavyUsers) }
+
+    func moved(from before: Int, to after: Int) {
+        if before < Self.heavy, after >= Self.heavy { heavyUsers += 1 }
+        if before >= Self.heavy, after < Self.heavy { heavyUsers -= 1 }
+    }
+}

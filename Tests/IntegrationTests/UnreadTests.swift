@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import PressureTesting
+import PropertyList
+import SDBus
+import StoreBus
+import Testing
+import UbiquitousStoreTesting
+
+/// Clients that don't read: everything that the service sends them is bounded, whoever writes it.
+///
+/// dbus-daemon stops reading the service, for everybody, at 127 MiB of it.
+@BusActor
+@Suite(.timeLimit(.minutes(10)))
+struct UnreadTests {
+    private let introspectable = "org.freedesktop.DBus.Introspectable"
+    private let properties = "org.freedesktop.DBus.Properties"
+
+    /// Others go on being served, and so is the user at fault.
+    private func expectService(_ machine: Machine) async throws {
+        let other = try machine.store(as: nil)
+        for number in 0..<50 { try await other.set("key", .integer(Int64(number))) }
+        #expect(try await other.value("key") == .integer(49))
+        #expect(machine.device.exit == nil)
+    }
+
+    @Test func `two connections that ask for introspection and read nothing don't hold the others up`() async throws {
+        try await withMachine { machine in
+            let path = try machine.store().path
+            let deaf = try (0..<2).map { _ in try RawClient(machine.bus, as: Users.client) }
+            // About 200 MB of answers, if all were given.
+            for _ in 0..<12_000 {
+                for client in deaf { client.call(BusNames.service, path, introspectable, "Introspect") }
+            }
+            try await expectService(machine)
+            withExtendedLifetime(deaf) {}
+        }
+    }
+
+    @Test func `connections that ask for properties and mistakes and read nothing don't hold the others up`()
+        async throws
+    {
+        try await withMachine { machine in
+            let path = try machine.store().path
+            let deaf = try (0..<2).map { _ in try RawClient(machine.bus, as: Users.client) }
+            var arguments = Wire()
+            arguments.string(BusNames.storeInterface)
+            // The names of what isn't there come back in the errors.
+            var long = Wire()
+            long.string(String(repeating: "x", count: 100_000))
+            for _ in 0..<5000 {
+                for client in deaf {
+                    client.call(
+                        BusNames.service, path, properties, "GetAll", signature: "s", body: arguments.bytes)
+                    client.call(BusNames.service, path, properties, "GetAll", signature: "s", body: long.bytes)
+                    client.store(path, "GetValue", 1)
+                }
+            }
+            try await expectService(machine)
+            withExtendedLifetime(deaf) {}
+        }
+    }
+
+    @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
+    func `two hundred connections of a user with an unread snapshot each don't hold the others up`() async throws {
+        try await withMachine { machine in
+            let store = try machine.store()
+            try await store.set("large", .data([UInt8](repeating: 1, count: 1_000_000)))
+            let deaf = try (0..<200).map { _ in try RawClient(machine.bus, as: Users.client) }
+            for client in deaf { client.store(store.path, "GetSnapshot", 0, 0) }
+            try await expectService(machine)
+            // 24 MiB a user are on their way at most, and what waits is small.
+            #expect(try #require(ProcessMemory.privateDirty(of: machine.device.pid)) < 96 << 10)
+            // Once the user reads, everything goes on.
+            for client in deaf { client.end() }
+            #expect(try await store.everything().count == 1)
+        }
+    }
+
+    @Test func `a user's own client is served again once the others have read`() async throws {
+        try await withMachine { machine in
+            let store = try machine.store()
+            try await store.set("large", .data([UInt8](repeating: 1, count: 1_000_000)))
+            let slow = try (0..<40).map { _ in try RawClient(machine.bus, as: Users.client) }
+            for client in slow { client.store(store.path, "GetSnapshot", 0, 0) }
+            let own = Task { @BusActor in try await store.everything().count }
+            let reading = Task { @BusActor in
+                while !Task.isCancelled {
+                    for client in slow { _ = client.turn(waiting: 0) }
+                    try await Task.sleep(for: .milliseconds(5))
+                }
+            }
+            #expect(try await own.value == 1)
+            reading.cancel()
+        }
+    }
+
+    @Test func `a subscriber with as many waiting calls as there may be is told of the last change`() async throws {
+        let directory = try TemporaryDirectory()
+        let settings = directory.path + "/settings.conf"
+        try "[User]\nWaitingCalls=1\n".write(toFile: settings, atomically: true, encoding: .utf8)
+        try await withMachine { options in
+            options.arguments = ["--configuration", settings]
+        } _: { machine in
+            let store = try machine.store()
+            try await store.set("large", .data([UInt8](repeating: 1, count: 1_000_000)))
+            let deaf = try RawClient(machine.bus, as: Users.client)
+            deaf.store(store.path, "Subscribe", 1)
+            deaf.askForMuch(store.path)
+            try await store.set("key", .integer(1))
+            // Each change would be a signal of its own if it read; it is told of the last one, without another change.
+            var signals = 0
+            try await eventually("the change is told") {
+                signals += deaf.turn(waiting: 10)?.count { $0.type == 4 && !$0.sender.hasPrefix("org") } ?? 0
+                return signals >= 1
+            }
+        }
+    }
+
+    @Test func `states of the account are merged for a subscriber that does not read`() async throws {
+        try await withTwoDevices { devices in
+            try await devices.join()
+            let store = try devices.store(devices.laptop)
+            let account = store.client.account
+            let deaf = try RawClient(devices.laptop.bus)
+            try await store.set("large", .data([UInt8](repeating: 1, count: 1_000_000)))
+            try await account.syncNow()
+            var flags = Wire()
+            flags.number(0 as UInt64)
+            deaf.call(
+                BusNames.service, account.path, BusNames.accountInterface, "Subscribe", signature: "t",
+                body: flags.bytes)
+            deaf.askForMuch(store.path)
+            _ = try await store.everything()
+            for _ in 0..<20 {
+                try await account.setPaused(true)
+                try await account.setPaused(false)
+            }
+            let owner = try await store.client.serviceOwner()
+            var (answers, signals) = (0, 0)
+            try await eventually("everything is read") {
+                for reply in deaf.turn(waiting: 10) ?? [] where reply.sender == owner {
+                    if reply.type == 4 { signals += 1 } else { answers += 1 }
+                }
+                return answers == 128 && signals > 0
+            }
+            // The first ones may have gone out before the answers filled what there is room for.
+            #expect(signals < 20, "\(signals)")
+        }
+    }
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import SDBus
+
+/// What comes in passes one place, and what goes out is weighed.
+@BusActor
+@Suite(.timeLimit(.minutes(10)))
+struct AdmissionTests {
+    private let properties = "org.freedesktop.DBus.Properties"
+
+    @Test func `every call passes admission, whoever would answer it`() async throws {
+        let ends = try ThingPair()
+        var seen: [String] = []
+        try ends.server.admitCalls { call in
+            seen.append(call.message.member ?? "")
+            return true
+        }
+        _ = try await ends.call("WhoAmI") { try $0.readString() }
+        _ = try await ends.client.introspect(nil, "/thing")
+        _ = try await ends.client.property(nil, "/thing", "Size", "u") { try $0.readUInt32() }
+        _ = await errorName { try await ends.invoke("NoSuchMethod") }
+        _ = await errorName { _ = try await ends.client.introspect(nil, "/nowhere") }
+        #expect(seen == ["WhoAmI", "Introspect", "Get", "NoSuchMethod", "Introspect"])
+    }
+
+    @Test func `a call that was taken over is dispatched later, once`() async throws {
+        let ends = try ThingPair()
+        var held: [IncomingCall] = []
+        try ends.server.admitCalls { call in
+            held.append(call)
+            return false
+        }
+        let client = ends.client
+        async let answer = client.call(nil, "/thing", "org.example.Thing", "WhoAmI") { try $0.readString() }
+        async let described = errorName { _ = try await client.introspect(nil, "/thing") }
+        async let mistaken = errorName {
+            try await client.invoke(nil, "/thing", "org.example.Thing", "WhoAmI") { try $0.append("more") }
+        }
+        try await eventually { held.count == 3 }
+        for call in held { call.dispatch() }
+        #expect(try await answer == "")
+        #expect(await described == standard + "LimitsExceeded")
+        #expect(await mistaken == standard + "InvalidArgs")
+    }
+
+    @Test func `answers, errors and properties are weighed`() async throws {
+        let ends = try ThingPair()
+        var weights: [Int] = []
+        ends.server.onSent = { _, bytes in weights.append(bytes) }
+        _ = try await ends.echo("s", { try $0.append(String(repeating: "x", count: 1000)) }, { try $0.readString() })
+        _ = try await ends.call("WhoAmI") { try $0.readString() }
+        _ = await errorName { try await ends.invoke("Stumble") }
+        _ = try await ends.client.property(nil, "/thing", "Version", "s") { try $0.readString() }
+        #expect(weights.count == 4)
+        // "" and a number; the sentence; "1.0".
+        #expect(weights.suffix(3) == [128 + 12, 128 + 13, 128 + 8])
+    }
+
+    @Test func `an answer that is larger than the bus should carry is an error`() async throws {
+        let (server, client) = try BusConnection.pair()
+        let interface = Interface<Thing>(
+            "org.example.Much",
+            [
+                .method("Bytes", in: ["count": "u"], out: ["bytes": "ay"]) { _, call in
+                    let count = Int(try call.message.readUInt32())
+                    try call.reply { try $0.append(bytes: [UInt8](repeating: 0, count: count)) }
+                }
+            ]
+        )
+        let slot = try server.register(interface, at: "/much", Thing())
+        func bytes(_ count: UInt32) async throws -> Int {
+            try await client.call(nil, "/much", "org.example.Much", "Bytes", build: { try $0.append(count) }) {
+                try $0.readBytes().count
+            }
+        }
+        #expect(try await bytes(1 << 20) == 1 << 20)
+        #expect(await errorName { _ = try await bytes(17 << 20) } == standard + "LimitsExceeded")
+        #expect(try await bytes(1) == 1)
+        withExtendedLifetime(slot) {}
+    }
+
+    @Test func `texts of errors are bounded, and have nothing that can't be sent or shown`() async throws {
+        let ends = try ThingPair()
+        func refusal(_ text: String) async -> String {
+            do {
+                try await ends.invoke("Refuse") {
+                    try $0.append("org.example.Error")
+                    try $0.append(text)
+                }
+                return ""
+            } catch {
+                return (error as? BusError)?.message ?? ""
+            }
+        }
+        #expect(await refusal("A sentence, \u{e9}.") == "A sentence, \u{e9}.")
+        #expect(await refusal("a\u{1B}[31mb\nc") == "a\u{FFFD}[31mb\u{FFFD}c")
+        let long = await refusal(String(repeating: "x", count: 1 << 20))
+        #expect(long.utf8.count == 2048 && long.hasSuffix("x\u{2026}"))
+        #expect("a\0b\u{FFFF}".cleaned(atMost: 100) == "a\u{FFFD}b\u{FFFD}")
+        #expect("12345".cleaned(atMost: 5) == "12345")
+    }
+
+    @Test func `a size is what the wire has`() throws {
+        let (_, client) = try BusConnection.pair()
+        func size(_ write: (Message) throws -> Void) throws -> Int {
+            let message = try client.newCall(nil, "/", "a.b", "C")
+            try write(message)
+            return message.size
+        }
+        #expect(try size { try $0.append("abc") } == 8)
+        #expect(try size { try $0.append(true) } == 4)
+        #expect(
+            try size {
+                try $0.append(UInt8(1)); try $0.append(UInt64(1))
+            } == 16)
+        // A length, padding, then per entry: padding to 8, the key, the signature, the number.
+        #expect(
+            try size { message in
+                try message.container("a", "{sv}") {
+                    for key in ["a", "b"] {
+                        try message.container("e", "sv") {
+                            try message.append(key)
+                            try message.container("v", "b") { try message.append(true) }
+                        }
+                    }
+                }
+            } == 8 + 16 + 16
+        )
+    }
+}
