@@ -16,7 +16,7 @@ enum HiddenStore {
     /// The devices. No manifest can declare this identifier, nor any that begins like it.
     static let devices = "@devices"
 
-    static func isHidden(_ identifier: String) -> Bool { identifier.hasPrefix("@") }
+    static func isHidden(_ identifier: String) -> Bool { HiddenStores.contains(identifier) }
 }
 
 /// A device of an account, as all its devices know it.

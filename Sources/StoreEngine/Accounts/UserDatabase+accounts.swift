@@ -58,7 +58,7 @@ extension UserDatabase {
             if former.id == Account.none {
                 try offerUnsignedValues(to: entered, under: origin, db)
             } else {
-                let stores = bringsValues ? "identifier NOT GLOB '@*'" : "NOT synchronized"
+                let stores = bringsValues ? HiddenStores.isAppStore : "NOT synchronized"
                 for account in shown {
                     try db.carry(
                         from: account, to: entered, ids: replicaIDs, under: origin, time: environment.time(),

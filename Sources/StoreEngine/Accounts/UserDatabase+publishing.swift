@@ -116,7 +116,7 @@ extension UserDatabase {
 
     /// How many keys have a change that the remote does not have, in all apps' stores that take part in the sync.
     public func pendingChanges() throws(EngineError) -> Int {
-        try pendingChanges("identifier NOT GLOB '@*'")
+        try pendingChanges(HiddenStores.isAppStore)
     }
 
     /// Whether there is a change that the remote does not have and may have.
