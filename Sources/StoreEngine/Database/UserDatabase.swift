@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The database of one user: every store, account and change, in one SQLite file.
-//
-// The connection here commits on its owner's thread, at synchronous=NORMAL in the write-ahead log: a commit
-// is a write, and never waits for a disk. What waits is done elsewhere: see Maintenance.
 
 internal import Foundation
 internal import GRDB
-internal import GRDBSQLite
-internal import Glibc
 public import PropertyList
 public import Replication
 
@@ -21,17 +16,10 @@ public final class UserDatabase {
     /// What a store may hold.
     public let limits: Limits
 
-    let queue: DatabaseQueue
+    private let connection: Connection
     let maintenance: Maintenance
-    private var writer: ChangeWriter?
-    /// Why there is no ``writer`` any more.
-    private var reasonForClosing = EngineError.storage("the database was closed")
-    private let path: String
-    private let file: FileIdentity?
-    private let log: FileIdentity?
-    // Not weak references: these make every use of the object slower. A store takes itself out when it goes.
-    private var stores: [String: Unmanaged<Store>] = [:]
-    private var staging = Staging()
+    private var stores = LoadedStores()
+    private var staging = WriteBatch()
 
     let originRecord: OriginRecord
     var originState: OriginState
@@ -69,23 +57,21 @@ public final class UserDatabase {
         self.directory = directory
         self.environment = environment
         self.limits = limits
-        path = directory + "/" + Self.fileName
+        let path = directory + "/" + Self.fileName
         originRecord = OriginRecord(of: directory, in: runtimeDirectory)
         do {
             try Salvage.finish(in: directory)
             try Salvage.checkPresence(in: directory)
-            queue = try Self.open(path)
-            (file, log) = (FileIdentity(path), FileIdentity(path + "-wal"))
+            connection = try Connection(to: path)
             maintenance = Maintenance(databasePath: path, disk: environment.disk)
             let now = environment.time()
-            let start = try queue.writeWithoutTransaction { db in
+            let start = try connection.begin { db in
                 try (
-                    writer: ChangeWriter(db), origin: OriginState(db, environment),
+                    origin: OriginState(db, environment),
                     properties: DatabaseProperties(db, now: now),
                     stores: db.greatestID(in: "store"), replicas: db.greatestID(in: "replica")
                 )
             }
-            writer = start.writer
             originState = start.origin
             endWord = start.properties.endWord
             generationBase = start.properties.generationBase
@@ -113,70 +99,25 @@ public final class UserDatabase {
     /// The database's file in its directory; SQLite keeps two more beside it.
     static let fileName = "stores.sqlite"
 
-    static func open(_ path: String) throws -> DatabaseQueue {
-        try Schema.check(path)
-        var configuration = Configuration()
-        configuration.label = "stores"
-        configuration.busyMode = .timeout(5)
-        configuration.foreignKeysEnabled = false
-        configuration.prepareDatabase { db in
-            // A write is a page in the log, whose checksum and copy cost more than the row: measured, 2 KiB takes a
-            // sixth off a commit against 4 KiB, and 1 KiB no more.
-            // 512 KiB of cache: entries are held in memory by the stores, not by SQLite.
-            try db.execute(
-                sql: """
-                    PRAGMA page_size = 2048;
-                    PRAGMA journal_mode = WAL;
-                    PRAGMA synchronous = NORMAL;
-                    PRAGMA wal_autocheckpoint = 0;
-                    PRAGMA journal_size_limit = 4194304;
-                    PRAGMA cache_size = -512;
-                    PRAGMA temp_store = MEMORY
-                    """)
-        }
-        let queue = try DatabaseQueue(path: path, configuration: configuration)
-        try Schema.migrate(queue)
-        return queue
-    }
-
     /// Writes what is left to the database file and closes it. Whatever is asked of it afterwards fails.
     public func close() {
         leaveEndWord()
-        closeConnection()
+        connection.close()
     }
 
     /// Closes a database that is damaged, as ``close()`` but without writing to it. Whatever is asked of it afterwards
     /// fails with `EngineError.corrupt`.
-    public func abandon(_ reason: String) {
-        guard writer != nil else { return }
-        reasonForClosing = .corrupt(reason)
-        // SQLite would apply the log that it leaves beside another file to that file.
-        if !isInPlace, log == FileIdentity(path + "-wal") { unlink(path + "-wal") }
-        closeConnection()
-    }
+    public func abandon(_ reason: String) { connection.close(because: .corrupt(reason)) }
 
     /// Whether ``abandon(_:)`` has closed it.
-    public var isAbandoned: Bool {
-        if case .corrupt = reasonForClosing { true } else { false }
-    }
-
-    private func closeConnection() {
-        // A connection with a prepared statement can't be closed.
-        writer = nil
-        try? queue.close()
-    }
+    public var isAbandoned: Bool { connection.isDamaged }
 
     /// Whether the file that is open is still the one in the directory.
-    public var isInPlace: Bool { FileIdentity(path) == file }
-
-    /// Fails if what was written is gone with the next start: the file, or its directory, was replaced or removed.
-    private func checkPlace() throws {
-        if !isInPlace { throw EngineError.corrupt("its file was replaced or removed while it was open") }
-    }
+    public var isInPlace: Bool { connection.isInPlace }
 
     /// The last thing that is written, here and to `/run`, so that the next start goes on under the origin.
     private func leaveEndWord() {
-        guard originState.isStored, writer != nil else { return }
+        guard originState.isStored, connection.isOpen else { return }
         let drawn = environment.random()
         let word = try? write { db in
             if let endWord, db.totalChangesCount == 0 { return endWord }
@@ -193,15 +134,15 @@ public final class UserDatabase {
     public func store(_ identifier: String, localKeys: LocalKeys = .none) throws(EngineError) -> Store {
         if let store = loadedStore(identifier) { return store }
         let store = try read { db in try Store(identifier, in: self, localKeys: localKeys, db: db) }
-        stores[identifier] = Unmanaged.passUnretained(store)
+        stores.add(store)
         return store
     }
 
     /// The store of an identifier, if it is loaded.
-    public func loadedStore(_ identifier: String) -> Store? { stores[identifier]?.takeUnretainedValue() }
+    public func loadedStore(_ identifier: String) -> Store? { stores[identifier] }
 
     /// The stores that are loaded.
-    public var loadedStores: [Store] { stores.values.map { $0.takeUnretainedValue() } }
+    public var loadedStores: [Store] { stores.all }
 
     /// The identifiers of the stores that hold something, sorted.
     public func storeIdentifiers() throws(EngineError) -> [String] {
@@ -232,12 +173,8 @@ public final class UserDatabase {
         }
     }
 
-    /// A store goes; it may be one that was only read anew for another one of the same identifier.
-    func unload(_ store: Store) {
-        if stores[store.identifier]?.toOpaque() == Unmanaged.passUnretained(store).toOpaque() {
-            stores[store.identifier] = nil
-        }
-    }
+    /// A store goes.
+    func unload(_ store: Store) { stores.remove(store) }
 
     func allocateStoreID() -> Int64 {
         defer { nextStoreID += 1 }
@@ -274,84 +211,43 @@ public final class UserDatabase {
     /// Writes everything that is staged in one transaction.
     /// - Throws: what kept it from being written; then all of it has been taken back.
     public func commit() throws(EngineError) {
-        for store in staging.stores { enqueueHidden(of: store.shared) }
-        let staged = staging
-        staging = Staging()
-        if staged.isEmpty {
-            for store in staged.stores { store.undo = nil }
-            return
-        }
-        do { try writeMakingRoom(staged) } catch {
-            for store in staged.stores.reversed() { store.takeBack() }
+        staging.addHiddenCounts()
+        let batch = staging
+        staging = WriteBatch()
+        if batch.isEmpty { return batch.drop() }
+        do { try writeMakingRoom(batch) } catch {
+            batch.takeBack()
             throw error
         }
-        for store in staged.stores {
-            store.undo = nil
-            store.isStored = true
-            store.shared.storedHidden = store.shared.usage.hidden
-        }
-        for replica in staged.newReplicas { replica.isStored = true }
-        if staged.storesOrigin { originState.isStored = true }
-        maintenance.noteCommit(bytes: 64 * staged.rows.rows.count + staged.rows.bytes.count)
-        for store in staged.stores { trim(store) }
+        if batch.storesOrigin { originState.isStored = true }
+        maintenance.noteCommit(bytes: batch.size)
+        for store in batch.finish() { trim(store) }
     }
 
-    private func enqueueHidden(of replica: Replica) {
-        let (id, count) = (replica.id, replica.usage.hidden)
-        if count == replica.storedHidden { return }
-        staging.preparations.append {
-            try $0.run(sql: "UPDATE replica SET hidden = ? WHERE id = ?", arguments: [count, id])
+    /// Writes a batch. Where the file may not grow any more, history gives way to it.
+    private func writeMakingRoom(_ batch: WriteBatch) throws(EngineError) {
+        do { try write(batch) } catch .diskFull where mayMakeRoom {
+            guard try removeOldestHistory(bytes: 2 * batch.bytes + Self.leastRoom) else { throw .diskFull }
+            try write(batch)
         }
     }
 
-    /// Writes what is staged. Where the file may not grow any more, history gives way to it.
-    private func writeMakingRoom(_ staged: Staging) throws(EngineError) {
-        do { try write(staged) } catch .diskFull where mayMakeRoom {
-            guard try removeOldestHistory(bytes: 2 * staged.rows.bytes.count + Self.leastRoom) else {
-                throw .diskFull
-            }
-            try write(staged)
-        }
-    }
-
-    private func write(_ staged: Staging) throws(EngineError) {
+    private func write(_ batch: WriteBatch) throws(EngineError) {
         let writer = try openWriter
-        if staged.preparations.isEmpty {
-            do {
-                try writer.write(staged.rows)
-                try checkPlace()
-            } catch { throw EngineError(error) }
+        if batch.isOnlyChanges {
+            try connection.write(directly: batch.writeChanges)
         } else {
-            try write { db in
-                for prepare in staged.preparations { try prepare(db) }
-                try writer.append(staged.rows)
-            }
+            try write { try batch.write(writer, $0) }
         }
     }
 
-    /// What waits for the next commit.
-    private struct Staging {
-        var stores: [Store] = []
-        var newReplicas: [Replica] = []
-        var preparations: [(Database) throws -> Void] = []
-        var rows = ChangeRows()
-        var storesOrigin = false
-
-        var isEmpty: Bool { rows.rows.isEmpty && preparations.isEmpty }
-    }
-
+    /// Keeps what a store is, and adds it to the next transaction, before it is changed.
     func willStage(_ store: Store) {
         guard store.undo == nil else { return }
         store.undo = Undo(store)
-        staging.stores.append(store)
-        enqueueOrigin()
-        guard !store.isStored else { return }
-        let (id, identifier, base) = (store.id, store.identifier, Int64(bitPattern: store.generation))
-        staging.preparations.append { db in
-            try db.run(
-                sql: "INSERT INTO store (id, identifier, generation, known_from) VALUES (?, ?, ?, ?)",
-                arguments: [id, identifier, base, base])
-        }
+        staging.add(store)
+        // A new origin gets its row with the first change that is made under it.
+        if !originState.isStored { staging.add(originState.origin) }
     }
 
     /// Counts a change that becomes history.
@@ -359,80 +255,34 @@ public final class UserDatabase {
         if let bound = historyBound { historyBound = bound + size + FormerChange.overhead }
     }
 
+    /// Adds a change to the next transaction.
     func enqueue(_ row: ChangeRow, key: Key, content: Record.Content, of replica: Replica, in store: Store) {
-        enqueueReplica(replica, in: store)
-        staging.rows.append(row, key: key, content: content)
+        staging.add(row, key: key, content: content, of: replica, in: store)
     }
 
     /// Adds to the next transaction what is done before its changes are written.
     func enqueue(replica: Replica, in store: Store, _ body: @escaping (Database) throws -> Void) {
-        enqueueReplica(replica, in: store)
-        staging.preparations.append(body)
-    }
-
-    private func enqueueReplica(_ replica: Replica, in store: Store) {
-        if replica.isStored || staging.newReplicas.contains(where: { $0 === replica }) { return }
-        staging.newReplicas.append(replica)
-        let row = (replica.id, store.id, replica.account, replica.isDownloaded)
-        staging.preparations.append { db in
-            try db.run(
-                sql: "INSERT INTO replica (id, store, account, downloaded) VALUES (?, ?, ?, ?)",
-                arguments: [row.0, row.1, row.2, row.3])
-        }
-    }
-
-    /// A new origin gets its row with the first change that is made under it.
-    private func enqueueOrigin() {
-        if originState.isStored || staging.storesOrigin { return }
-        staging.storesOrigin = true
-        let origin = originState.origin
-        staging.preparations.append { try $0.saveOrigin(origin) }
+        staging.add(replica, of: store)
+        staging.prepare(body)
     }
 
     // MARK: Access
 
-    /// The connection, which must not be used once it is closed.
-    private var connection: DatabaseQueue {
-        get throws(EngineError) {
-            _ = try openWriter
-            return queue
-        }
-    }
-
     /// What writes changes, until the connection is closed.
     var openWriter: ChangeWriter {
-        get throws(EngineError) {
-            guard let writer else { throw reasonForClosing }
-            return writer
-        }
+        get throws(EngineError) { try connection.openWriter }
     }
 
     /// Reads on the connection that writes.
-    func read<T>(_ body: (Database) throws -> T) throws(EngineError) -> T {
-        do { return try connection.read(body) } catch { throw EngineError(error) }
-    }
+    func read<T>(_ body: (Database) throws -> T) throws(EngineError) -> T { try connection.read(body) }
 
-    func write<T>(_ body: (Database) throws -> T) throws(EngineError) -> T {
-        do {
-            var result: T?
-            try connection.writeWithoutTransaction { db in
-                try db.inTransaction(.immediate) {
-                    result = try body(db)
-                    return .commit
-                }
-            }
-            guard let result else { throw EngineError.storage("the transaction was not run") }
-            try checkPlace()
-            return result
-        } catch {
-            throw EngineError(error)
-        }
-    }
+    /// Does something in a transaction.
+    func write<T>(_ body: (Database) throws -> T) throws(EngineError) -> T { try connection.write(body) }
 
     /// Writes a store's generation with the next commit.
     func enqueueGeneration(of store: Store) {
         let (id, generation, knownFrom) = (store.id, store.generation, store.knownFrom)
-        staging.preparations.append { try $0.saveGeneration(generation, knownFrom: knownFrom, of: id) }
+        staging.prepare { try $0.saveGeneration(generation, knownFrom: knownFrom, of: id) }
     }
 
     // MARK: Safe from a power cut
@@ -441,8 +291,7 @@ public final class UserDatabase {
     ///
     /// Runs on a thread of its own; calls that come together share one wait.
     public func synchronize() async throws(EngineError) {
-        _ = try openWriter
-        do { try checkPlace() } catch { throw EngineError(error) }
+        try connection.check()
         try await maintenance.synchronize()
     }
 }

@@ -167,7 +167,7 @@ struct Salvage {
     /// Makes the new database, beside the damaged one.
     func build(_ saved: Saved, origin: Origin) throws {
         for suffix in Self.suffixes { unlink(path + Self.newSuffix + suffix) }
-        let queue = try UserDatabase.open(path + Self.newSuffix)
+        let queue = try Connection.open(path + Self.newSuffix)
         try queue.write { db in try write(saved, origin: origin, db) }
         // One file, so that one rename puts it in place. A checkpoint syncs it as well.
         try queue.writeWithoutTransaction { db in try db.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)") }
