@@ -20,6 +20,7 @@ package final class WorkPool: Sendable {
     package static let decoding = WorkPool(threads: 4)
 
     private let limit: Int
+    private let startThread: @Sendable (WorkPool) -> Bool
     private let state = Mutex(State())
     // A semaphore is there for threads to share.
     private nonisolated(unsafe) let hasMore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
@@ -38,8 +39,13 @@ package final class WorkPool: Sendable {
     private enum Need { case nothing, wakeUp, thread }
 
     /// A pool of at most so many threads, none of which is there yet.
-    package init(threads: Int) {
-        limit = threads
+    package convenience init(threads: Int) {
+        self.init(threads: threads) { $0.start() }
+    }
+
+    /// A pool that starts its threads in another way.
+    init(threads: Int, start: @escaping @Sendable (WorkPool) -> Bool) {
+        (limit, startThread) = (threads, start)
         sem_init(hasMore, 0, 0)
     }
 
@@ -63,7 +69,7 @@ package final class WorkPool: Sendable {
         switch need {
         case .nothing: break
         case .wakeUp: sem_post(hasMore)
-        case .thread: if !start() { withoutThread() }
+        case .thread: if !startThread(self) { withoutThread() }
         }
     }
 
@@ -87,13 +93,18 @@ package final class WorkPool: Sendable {
         return result == 0
     }
 
-    /// Leaves the work to the threads that there are. Where there are none, late is better than never: the caller waits.
+    /// Leaves the work to the threads that there are. Where there are none, late is better than never: the caller works,
+    /// and is counted as one until nothing is left.
     private func withoutThread() {
-        let isAlone = state.withLock { state in
-            if state.threads > 1 { state.threads -= 1 }
-            return state.threads == 1
+        while let queue = nextWithoutThread() { runOne(of: queue) }
+    }
+
+    private func nextWithoutThread() -> WorkThread? {
+        state.withLock { state in
+            if state.threads == 1, !state.ready.isEmpty { return state.ready.removeFirst() }
+            state.threads -= 1
+            return nil
         }
-        if isAlone { while let queue = next() { runOne(of: queue) } }
     }
 
     private func runAll() {

@@ -2,11 +2,10 @@
 
 import Dispatch
 import Glibc
-import Replication
 import Synchronization
 import Testing
 
-@testable import StoreEngine
+@testable import Replication
 
 struct WorkThreadTests {
     @Test func `work that follows soon is done in order, and seldom by another thread`() async throws {
@@ -68,6 +67,15 @@ struct WorkThreadTests {
             await withCheckedContinuation { continuation in WorkThread(pool).run { continuation.resume() } }
         }
         gate.signal()
+    }
+
+    @Test func `where no thread is to be had the caller works, each time anew`() async {
+        let pool = WorkPool(threads: 8) { _ in false }
+        let done = Mutex(0)
+        for count in 1...20 {
+            WorkThread(pool).run { done.withLock { $0 += 1 } }
+            #expect(done.withLock(\.self) == count)
+        }
     }
 
     /// Written by one thread at a time, which is what is tested.
