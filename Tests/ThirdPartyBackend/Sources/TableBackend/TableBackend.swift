@@ -1,0 +1,1 @@
+../../../SyncBackendsTests/TableBackend.swift
