@@ -43,7 +43,10 @@ let package = Package(
 
         // HTTP on the event loop: libcurl's declarations, and a client that loads it when it is needed.
         .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
-        .target(name: "HTTPClient", dependencies: ["CCurl", "EventLoop"]),
+        .target(name: "HTTPClient", dependencies: ["CCurl", "EventLoop", "PlaceAddress"]),
+
+        // What is to be said of an account's address: to the service, to backends, and to who types it.
+        .target(name: "PlaceAddress"),
 
         // XML, for the answers of WebDAV servers.
         .systemLibrary(name: "CExpat", pkgConfig: "expat", providers: [.apt(["libexpat1-dev"])]),
@@ -73,6 +76,7 @@ let package = Package(
             name: "SyncBackends",
             dependencies: [
                 "Replication", "PropertyList", "PropertyListFiles", "HTTPClient", "CExpat", "Files",
+                "PlaceAddress",
                 .product(name: "Crypto", package: "swift-crypto"),
             ]),
 
@@ -87,7 +91,7 @@ let package = Package(
             name: "StoreDaemon",
             dependencies: [
                 "StoreBus", "StoreEngine", "SyncEngine", "Sealing", "Replication", "SDBus", "PropertyList",
-                "AppManifest", "CSystemd", "Files",
+                "AppManifest", "CSystemd", "Files", "PlaceAddress",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         // Called as ubiquitousctl it is the command line: the package installs one program for both.
@@ -108,6 +112,7 @@ let package = Package(
             name: "ControlCommands",
             dependencies: [
                 "UbiquitousStore", "StoreBus", "SDBus", "PropertyList", "PropertyListFiles", "AppManifest", "Files",
+                "PlaceAddress",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Sources/ubiquitousctl"),
@@ -137,6 +142,7 @@ let package = Package(
             dependencies: ["SyncBackends", "Replication", "PropertyList", "SeededRandom"]),
 
         .testTarget(name: "FilesTests", dependencies: ["Files"]),
+        .testTarget(name: "PlaceAddressTests", dependencies: ["PlaceAddress"]),
         .testTarget(name: "EventLoopTests", dependencies: ["EventLoop"]),
         .testTarget(name: "SDBusTests", dependencies: ["SDBus"]),
         // Servers on loopback: scripted ones, and real ones where they are installed.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import EventLoop
+internal import PlaceAddress
 
 /// The address of something that a server has.
 public struct HTTPAddress: Hashable, Sendable {
@@ -76,10 +77,7 @@ public struct HTTPAddress: Hashable, Sendable {
     var authority: String { port == (isSecure ? 443 : 80) ? host : "\(host):\(port)" }
 
     /// Whether what is sent never leaves this machine.
-    public var isLoopback: Bool {
-        host == "localhost" || host.hasSuffix(".localhost") || host == "[::1]"
-            || (host.hasPrefix("127.") && host.allSatisfy { $0.isNumber || $0 == "." })
-    }
+    public var isLoopback: Bool { PlaceAddress.isLoopback(host) }
 
     func hasSameOrigin(as other: HTTPAddress) -> Bool {
         (isSecure, host, port) == (other.isSecure, other.host, other.port)

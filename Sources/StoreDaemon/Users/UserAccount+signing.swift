@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Logging
+internal import PlaceAddress
 internal import Replication
 internal import SDBus
 internal import StoreBus

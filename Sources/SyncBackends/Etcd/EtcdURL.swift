@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import HTTPClient
+internal import PlaceAddress
 internal import Replication
 
 /// The address of a place in an etcd cluster: `etcds://one.example.org,two.example.org:2380/settings/ada`.
@@ -61,8 +62,7 @@ struct EtcdURL: Equatable {
 
     /// What to know before a password is sent there; `nil` if there is nothing.
     var warning: String? {
-        if members.allSatisfy({ $0.isSecure || $0.isLoopback }) { return nil }
-        return "The connection is not encrypted: everybody on the way can read the password and all values, and change "
-            + "them. Use etcds:// if the cluster has TLS."
+        let scheme = members.contains { !$0.isSecure } ? "etcd://" : "etcds://"
+        return PlaceAddress.warning(of: scheme + members.map(\.host).joined(separator: ","))
     }
 }

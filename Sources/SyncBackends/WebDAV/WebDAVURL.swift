@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import HTTPClient
+internal import PlaceAddress
 internal import Replication
 
 /// The address of a folder on a WebDAV server: `webdavs://cloud.example.org/remote.php/dav/files/ada/Sync`.
@@ -48,9 +49,7 @@ struct WebDAVURL: Equatable {
 
     /// What to know before a password is sent there; `nil` if there is nothing.
     var warning: String? {
-        if address.isSecure || address.isLoopback { return nil }
-        return "The connection is not encrypted: everybody on the way can read the password and all values, and change "
-            + "them. Use webdavs:// if the server has TLS."
+        PlaceAddress.warning(of: (address.isSecure ? "webdavs://" : "webdav://") + address.host)
     }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
+internal import PlaceAddress
 internal import SDBus
-internal import StoreBus
 internal import UbiquitousStore
 
 /// `account sign-in`.

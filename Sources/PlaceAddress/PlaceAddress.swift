@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The address of an account's place, as people write it.
-public enum PlaceAddress {
+/// The address of an account's remote, as people write it: what the service, its backends and the command line ask of it.
+package enum PlaceAddress {
     /// What to know before signing in there; `nil` if there is nothing.
     ///
     /// It looks at no more than what is sent where, and finds nothing in an address that is none: signing in says
     /// what is wrong with that.
-    public static func warning(of url: String) -> String? {
+    package static func warning(of url: String) -> String? {
         let scheme = url.prefix { $0 != ":" }
         guard ["webdav", "etcd"].contains(scheme.lowercased()) else { return nil }
         let hosts = url[scheme.endIndex...].drop { ":/".contains($0) }.prefix { !"/?#".contains($0) }
@@ -16,7 +16,8 @@ public enum PlaceAddress {
     }
 
     /// Whether what is sent to a host never leaves this machine.
-    private static func isLoopback(_ member: Substring) -> Bool {
+    /// - Parameter member: a name, an address, or an IPv6 address in brackets; perhaps with a port.
+    package static func isLoopback(_ member: some StringProtocol) -> Bool {
         if member.hasPrefix("[") { return member.prefix { $0 != "]" } == "[::1" }
         let host = member.prefix { $0 != ":" }.lowercased()
         return host == "localhost" || host.hasSuffix(".localhost")

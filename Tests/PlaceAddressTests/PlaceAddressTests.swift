@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import StoreBus
+import PlaceAddress
 import Testing
 
 struct PlaceAddressTests {
