@@ -28,6 +28,12 @@ public struct Configuration: Sendable {
     public var idleExit: Duration?
     /// The schemes of the addresses that accounts may be at; `nil`: every one that there is a backend for.
     public var backends: Set<String>?
+    /// The account that users sign in to without naming one; `nil`: there is none.
+    public var defaultAccount: DefaultAccount?
+    /// The certificates to trust for the default account's server, in PEM.
+    public var defaultAuthority: [UInt8]?
+    /// What of the settings isn't right, in sentences; the rest of them is in force.
+    public var settingsErrors: [String]
     /// How often remotes are looked at and uploaded to.
     public var pace: SyncPace
     /// What one store may hold, as long as the service runs: the bus has it as a constant.
@@ -56,7 +62,8 @@ public struct Configuration: Sendable {
     /// A configuration of its parts.
     public init(
         bus: BusAddress, mode: Mode, stateDirectory: String, runtimeDirectory: String?,
-        manifestDirectories: [String], deviceName: String, allowsUndeclared: Bool, settings: Settings, version: String,
+        manifestDirectories: [String], deviceName: String, allowsUndeclared: Bool, settings: Settings,
+        defaultAuthority: [UInt8]? = nil, settingsErrors: [String] = [], version: String,
         backendSchemes: [String],
         makeBackend: @escaping @Sendable (BackendRequest) throws(RemoteError) -> any RemoteBackend,
         checkBackend: @escaping @Sendable (BackendRequest) async throws(RemoteError) -> [BackendCheck], logger: Logger
@@ -71,6 +78,9 @@ public struct Configuration: Sendable {
         self.allowsUndeclared = allowsUndeclared
         idleExit = settings.idleExit
         backends = settings.backends
+        defaultAccount = settings.defaultAccount
+        self.defaultAuthority = defaultAuthority
+        self.settingsErrors = settingsErrors
         pace = settings.pace
         limits = settings.limits
         bounds = settings.bounds
@@ -120,6 +130,15 @@ public struct BackendCredentials: Equatable, Sendable, Codable {
     public var token: String?
     /// The certificate of a private authority.
     public var certificateAuthority: [UInt8]?
+
+    /// These, with others in place of what is missing. A password is in place of a token, and a token of a password.
+    func completed(by others: BackendCredentials) -> BackendCredentials {
+        var credentials = self
+        credentials.user = user ?? others.user
+        if password == nil, token == nil { (credentials.password, credentials.token) = (others.password, others.token) }
+        credentials.certificateAuthority = certificateAuthority ?? others.certificateAuthority
+        return credentials
+    }
 
     /// Refuses what can't be any of these: it would be kept.
     func check() throws(BusError) {

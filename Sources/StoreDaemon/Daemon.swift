@@ -21,6 +21,7 @@ public final class Daemon {
     private(set) lazy var users = Users(daemon: self)
     private(set) lazy var clients = Clients(daemon: self)
     let writes = WriteQueue()
+    private var refusals = RefusalLog()
 
     private let readConfiguration: @Sendable () throws -> Configuration
     private let lock: StateLock
@@ -30,7 +31,7 @@ public final class Daemon {
     private var isStopping = false
     private var callsUnderWay = 0
     /// Users and identifiers that were logged because no manifest declares them.
-    var refusals: Set<String> = []
+    var undeclared: Set<String> = []
     private var callsEnded: (@BusActor () -> Void)?
     private var endTimer: EventSource?
 
@@ -65,8 +66,9 @@ public final class Daemon {
         EventLoop.shared.enableWatchdog()
         users.resumeAccounts()
         try await connection.requestName(BusNames.service)
-        notifyServiceManager("READY=1\nSTATUS=Serving.")
+        notifyServiceManager("READY=1\nSTATUS=\(Self.status(configuration.settingsErrors))")
         logger.notice("ubiquitous-stored \(configuration.version) is serving.")
+        for error in configuration.settingsErrors { logger.error("\(error) The other settings hold.") }
         armIdleTimer()
     }
 
@@ -103,16 +105,25 @@ public final class Daemon {
         if clients.client(peer).isSandboxed { throw .accessDenied("A sandboxed app may not do this") }
     }
 
+    /// Tells the journal of a write that was refused, of a user's now and then.
+    func noteRefusal(_ error: BusError, of uid: UInt32) {
+        guard let line = refusals.note(error.name, error.message, ofUser: uid, EventLoop.now) else { return }
+        logger.notice("\(line)")
+    }
+
     // MARK: What happens
 
     /// Reads the settings and the manifests anew. Settings that aren't right leave those that are in force.
     /// - Throws: what is wrong with the settings.
     func reload() throws {
         notifyServiceManager("RELOADING=1")
-        defer { notifyServiceManager("READY=1") }
+        defer { notifyServiceManager("READY=1\nSTATUS=\(Self.status(configuration.settingsErrors))") }
         manifests.read()
         do {
-            apply(try readConfiguration())
+            let next = try readConfiguration()
+            configuration.settingsErrors = next.settingsErrors
+            if let error = next.settingsErrors.first { throw DaemonError(error) }
+            apply(next)
             logger.notice("The settings and the manifests were read again.")
         } catch {
             logger.error("The settings stay as they were: \(error)")
@@ -120,6 +131,10 @@ public final class Daemon {
                 name: "org.freedesktop.DBus.Error.InvalidFileContent",
                 message: "The settings stay as they were: \(error)")
         }
+    }
+
+    private static func status(_ settingsErrors: [String]) -> String {
+        settingsErrors.first.map { "Serving, with settings that aren't right: \($0)" } ?? "Serving."
     }
 
     private func apply(_ next: Configuration) {

@@ -35,7 +35,9 @@ final class WriteQueue {
                 Waiting(call: call, client: client, store: store, generation: store.store.generation, keys: keys))
         } catch EngineError.quota(let violation) {
             commit()
-            call.fail(BusError(mapping: EngineError.quota(violation)))
+            let refusal = BusError(mapping: EngineError.quota(violation))
+            store.daemon.noteRefusal(refusal, of: client.uid)
+            call.fail(refusal)
             store.notify(.quotaViolationChange, keys: violation.keys, info: violation.info)
         }
     }
@@ -55,6 +57,7 @@ final class WriteQueue {
 
     private func commit(_ writes: [Waiting], of user: User) {
         if let failure = commit(user) {
+            writes.first?.store.daemon.noteRefusal(BusError(mapping: failure), of: user.uid)
             for write in writes { write.call.fail(BusError(mapping: failure, for: write.client)) }
             return
         }

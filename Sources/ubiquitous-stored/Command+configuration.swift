@@ -13,11 +13,13 @@ extension Command {
 
     /// The configuration as the file of settings has it now, with what the command line says in place of it.
     func makeConfiguration(_ state: String) throws -> Configuration {
-        let settings = try effectiveSettings()
+        let (settings, errors) = try effectiveSettings()
+        let authority = DefaultAuthority(settings.defaultAccount)
         return Configuration(
             bus: busAddress, mode: effectiveMode, stateDirectory: state,
             runtimeDirectory: runtimeDirectory, manifestDirectories: effectiveManifestDirectories,
             deviceName: settings.deviceName ?? hostName, allowsUndeclared: allowUndeclared, settings: settings,
+            defaultAuthority: authority.bytes, settingsErrors: errors + authority.errors,
             version: Release.version, backendSchemes: Backends.schemes, makeBackend: Backends.make,
             checkBackend: Backends.check,
             logger: Logger(label: "ubiquitous-stored") { _ in JournalLogHandler(logLevel: settings.logLevel) })

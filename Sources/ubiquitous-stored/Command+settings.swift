@@ -4,36 +4,48 @@ internal import ArgumentParser
 internal import Files
 internal import Glibc
 internal import Logging
+internal import SDBus
 internal import StoreDaemon
 
 extension Command {
-    /// The settings of the file, with what the command line says in place of them.
-    func effectiveSettings() throws -> Settings {
-        var settings = try readSettings() ?? Settings()
+    /// The settings of the files, with what the command line says in place of them; and what isn't right of them.
+    func effectiveSettings() throws -> (settings: Settings, errors: [String]) {
+        var (settings, errors) = try readSettings() ?? (Settings(), [])
         if let logLevel { settings.logLevel = logLevel }
         if let deviceName { settings.deviceName = deviceName }
         if let idleExit { settings.idleExit = idleExit == 0 ? nil : .seconds(idleExit) }
         if !folderRoots.isEmpty { settings.folderRoots = folderRoots }
-        return settings
+        return (settings, errors)
     }
 
-    /// Says whether the file of settings is right.
+    /// Says everything that isn't right of the settings, as the service's user finds them.
     func checkSettings() throws {
-        guard let path = effectiveSettingsFile, try complaining(readSettings) != nil else {
+        if effectiveMode == .system { ServiceUser.become() }
+        guard let path = effectiveSettingsFile, let (settings, errors) = try complaining(readSettings) else {
             return print(
                 "There are no settings\(effectiveSettingsFile.map { " in \($0)" } ?? ""): what is usual holds.")
         }
-        print("\(path) is right.")
+        let all =
+            errors + settings.contradictions + DefaultAuthority(settings.defaultAccount).errors
+            + settings.folderRoots.compactMap(FolderRootCheck.problem)
+        if all.isEmpty { return print("\(path) is right.") }
+        for error in all { logger.critical("\(error)") }
+        throw ExitCode(Self.configurationError)
     }
 
     /// Ends with a line that says what is wrong with the settings.
     func complaining<T>(_ body: () throws -> T) throws -> T {
         do { return try body() } catch let error as BadSettings {
-            Logger(label: "ubiquitous-stored") { _ in JournalLogHandler(logLevel: .notice) }.critical("\(error)")
-            // EX_CONFIG of sysexits(3).
-            throw ExitCode(78)
+            logger.critical("\(error)")
+            notifyServiceManager("STATUS=\(error)")
+            throw ExitCode(Self.configurationError)
         }
     }
+
+    /// EX_CONFIG of sysexits(3).
+    private static let configurationError: Int32 = 78
+
+    private var logger: Logger { Logger(label: "ubiquitous-stored") { _ in JournalLogHandler(logLevel: .notice) } }
 
     /// The file that is named, or the mode's.
     private var effectiveSettingsFile: String? {
@@ -43,14 +55,26 @@ extension Command {
         return (try? userDirectory("XDG_CONFIG_HOME", ".config")).map { "\($0)/\(name)" }
     }
 
-    /// - Returns: `nil` if there is no file, and none was named.
-    private func readSettings() throws -> Settings? {
+    /// Reads the file and those in the directory of its name with ".d", in the order of their names.
+    /// - Returns: what is right of them; `nil` if there is none, and none was named.
+    private func readSettings() throws -> (settings: Settings, errors: [String])? {
         guard let path = effectiveSettingsFile else { return nil }
-        let text: String
-        do { text = try SettingsText.read(path) } catch .missing where settingsFile == nil { return nil } catch {
-            throw BadSettings(description: "The settings in \(path) can't be read: \(error)")
+        var files: [SettingsFile] = []
+        var unreadable: [String] = []
+        for path in [path] + SettingsText.dropIns(of: path) {
+            do { files.append(SettingsFile(path: path, text: try SettingsText.read(path))) } catch .missing {
+                if path == settingsFile {
+                    throw BadSettings(description: "The settings in \(path) can't be read: there is no such file.")
+                }
+            } catch {
+                unreadable.append("The settings in \(path) can't be read: \(error). No account is used until they can.")
+            }
         }
-        do { return try Settings(file: text) } catch { throw BadSettings(description: "\(path), \(error)") }
+        if files.isEmpty && unreadable.isEmpty { return nil }
+        var (settings, errors) = Settings.read(files)
+        // Which accounts it allows isn't known.
+        if !unreadable.isEmpty { settings.backends = [] }
+        return (settings, unreadable + errors.map { "\($0)." })
     }
 }
 
@@ -74,6 +98,20 @@ private enum SettingsText {
     }
 
     private static let maximumSize = 64 << 10
+
+    /// The files *.conf of a file's directory with ".d", sorted by name.
+    static func dropIns(of path: String) -> [String] {
+        var names: [String] = []
+        guard let directory = opendir(path + ".d") else { return [] }
+        defer { closedir(directory) }
+        while let entry = readdir(directory) {
+            names.append(
+                withUnsafePointer(to: &entry.pointee.d_name) {
+                    $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+                })
+        }
+        return names.filter { $0.hasSuffix(".conf") && !$0.hasPrefix(".") }.sorted().map { "\(path).d/\($0)" }
+    }
 
     static func read(_ path: String) throws(Failure) -> String {
         // Not blocking: it may be a FIFO.

@@ -95,6 +95,7 @@ struct Command: ParsableCommand {
                 return nil
             } catch {
                 configuration.logger.critical("\(error)")
+                notifyServiceManager("STATUS=\(error)")
                 return 1
             }
         }

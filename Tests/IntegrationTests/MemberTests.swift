@@ -23,7 +23,8 @@ struct MemberTests {
                 (try $0.readString(), try $0.readValues().map { "\($0.key)=\($0.value)" }.sorted())
             }
             #expect(path == (try client.store(notes).path))
-            #expect(info.count == 2 && info[0].hasPrefix("identifier=") && info[1].hasPrefix("initial-sync-done="))
+            let names = info.map { $0.prefix { $0 != "=" } }
+            #expect(names == ["identifier", "initial-sync-done", "synchronized"])
             let name = await errorName { try await open("", client) }
             #expect(name == "AmbiguousIdentity")
             for identifier in ["org.example.Undeclared", "a/b", "\u{e9}", String(repeating: "a", count: 256)] {
@@ -172,7 +173,8 @@ struct MemberTests {
             #expect(properties["Features"] == .array(["etcd", "etcds", "folder", "webdav", "webdavs"]))
             guard case .string(let version) = properties["Version"] else { throw BusError.failed("no version") }
             #expect(version.string.split(separator: ".").count == 3)
-            #expect(properties.count == 3)
+            #expect(properties["SettingsErrors"] == .array([]))
+            #expect(properties.count == 4)
         }
     }
 
@@ -193,6 +195,7 @@ struct MemberTests {
                     "Identifier": .string(Text(notes)), "User": .integer(Int64(store.client.uid)),
                     "KeyCount": .integer(0), "BytesUsed": .integer(0), "Limits": .dictionary(limits),
                     "PendingChanges": .integer(0), "InitialSyncDone": .boolean(false),
+                    "Synchronized": .boolean(true),
                 ]
             )
         }
@@ -278,8 +281,12 @@ struct MemberTests {
             let account = try machine.client().account
             var properties = try await account.client.properties(account.path, BusNames.accountInterface)
             #expect(properties.removeValue(forKey: "DeviceIdentifier") != nil)
+            guard case .integer(1...) = properties.removeValue(forKey: "FreeBytes") else {
+                throw BusError.failed("no free bytes")
+            }
             #expect(
                 properties == [
+                    "DefaultBackend": .string(""), "DatabasesSetAside": .array([]),
                     "State": .string("signed-out"), "Backend": .string(""), "AccountIdentifier": .string(""),
                     "DeviceName": .string("device"), "InitialSyncDone": .boolean(false), "PendingChanges": .integer(0),
                     "LastPullUSec": .integer(0), "LastPushUSec": .integer(0), "LastErrorName": .string(""),

@@ -172,16 +172,72 @@ struct SettingsTests {
         }
     }
 
-    @Test func `a service doesn't begin with settings that aren't right`() async throws {
+    @Test func `a service begins with what is right of its settings, and says what isn't`() async throws {
+        try await withSettings("[Service]\nIdleExit=soon\n[Store]\nKeys=7\n") { machine, write in
+            guard case .dictionary(let limits) = try await limits(machine.store()) else {
+                throw CocoaError(.coderInvalidValue)
+            }
+            #expect(limits["keys"] == .integer(7))
+            #expect(try await settingsErrors(machine).first?.contains("line 2") == true)
+            try write("[Service]\nIdleExit=1min\n")
+            #expect(await reload(machine) == nil)
+            #expect(try await settingsErrors(machine) == [])
+            try write("[Service]\nIdleExit=1min\n[User]\nStores=many\n")
+            #expect(await reload(machine) != nil)
+            #expect(try await settingsErrors(machine).first?.contains("line 4") == true)
+        }
+    }
+
+    @Test func `settings that can't be read keep no app from its store, and every account from its remote`()
+        async throws
+    {
+        let directory = try TemporaryDirectory()
+        let path = try directory.makeDirectory("settings.conf", mode: 0o755)
+        try await withMachine {
+            $0.arguments = ["--configuration", path]
+        } _: { machine in
+            let store = try machine.store()
+            try await store.set("key", .integer(1))
+            #expect(try await store.value("key") == .integer(1))
+            let account = try machine.client().account
+            let error = await failure { try await account.signIn("webdav://127.0.0.1:1/x") }
+            #expect(error?.name == "org.freedesktop.DBus.Error.AccessDenied")
+            #expect(try await settingsErrors(machine).first?.contains("no regular file") == true)
+        }
+    }
+
+    @Test func `the default account has the user's name in its address`() async throws {
+        let text = "[Sync]\nDefaultAccount=folder:///srv/%u/%U\n"
+        try await withSettings(text) { machine, _ in
+            let client = try machine.client()
+            let name = try #require(getpwuid(client.uid).map { String(cString: $0.pointee.pw_name) })
+            let address = try await client.property(
+                BusNames.accountPath(uid: client.uid), BusNames.accountInterface, "DefaultBackend")
+            #expect(address == .string(Text("folder:///srv/\(name)/\(client.uid)")))
+        }
+    }
+
+    private func settingsErrors(_ machine: Machine) async throws -> [String] {
+        let errors = try await machine.client().property(
+            BusNames.managerPath, BusNames.managerInterface, "SettingsErrors")
+        guard case .array(let sentences) = errors else { return [] }
+        return sentences.compactMap { if case .string(let text) = $0 { text.string } else { nil } }
+    }
+
+    @Test func `settings are checked before a service begins with them, all of them at once`() async throws {
         let directory = try TemporaryDirectory()
         let path = directory.path + "/settings.conf"
         try Data("[Service]\nIdleExit=soon\n".utf8).write(to: URL(filePath: path))
         let checked = try await run([Device.program(), "--check-configuration", "--configuration", path])
         #expect(checked.exit == .code(78))
         #expect(checked.error.contains("line 2") && checked.error.contains("5min"))
-        let begun = try await run([Device.program(), "--configuration", path, "--state-directory", directory.path])
-        #expect(begun.exit == .code(78))
-        #expect(begun.error.contains("line 2"))
+        let drop = try directory.makeDirectory("settings.conf.d", mode: 0o700)
+        try Data("[Sync]\nFolderRoot=/nonexistent\nLongestPoll=1\n".utf8).write(to: URL(filePath: drop + "/a.conf"))
+        let both = try await run([Device.program(), "--check-configuration", "--configuration", path])
+        for words in ["line 2", "FolderRoot=/nonexistent can't be used", "ShortestPoll= is longer"] {
+            #expect(both.error.contains(words))
+        }
+        try FileManager.default.removeItem(atPath: drop)
         try Data("[Service]\nIdleExit=5min\n".utf8).write(to: URL(filePath: path))
         #expect(try await run([Device.program(), "--check-configuration", "--configuration", path]).exit == .code(0))
     }

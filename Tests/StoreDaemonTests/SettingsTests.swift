@@ -54,6 +54,65 @@ struct SettingsTests {
         #expect(settings == expected)
     }
 
+    @Test func `a line that isn't right leaves the others, in every file, and later files count`() {
+        let (settings, errors) = Settings.read([
+            SettingsFile(path: "/a", text: "[Service]\nIdleExit=soon\nDeviceName=desk\n[Sync]\nFolderRoot=/srv/a"),
+            SettingsFile(path: "/a.d/1", text: "[Sync]\nFolderRoot=/srv/b\n[Srvice]\nDeviceName=lost"),
+            SettingsFile(path: "/a.d/2", text: "[Service]\nDeviceName=table\n[User]\nStores=3"),
+        ])
+        #expect(settings.deviceName == "table" && settings.folderRoots == ["/srv/a", "/srv/b"])
+        #expect(settings.bounds.stores == 3 && settings.idleExit == Settings().idleExit)
+        #expect(errors.map { "\($0)".prefix(15) } == ["/a, line 2: Idl", "/a.d/1, line 3:", "/a.d/1, line 4:"])
+        let cleared = Settings.read([
+            SettingsFile(path: "", text: "[Sync]\nFolderRoot=/srv/a"),
+            SettingsFile(path: "", text: "[Sync]\nFolderRoot=\nFolderRoot=/srv/b"),
+        ])
+        #expect(cleared.settings.folderRoots == ["/srv/b"] && cleared.errors.isEmpty)
+    }
+
+    @Test(
+        arguments: [
+            ("[Sync]\nBackends=folder gopher", ["folder"]), ("[Sync]\nBackends=gopher", []),
+            ("[Sync]\nBakcends=folder webdavs", ["folder", "webdavs"]), ("[Snc]\nBackends=webdavs", ["webdavs"]),
+            ("Backends=etcds", ["etcds"]), ("[Sync]\nBackends folder", ["folder"]),
+            ("[Sync]\nBackends=folder\nBackends=webdavs", ["folder"]),
+        ] as [(String, Set<String>)])
+    func `settings that aren't right never let accounts be where they may not`(text: String, backends: Set<String>) {
+        let (settings, errors) = Settings.read([SettingsFile(path: "", text: text)])
+        #expect(settings.backends == backends && errors.count >= 1)
+    }
+
+    @Test func `a slip that says nothing of accounts closes nothing`() {
+        let (settings, _) = Settings.read([SettingsFile(path: "", text: "[Sync]\nCoalesing=3\nnonsense")])
+        #expect(settings.backends == nil)
+    }
+
+    @Test(arguments: [
+        ("[Sync]\nShortestPoll=1h\nLongestPoll=1min", "ShortestPoll="),
+        ("[User]\nSubscriptions=2", "SubscriptionsPerConnection="),
+        ("[User]\nDatabaseBytes=1M\n[Store]\nTotalBytes=4M", "DatabaseBytes="),
+        ("[Sync]\nBackends=etcds\nFolderRoot=/srv", "folder"),
+        ("[Sync]\nBackends=etcds\nDefaultAccount=webdavs://host/%u", "webdavs:"),
+        ("[Sync]\nDefaultAuthority=/ca.pem", "DefaultAccount="),
+        ("[Sync]\nFolderRoot=/srv/a\nDefaultAccount=folder:///srv/b", "FolderRoot="),
+    ])
+    func `what contradicts itself is found`(text: String, words: String) throws {
+        let settings = try Settings(file: text)
+        #expect(settings.contradictions.count == 1 && settings.contradictions[0].contains(words))
+        #expect(Settings().contradictions.isEmpty)
+    }
+
+    @Test func `the default account's address has the user's name and number`() throws {
+        let settings = try Settings(file: "[Sync]\nDefaultAccount=webdavs://host/%u/%U/100%%")
+        let account = try #require(settings.defaultAccount)
+        #expect(account.address(user: "ada", uid: 7) == "webdavs://host/ada/7/100%")
+        #expect(account.address(user: "WORK\\ada b", uid: 7)?.contains("/WORK%5Cada%20b/") == true)
+        #expect(account.address(user: nil, uid: 7) == nil)
+        for line in ["DefaultAccount=webdavs://host/%x", "DefaultAccount=host", "DefaultAccount=gopher://h/%u"] {
+            #expect(throws: SettingsError.self) { try Settings(file: "[Sync]\n\(line)") }
+        }
+    }
+
     @Test func `to end when idle for no time is never to end`() throws {
         #expect(try Settings(file: "[Service]\nIdleExit=0").idleExit == nil)
     }

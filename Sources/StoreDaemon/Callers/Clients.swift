@@ -99,9 +99,10 @@ final class Clients {
         guard let target = PathTarget(path), let identifier = target.identifier,
             let uid = reachableUser(target, client)
         else { return nil }
-        guard client.identity.engine != .unknown, mayLookUp(uid, client, unless: daemon.declares(identifier)) else {
-            return nil
-        }
+        guard client.identity.engine != .unknown else { return nil }
+        // Its manifest may have been installed a moment ago.
+        if !daemon.declares(identifier) { daemon.manifests.readIfChanged() }
+        guard mayLookUp(uid, client, unless: daemon.declares(identifier)) else { return nil }
         // To load a store may commit, and may set a damaged database aside.
         daemon.writes.commit()
         do {
@@ -144,9 +145,10 @@ final class Clients {
         return uid == client.uid || client.isRoot ? uid : nil
     }
 
-    /// A look of root's at somebody's objects does not make them.
+    /// A look of root's at somebody's objects does not make them, and a number that is nobody's never gets any.
     private func mayLookUp(_ uid: UInt32, _ client: Client, unless isDeclared: Bool = false) -> Bool {
-        uid == client.uid || isDeclared || daemon.users.known.contains(uid)
+        if uid == client.uid || daemon.users.known.contains(uid) { return true }
+        return isDeclared && UserName.name(of: uid) != nil
     }
 
     /// Root may open what holds data as well as what is declared.

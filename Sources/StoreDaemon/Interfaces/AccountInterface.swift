@@ -13,7 +13,7 @@ internal import SyncEngine
 extension UserAccount {
     private static let signInOptions = [
         "user": "s", "password": "s", "token": "s", "ca-pem": "ay", "device-name": "s", "create": "b",
-        "bring-values": "b",
+        "bring-values": "b", "renew": "b",
     ]
 
     // MARK: Signing in and out
@@ -22,10 +22,11 @@ extension UserAccount {
         let url = try call.message.readString()
         let options = try call.message.readOptions(Self.signInOptions)
         call.answer(on: daemon, holding: self) {
-            try await self.signIn(
+            let isRenewal = options.boolean("renew", default: false)
+            return try await self.signIn(
                 url, BackendCredentials(options), deviceName: try Self.deviceName(options),
-                creatingAccount: options.boolean("create", default: true),
-                bringingValues: options.boolean("bring-values", default: false))
+                creatingAccount: options.boolean("create", default: !isRenewal),
+                bringingValues: options.boolean("bring-values", default: false), isRenewal: isRenewal)
         } reply: {
             try $0.append($1)
         }
@@ -58,7 +59,8 @@ extension UserAccount {
         let url = try call.message.readString()
         let options = try call.message.readOptions(Self.signInOptions)
         call.answer(on: daemon, holding: self) {
-            try await self.check(url, BackendCredentials(options))
+            try await self.check(
+                url, BackendCredentials(options), isRenewal: options.boolean("renew", default: false))
         } reply: { reply, checks in
             try reply.container("a", "a{sv}") {
                 for check in checks {
@@ -224,6 +226,19 @@ extension UserAccount {
                 .property("LastErrorMessage", "s", changes: .silently) { account, message, peer in
                     let client = daemon.clients.client(peer)
                     try message.append(text: account.sync.lastError.map { account.told($0, to: client).message } ?? "")
+                },
+                .property("DefaultBackend", "s", changes: .silently) { account, message, peer in
+                    try message.append(
+                        daemon.clients.client(peer).isSandboxed ? "" : account.defaultAddress ?? "")
+                },
+                .property("FreeBytes", "t", changes: .silently) { account, message, _ in
+                    let directory = UserDirectory(of: account.uid, in: daemon.configuration.stateDirectory)
+                    try message.append(min(directory.freeBytes ?? .max, UInt64(Int64.max)))
+                },
+                .property("DatabasesSetAside", "as", changes: .silently) { account, message, peer in
+                    let directory = UserDirectory(of: account.uid, in: daemon.configuration.stateDirectory)
+                    let names = daemon.clients.client(peer).isSandboxed ? [] : directory.databasesSetAside
+                    try message.append(strings: names)
                 },
                 .property("NextAttemptUSec", "t", changes: .silently) { account, message, _ in
                     try message.append(account.nextAttempt)

@@ -32,6 +32,7 @@ extension Daemon {
                 try reply.append(
                     entry: "initial-sync-done",
                     .boolean(store.store.isDownloaded && user.account.sync.isSignedIn))
+                try reply.append(entry: "synchronized", .boolean(store.store.isSynchronized))
             }
         }
     }
@@ -41,6 +42,8 @@ extension Daemon {
             throw BusError.store(
                 .identityUnknown, "The service can't tell what sandbox the caller is in, and opens no store for it")
         }
+        // A package's script may open the store of the manifest that it has just installed.
+        if !user.isEntitled(client.identity, to: identifier) { manifests.readIfChanged() }
         guard user.isEntitled(client.identity, to: identifier) else {
             noteRefusal(of: identifier, to: user)
             throw notEntitled(identifier, client, user)
@@ -60,8 +63,8 @@ extension Daemon {
 
     /// Logs a store that can't be opened, once for each user and identifier.
     private func noteRefusal(of identifier: String, to user: User) {
-        guard Manifest.isName(identifier), refusals.count < 256,
-            refusals.insert("\(user.uid) \(identifier)").inserted
+        guard Manifest.isName(identifier), undeclared.count < 256,
+            undeclared.insert("\(user.uid) \(identifier)").inserted
         else { return }
         logger.notice(
             """
@@ -114,6 +117,22 @@ extension Daemon {
             let own = user.ownIdentifiers(of: client.identity)
             return stores.filter(own.contains)
         case .unknown: throw BusError.accessDenied("The service can't tell what sandbox the caller is in")
+        }
+    }
+
+    fileprivate func listUsers(_ call: MethodCall) throws {
+        _ = try call.message.readFlags()
+        guard clients.client(call.peer).isRoot else { throw BusError.accessDenied("Only root may list the users") }
+        let uids = users.known
+        try call.reply { reply in
+            try reply.container("a", "(uo)") {
+                for uid in uids {
+                    try reply.container("r", "uo") {
+                        try reply.append(uid)
+                        try reply.append(objectPath: BusNames.accountPath(uid: uid))
+                    }
+                }
+            }
         }
     }
 
@@ -208,6 +227,9 @@ extension Daemon {
                 .method("ListStores", in: ["flags": "t"], out: ["stores": "a(uso)"], on: daemon) {
                     try $0.listStores($1)
                 },
+                .method("ListUsers", in: ["flags": "t"], out: ["users": "a(uo)"], on: daemon) {
+                    try $0.listUsers($1)
+                },
                 .method("RemoveStore", in: ["identifier": "s", "flags": "t"], on: daemon) { try $0.removeStore($1) },
                 .method("Identify", out: ["identity": "a{sv}"], on: daemon) { try $0.identify($1) },
                 .method(
@@ -220,6 +242,10 @@ extension Daemon {
                 },
                 .property("Features", "as", changes: .never) { daemon, message, _ in
                     try message.append(strings: daemon.configuration.backendSchemes.sorted())
+                },
+                .property("SettingsErrors", "as", changes: .silently) { daemon, message, peer in
+                    let isSandboxed = daemon.clients.client(peer).isSandboxed
+                    try message.append(strings: isSandboxed ? [] : daemon.configuration.settingsErrors)
                 },
                 .property("Limits", "a{st}", changes: .never) { daemon, message, _ in
                     try message.append(daemon.configuration.limits)

@@ -138,7 +138,10 @@ extension Interface.Member {
         _ handler: @escaping @BusActor (Object, MethodCall) throws -> Void
     ) -> Self {
         .method(name, in: arguments, out: ["generation": "t"]) { object, call in
-            try daemon.answer(object, call, committing: false, handler)
+            do { try daemon.answer(object, call, committing: false, handler) } catch let error as BusError {
+                daemon.noteRefusal(error, of: call.peer.credentials.uid)
+                throw error
+            }
         }
     }
 }

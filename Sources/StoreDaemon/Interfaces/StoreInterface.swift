@@ -242,6 +242,9 @@ extension UserStore {
                 .property("Identifier", "s", changes: .never) { store, message, _ in
                     try message.append(store.identifier)
                 },
+                .property("Synchronized", "b", changes: .silently) { store, message, _ in
+                    try message.append(store.store.isSynchronized)
+                },
                 .property("User", "u", changes: .never) { store, message, _ in try message.append(store.user.uid) },
                 .property("Generation", "t", changes: .silently) { store, message, _ in
                     daemon.writes.commit()

@@ -12,6 +12,7 @@ final class ManifestDirectories {
     var logger: Logger
     private var watches: [EventSource] = []
     private var reload: EventSource?
+    private var stamps: [FileStamp] = []
 
     /// The manifests that are in force for everybody.
     private(set) var manifests = ManifestSet()
@@ -27,6 +28,7 @@ final class ManifestDirectories {
     /// Reads all directories anew.
     func read() {
         watch()
+        stamps = directories.map(FileStamp.init)
         var found: [(source: String, manifest: Manifest)] = []
         for path in InstalledManifests.files(in: directories) {
             do {
@@ -41,6 +43,13 @@ final class ManifestDirectories {
         for problem in resolved.problems { logger.warning("Manifests are refused: \(problem)") }
         manifests = resolved.set
         onChange?()
+    }
+
+    /// Reads the directories now if one has changed, and doesn't wait until it is quiet: somebody is about to be refused.
+    func readIfChanged() {
+        guard reload != nil || directories.map(FileStamp.init) != stamps else { return }
+        reload = nil
+        read()
     }
 
     // MARK: Watching

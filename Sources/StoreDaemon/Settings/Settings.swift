@@ -17,6 +17,8 @@ public struct Settings: Equatable, Sendable {
     public var folderRoots: [String] = []
     /// The schemes of the addresses that accounts may be at; `nil`: every one that there is a backend for.
     public var backends: Set<String>?
+    /// The account that users sign in to without naming one; `nil`: there is none.
+    public var defaultAccount: DefaultAccount?
     /// How often remotes are looked at and uploaded to.
     public var pace = SyncPace()
     /// What one store may hold.
@@ -29,6 +31,13 @@ public struct Settings: Equatable, Sendable {
 
     /// What holds where no file says anything.
     public init() {}
+
+    /// No account may be anywhere: what holds where it can't be known which ones may.
+    public static var closed: Settings {
+        var settings = Settings()
+        settings.backends = []
+        return settings
+    }
 }
 
 /// What one user may have the service hold, in memory and on disk.
@@ -52,15 +61,4 @@ public struct UserBounds: Equatable, Sendable {
     /// The database's file never gets larger. Removing, and what comes from other devices, may use what is above
     /// ``databaseBytes``.
     var largestDatabase: Int { databaseBytes + databaseBytes / 4 }
-}
-
-/// Why a file of settings is refused.
-public struct SettingsError: Error, Equatable, CustomStringConvertible {
-    /// The line, from 1.
-    public let line: Int
-    /// What is wrong with it, and what would be right.
-    public let reason: String
-
-    /// The line and the reason.
-    public var description: String { "line \(line): \(reason)" }
 }

@@ -29,8 +29,9 @@ struct SettingsEntry: Sendable {
             return true
         },
         SettingsEntry(section: "Service", key: "DeviceName", allowed: "a name of 1 to 255 bytes") { settings, value in
+            guard (1...255).contains(value.utf8.count) else { return false }
             settings.deviceName = String(value)
-            return (1...255).contains(value.utf8.count)
+            return true
         },
         SettingsEntry.duration("Service", "IdleExit", 0...86_400) { $0.idleExit = $1 == .zero ? nil : $1 },
     ]
@@ -38,16 +39,35 @@ struct SettingsEntry: Sendable {
     private static let sync: [SettingsEntry] = [
         SettingsEntry(section: "Sync", key: "FolderRoot", allowed: "an absolute path", isList: true) {
             settings, value in
+            // An empty one takes back what an earlier file says.
+            if value.isEmpty { settings.folderRoots = [] }
+            guard value.first == "/" else { return value.isEmpty }
             settings.folderRoots.append(String(value))
-            return value.first == "/"
+            return true
         },
         SettingsEntry(
             section: "Sync", key: "Backends",
             allowed: "a list of " + Settings.schemes.joined(separator: ", ") + ", with spaces between them,"
         ) { settings, value in
             let schemes = value.split(separator: " ").map(String.init)
-            settings.backends = Set(schemes)
+            // Those that are right hold where others aren't: to let accounts be anywhere would lower a wall.
+            settings.backends = Set(schemes.filter(Settings.schemes.contains))
             return schemes.allSatisfy(Settings.schemes.contains)
+        },
+        SettingsEntry(
+            section: "Sync", key: "DefaultAccount",
+            allowed: "an address such as webdavs://HOST/PATH/%u, with %u for the user's name or %U for the number,"
+        ) { settings, value in
+            guard DefaultAccount.isAddress(value) else { return false }
+            settings.defaultAccount = settings.defaultAccount ?? DefaultAccount()
+            settings.defaultAccount?.address = String(value)
+            return true
+        },
+        SettingsEntry(section: "Sync", key: "DefaultAuthority", allowed: "an absolute path") { settings, value in
+            guard value.first == "/" else { return false }
+            settings.defaultAccount = settings.defaultAccount ?? DefaultAccount()
+            settings.defaultAccount?.authorityFile = String(value)
+            return true
         },
         SettingsEntry.duration("Sync", "Coalescing", 0...3600) { $0.pace.coalescing = $1 },
         SettingsEntry.duration("Sync", "ShortestPoll", 1...86_400) { $0.pace.shortestPoll = $1 },

@@ -1,19 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The form of systemd's files: sections, Key=value, and comments. Later files would replace values; here there is
-// one file, so a key that comes twice is a mistake, unless it is a list's.
+// The form of systemd's files: sections, Key=value, and comments. What a later file says replaces what an earlier one
+// does, and adds to its lists; a list that is given an empty value begins anew. Within one file a key that comes twice
+// is a mistake, unless it is a list's.
+//
+// A line that isn't right doesn't keep the others from holding: a service with half of its settings is better than none.
+// That must not lower a wall. The only one is Backends=, without which accounts may be anywhere. Of its words those that
+// are right hold; and a line that has lost its key or its section, but lists schemes, is taken for it.
+
+/// A file of settings.
+public struct SettingsFile: Sendable {
+    /// Where it is.
+    public let path: String
+    /// What it says.
+    public let text: String
+
+    /// A file of its parts.
+    public init(path: String, text: String) { (self.path, self.text) = (path, text) }
+}
 
 extension Settings {
-    /// Reads a file of settings.
-    /// - Throws: the first line that isn't right, with what is allowed there.
-    public init(file text: String) throws(SettingsError) {
-        self.init()
-        var reader = SettingsReader()
-        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
-            do { try reader.read(trimmed(line), into: &self) } catch {
-                throw SettingsError(line: index + 1, reason: error.reason)
+    /// Reads files of settings; what a later one says counts.
+    /// - Returns: what is right of them, and each line that isn't.
+    public static func read(_ files: [SettingsFile]) -> (settings: Settings, errors: [SettingsError]) {
+        var settings = Settings()
+        var errors: [SettingsError] = []
+        for file in files {
+            var reader = SettingsReader()
+            for (index, line) in file.text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+                do { try reader.read(trimmed(line), into: &settings) } catch {
+                    errors.append(SettingsError(file: file.path, line: index + 1, reason: error.reason))
+                }
             }
         }
+        return (settings, errors)
+    }
+
+    /// Reads one file of settings.
+    /// - Throws: the first line that isn't right, with what is allowed there.
+    public init(file text: String) throws(SettingsError) {
+        let (settings, errors) = Self.read([SettingsFile(path: "", text: text)])
+        if let error = errors.first { throw error }
+        self = settings
     }
 }
 
@@ -28,19 +56,35 @@ private struct SettingsReader {
 
     mutating func read(_ line: Substring, into settings: inout Settings) throws(LineError) {
         guard let first = line.first, first != "#", first != ";" else { return }
-        if first == "[" { return section = try name(ofSection: line) }
+        if first == "[" {
+            section = nil
+            return section = try name(ofSection: line)
+        }
         guard let equals = line.firstIndex(of: "=") else {
+            keepClosed(line, &settings)
             throw LineError(reason: "it is no [Section], no Key=value and no # comment")
         }
         let key = String(trimmed(line[..<equals]))
-        let entry = try entry(key)
         let value = trimmed(line[line.index(after: equals)...])
+        let entry: SettingsEntry
+        do { entry = try self.entry(key) } catch {
+            keepClosed(value, &settings)
+            throw error
+        }
         guard seen.insert(key).inserted || entry.isList else {
             throw LineError(reason: "\(key)= comes a second time; only lists may")
         }
         guard entry.set(&settings, value) else {
             throw LineError(reason: "\(key)=\(value.prefix(80)) isn't allowed; \(entry.allowed) is")
         }
+    }
+
+    /// What lists schemes may have been Backends=.
+    private func keepClosed(_ value: Substring, _ settings: inout Settings) {
+        let schemes = value.split(separator: " ").map(String.init)
+        guard !schemes.isEmpty, schemes.contains(where: Settings.schemes.contains) else { return }
+        let allowed = Set(schemes.filter(Settings.schemes.contains))
+        settings.backends = settings.backends.map { $0.intersection(allowed) } ?? allowed
     }
 
     private func name(ofSection line: Substring) throws(LineError) -> String {

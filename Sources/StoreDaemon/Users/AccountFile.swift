@@ -21,6 +21,24 @@ struct AccountFile: Codable, Equatable {
     /// The person has the account rest.
     var isPaused: Bool?
 
+    /// Whether an address is that of the account, with or without slashes at the end.
+    func isPlace(_ other: String) -> Bool { Self.trimmed(url) == Self.trimmed(other) }
+
+    /// Whether an address is of the server, or the servers, that the account is on.
+    func isServer(of other: String) -> Bool { Self.isServer(of: url, other) }
+
+    /// Whether two addresses are of one server, or the same servers.
+    static func isServer(of url: String, _ other: String) -> Bool { server(url) == server(other) }
+
+    private static func trimmed(_ url: String) -> Substring {
+        url[..<(url.lastIndex { $0 != "/" }.map(url.index(after:)) ?? url.startIndex)]
+    }
+
+    private static func server(_ url: String) -> String {
+        let parts = url.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)
+        return parts.prefix(3).joined(separator: "/").lowercased()
+    }
+
     private static func path(in directory: String) -> String { directory + "/account.plist" }
 
     /// Whether there is one: then the user is signed in.

@@ -10,12 +10,16 @@ internal import SyncEngine
 
 extension UserAccount {
     /// Signs in, or takes new credentials for the account that is signed in.
+    ///
+    /// - Parameter isRenewal: the account that is signed in keeps what isn't said.
     /// - Returns: the account's identifier.
     func signIn(
         _ url: String, _ credentials: BackendCredentials, deviceName: String?, creatingAccount: Bool,
-        bringingValues: Bool
+        bringingValues: Bool, isRenewal: Bool = false
     ) async throws -> String {
         try credentials.check()
+        let credentials = isRenewal ? try renewed(credentials, at: url) : credentials
+        let staysPaused = isRenewal ? try AccountFile.read(in: directory)?.isPaused ?? false : false
         var isNew = false
         try await reach(url, credentials) {
             try await $0.open(creatingAccount: creatingAccount)
@@ -33,7 +37,8 @@ extension UserAccount {
         }
         self.url = url
         listen()
-        daemon.logger.notice("The user \(uid) signed in to \(url)\(isNew ? ", where an account was made" : "").")
+        if staysPaused { try setPaused(true) }
+        daemon.logger.notice("\(userName) signed in to \(url)\(isNew ? ", where an account was made" : "").")
         if let warning = PlaceAddress.warning(of: url) { daemon.logger.warning("\(url): \(warning)") }
         return accountIdentifier
     }
@@ -64,7 +69,7 @@ extension UserAccount {
             }
         }
         listen()
-        daemon.logger.notice("The user \(uid) resolved in favour of what is \(side.rawValue).")
+        daemon.logger.notice("\(userName) resolved in favour of what is \(side.rawValue).")
     }
 
     /// Which side is right, by the words that the bus uses.
@@ -138,17 +143,42 @@ extension UserAccount {
         listener?.cancel()
         url = ""
         if keepingValues { try sync.signOut(keepingValues: true) }
-        daemon.logger.notice("The user \(uid) signed out.")
+        daemon.logger.notice("\(userName) signed out.")
         daemon.armIdleTimer()
     }
 
     /// Tries a backend step by step.
-    func check(_ url: String, _ credentials: BackendCredentials) async throws -> [BackendCheck] {
+    /// - Parameter isRenewal: what isn't said is as the account that is signed in has it.
+    func check(_ url: String, _ credentials: BackendCredentials, isRenewal: Bool = false) async throws -> [BackendCheck]
+    {
         try credentials.check()
         try daemon.configuration.check(scheme: url)
-        let request = request(url, credentials)
+        let file = try AccountFile.read(in: directory)
+        var tried = isRenewal ? try renewed(credentials, at: url) : credentials
+        let areTheAccounts = file.map { $0.isPlace(url) && $0.credentials == tried } ?? false
+        // Which authority a server's certificate is from is no secret, and is the same for all of the server.
+        if tried.certificateAuthority == nil, let file, file.isServer(of: url) {
+            tried.certificateAuthority = file.credentials.certificateAuthority
+        }
+        let request = request(url, tried)
         let check = daemon.configuration.checkBackend
-        return try await alone { try await Self.limited { try await check(request) } }
+        var steps = try await alone { try await Self.limited { try await check(request) } }
+        if areTheAccounts, steps.allSatisfy(\.isPassed) {
+            steps.append(
+                BackendCheck(
+                    step: "credentials", isPassed: true, detail: "they are those of the account that is signed in"))
+        }
+        return steps
+    }
+
+    /// Credentials, with what isn't said as the account that is signed in has it.
+    private func renewed(_ credentials: BackendCredentials, at url: String) throws -> BackendCredentials {
+        guard let file = try AccountFile.read(in: directory) else { throw Self.notSignedIn }
+        // A secret goes to the address that it was given for, and to no other.
+        guard file.isPlace(url) else {
+            throw BusError.invalidArguments("\"renew\" is for the place of the account that is signed in")
+        }
+        return credentials.completed(by: file.credentials)
     }
 
     /// One backend is tried at a time.
@@ -176,8 +206,18 @@ extension UserAccount {
         }
     }
 
+    /// Where the account is that an administrator has ready for this user; `nil`: there is none.
+    var defaultAddress: String? {
+        daemon.configuration.defaultAccount?.address(user: UserName.name(of: uid), uid: uid)
+    }
+
     func request(_ url: String, _ credentials: BackendCredentials) -> BackendRequest {
-        BackendRequest(
+        var credentials = credentials
+        if credentials.certificateAuthority == nil, let address = defaultAddress, AccountFile.isServer(of: url, address)
+        {
+            credentials.certificateAuthority = daemon.configuration.defaultAuthority
+        }
+        return BackendRequest(
             url: url, uid: uid, mode: daemon.configuration.mode, folderRoots: daemon.configuration.folderRoots,
             credentials: credentials)
     }

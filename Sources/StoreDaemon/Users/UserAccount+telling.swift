@@ -49,10 +49,12 @@ extension UserAccount {
     }
 
     func tellState() {
-        if let error = sync.lastError, error != loggedError {
-            daemon.logger.info("The account of the user \(uid): \(error.message)")
+        daemon.logger.debug("The account of the user \(uid) is \(sync.state.rawValue).")
+        // What is under way says nothing yet.
+        if sync.lastError != nil || sync.state != .syncing {
+            let line = log.note(sync.state == .signedOut ? nil : sync.lastError, ofUser: userName, EventLoop.now)
+            if let line { daemon.logger.log(level: line.level, "\(line.text)") }
         }
-        loggedError = sync.lastError
         for subscription in subscribers.values { subscription.tell() }
     }
 

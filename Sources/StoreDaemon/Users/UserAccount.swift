@@ -30,7 +30,9 @@ final class UserAccount {
     /// Calls that are answered later.
     var callsUnderWay = 0
     var attempts = 0
-    var loggedError: RemoteError?
+    var log = AccountLog()
+    /// The user in the journal.
+    private(set) lazy var userName = UserName.text(of: uid)
 
     init(_ uid: UInt32, database: UserDatabase, directory: String, daemon: Daemon) throws {
         self.uid = uid
@@ -158,9 +160,18 @@ final class UserAccount {
         if timer != nil { return }
         EventLoop.task { [weak self, record] in
             record.begin()
-            await self?.sync.runDueCycles()
+            await self?.runLoggedCycles()
             record.end()
         }
+    }
+
+    private func runLoggedCycles() async {
+        daemon.logger.debug("A sync cycle of \(userName) begins.")
+        await sync.runDueCycles()
+        let next =
+            sync.nextCycle.map { "in \(($0 - min($0, EventLoop.now)) / 1_000_000) s" } ?? "when something happens"
+        daemon.logger.debug(
+            "The sync cycle of \(userName) has ended (\(sync.state.rawValue)); the next one is \(next).")
     }
 
     /// Why an account waits during whose cycles the process died.

@@ -31,7 +31,7 @@ struct UserDirectory {
 
     /// Whether what is there was another user's of the same number. A name that can't be looked up says nothing.
     var isSomebodyElses: Bool {
-        guard let owner = recordedName, let name = Self.name(of: uid) else { return false }
+        guard let owner = recordedName, let name = UserName.name(of: uid) else { return false }
         return owner != name
     }
 
@@ -40,7 +40,7 @@ struct UserDirectory {
     /// A uid that was given to somebody else has another name now: what is there is its predecessor's, and is
     /// set aside. A name that can't be looked up says nothing.
     func prepare(logger: Logger, time: UInt64) throws(PrivateFile.Failure) {
-        let name = Self.name(of: uid)
+        let name = UserName.name(of: uid)
         if exists, let name, let owner = recordedName, owner != name {
             let aside = "\(path).\(owner).\(time / 1_000_000)"
             guard rename(path, aside) == 0 else { throw PrivateFile.Failure(path: aside, code: errno) }
@@ -57,18 +57,23 @@ struct UserDirectory {
         if let name { try PrivateFile.replace(nameFile, with: Array(name.utf8)) }
     }
 
+    /// The names of the databases that were damaged and set aside, sorted.
+    var databasesSetAside: [String] {
+        DirectoryListing.names(in: path).filter {
+            $0.contains(".damaged-") && !$0.hasSuffix("-wal") && !$0.hasSuffix("-shm")
+        }.sorted()
+    }
+
+    /// How many bytes the service may still write; `nil` if that can't be found out.
+    var freeBytes: UInt64? {
+        var status = statvfs()
+        guard statvfs(path, &status) == 0 else { return nil }
+        return UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize)).partialValue
+    }
+
     private var nameFile: String { path + "/user" }
 
     private var recordedName: String? {
         Files.text(of: nameFile, atMost: 256).flatMap { $0.isEmpty ? nil : $0 }
-    }
-
-    /// The user's name, if it can be looked up.
-    private static func name(of uid: UInt32) -> String? {
-        var entry = passwd()
-        var result: UnsafeMutablePointer<passwd>?
-        var buffer = [CChar](repeating: 0, count: 16 << 10)
-        guard getpwuid_r(uid, &entry, &buffer, buffer.count, &result) == 0, result != nil else { return nil }
-        return String(cString: entry.pw_name)
     }
 }

@@ -81,19 +81,3 @@ final class Users {
         open = [:]
     }
 }
-
-/// What changes when a file is written or replaced.
-private struct FileStamp: Equatable {
-    private let inode: UInt64
-    private let size: Int64
-    private let seconds: Int
-    private let nanoseconds: Int
-
-    init(_ path: String) {
-        var status = stat()
-        _ = stat(path, &status)
-        inode = UInt64(status.st_ino)
-        size = Int64(status.st_size)
-        (seconds, nanoseconds) = (status.st_mtim.tv_sec, status.st_mtim.tv_nsec)
-    }
-}

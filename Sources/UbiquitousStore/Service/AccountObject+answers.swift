@@ -20,6 +20,8 @@ package struct SignInOptions: Sendable {
     package var createsAccount: Bool?
     /// Whether to take the present values along into a new, empty account.
     package var bringsValues: Bool?
+    /// Whether the account that is signed in keeps what isn't given.
+    package var renews: Bool?
 
     /// No options.
     package init() {}
@@ -37,6 +39,7 @@ package struct SignInOptions: Sendable {
             }
             if let certificateAuthority { try message.append(entry: "ca-pem", .data(certificateAuthority)) }
             if let createsAccount { try message.append(entry: "create", .boolean(createsAccount)) }
+            if let renews { try message.append(entry: "renew", .boolean(renews)) }
             if let bringsValues { try message.append(entry: "bring-values", .boolean(bringsValues)) }
         }
     }
@@ -88,13 +91,19 @@ package struct AccountDescription: Sendable, Equatable {
     package let lastError: UbiquitousStoreError?
     /// When sync is tried next.
     package let nextAttempt: UInt64
+    /// Where the account is that an administrator has ready; "": there is none.
+    package let defaultBackend: String
+    /// How many bytes this device has left for the user's data.
+    package let freeBytes: Int64
+    /// The databases that were damaged and set aside.
+    package let databasesSetAside: [String]
 
     package static func == (left: Self, right: Self) -> Bool {
         left.comparable == right.comparable && left.lastError?.description == right.lastError?.description
     }
 
     private var comparable: [String] {
-        [state, backend, accountIdentifier, deviceIdentifier, deviceName, "\(isInitialSyncDone)"]
+        [state, backend, accountIdentifier, deviceIdentifier, deviceName, "\(isInitialSyncDone)", defaultBackend]
             + [UInt64(pendingChanges), lastPull, lastPush, nextAttempt].map { "\($0)" }
     }
 
@@ -109,6 +118,9 @@ package struct AccountDescription: Sendable, Equatable {
         lastPull = UInt64(clamping: properties.integer("LastPullUSec"))
         lastPush = UInt64(clamping: properties.integer("LastPushUSec"))
         nextAttempt = UInt64(clamping: properties.integer("NextAttemptUSec"))
+        defaultBackend = properties.string("DefaultBackend")
+        freeBytes = properties["FreeBytes"] == nil ? .max : properties.integer("FreeBytes")
+        databasesSetAside = properties.strings("DatabasesSetAside")
         let name = properties.string("LastErrorName")
         let message = properties.string("LastErrorMessage")
         lastError =

@@ -49,6 +49,22 @@ package struct ManagerObject: ServiceObject {
         }
     }
 
+    /// `ListUsers`: the numbers of the users that have data on this device; for root.
+    package func users() async throws -> [UInt32] {
+        try await call("ListUsers") {
+            try $0.append(0 as UInt64)
+        } decode: { answer in
+            var users: [UInt32] = []
+            try answer.enterContainer("a", "(uo)")
+            while try answer.enterContainer("r", "uo") {
+                users.append(try answer.readUInt32())
+                _ = try answer.readString()
+                try answer.exitContainer()
+            }
+            return users
+        }
+    }
+
     /// `RemoveStore`: this device forgets a store.
     ///
     /// - Parameter everywhere: its values go on every device of the account.
@@ -93,7 +109,7 @@ package struct ManagerObject: ServiceObject {
         let properties = try await allProperties()
         return ServiceDescription(
             version: properties.string("Version"), features: properties.strings("Features"),
-            limits: Limits(properties["Limits"]))
+            limits: Limits(properties["Limits"]), settingsErrors: properties.strings("SettingsErrors"))
     }
 }
 
@@ -139,4 +155,6 @@ package struct ServiceDescription: Sendable, Equatable {
     package let features: [String]
     /// The limits of every store.
     package let limits: Limits
+    /// What isn't right of the service's settings, in sentences.
+    package let settingsErrors: [String]
 }

@@ -96,8 +96,11 @@ package struct StoreDescription: Sendable, Equatable {
     package let pendingChanges: Int
     /// Whether the first download of an account is complete.
     package let isInitialSyncDone: Bool
+    /// Whether it takes part in the sync.
+    package let isSynchronized: Bool
 
     init(_ properties: [String: Value]) {
+        isSynchronized = properties["Synchronized"] != .boolean(false)
         identifier = properties.string("Identifier")
         uid = UInt32(clamping: properties.integer("User"))
         generation = UInt64(clamping: properties.integer("Generation"))

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The account that an administrator has ready for each user.
+public struct DefaultAccount: Equatable, Sendable {
+    /// Where it lives; `%u` stands for the user's name, `%U` for the number, `%%` for `%`.
+    public var address = ""
+    /// A file with the certificates to trust for its server, in PEM; `nil`: those of the system.
+    public var authorityFile: String?
+
+    /// Where a user's account lives; `nil` where there is none, or the user has no name.
+    func address(user: String?, uid: UInt32) -> String? {
+        var expanded = ""
+        var rest = address[...]
+        while let character = rest.popFirst() {
+            guard character == "%" else {
+                expanded.append(character)
+                continue
+            }
+            switch rest.popFirst() {
+            case "u": guard let user else { return nil }; expanded += Self.escaped(user)
+            case "U": expanded += "\(uid)"
+            default: expanded += "%"
+            }
+        }
+        return expanded.isEmpty ? nil : expanded
+    }
+
+    /// Whether an address says nothing that can't be expanded.
+    static func isAddress(_ text: Substring) -> Bool {
+        var rest = text
+        while let percent = rest.firstIndex(of: "%") {
+            rest = rest[rest.index(after: percent)...]
+            guard let next = rest.popFirst(), "uU%".contains(next) else { return false }
+        }
+        return Settings.schemes.contains { text.hasPrefix($0 + "://") } && !text.contains { $0.isWhitespace }
+    }
+
+    /// A name as a part of a path.
+    private static func escaped(_ name: String) -> String {
+        name.utf8.reduce(into: "") { text, byte in
+            let isPlain = byte < 0x80 && (Character(Unicode.Scalar(byte)).isLetter || (0x30...0x39).contains(byte))
+            let digits = String(byte, radix: 16, uppercase: true)
+            text +=
+                isPlain || "-._~".utf8.contains(byte)
+                ? String(Unicode.Scalar(byte)) : "%" + (digits.utf8.count == 1 ? "0" : "") + digits
+        }
+    }
+}

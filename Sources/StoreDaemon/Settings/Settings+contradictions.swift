@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import PropertyList
+internal import Replication
+
+extension Settings {
+    /// What the settings say that can't all be meant, in sentences.
+    public var contradictions: [String] {
+        var found: [String] = []
+        if pace.shortestPoll > pace.longestPoll {
+            found.append("ShortestPoll= is longer than LongestPoll=: the former holds for both.")
+        }
+        if bounds.subscriptionsPerConnection > bounds.subscriptions {
+            found.append("SubscriptionsPerConnection= is more than Subscriptions=, which nobody can reach.")
+        }
+        if limits.totalBytes > bounds.databaseBytes {
+            found.append("TotalBytes= of a store is more than DatabaseBytes= of all of a user's stores.")
+        }
+        if let backends, !folderRoots.isEmpty, !backends.contains("folder") {
+            found.append("There is a FolderRoot=, but \"folder\" isn't among Backends=.")
+        }
+        return found + (defaultAccount.map(contradictions) ?? [])
+    }
+
+    private func contradictions(of account: DefaultAccount) -> [String] {
+        guard !account.address.isEmpty else { return ["There is a DefaultAuthority=, but no DefaultAccount=."] }
+        let scheme = String(account.address.prefix { $0 != ":" })
+        if let backends, !backends.contains(scheme) {
+            return ["DefaultAccount= is at \(scheme):, which isn't among Backends=."]
+        }
+        let path = account.address.dropFirst("folder://".count)
+        let isInRoot = folderRoots.contains { path == $0 || path.hasPrefix($0 + "/") }
+        return scheme == "folder" && !isInRoot ? ["DefaultAccount= is in no FolderRoot=."] : []
+    }
+}

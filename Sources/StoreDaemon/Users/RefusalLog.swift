@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Refused writes, of which the journal gets a line a minute for each user: a program that goes on trying fills none.
+struct RefusalLog {
+    private struct Refusals {
+        var lastLine: UInt64
+        var left = 0
+    }
+
+    private var users: [UInt32: Refusals] = [:]
+    private static let interval: UInt64 = 60_000_000
+
+    /// Errors of writes that somebody who looks after the machine wants to know of.
+    private static let names: Set = ["QuotaExceeded", "LimitsExceeded", "IOError", "Corrupt"]
+
+    /// A write was refused.
+    /// - Parameters:
+    ///   - name: the error's, as on the bus.
+    ///   - now: microseconds of a clock that doesn't go back.
+    /// - Returns: the line; `nil` if there was one less than a minute ago, or the error is the caller's own affair.
+    mutating func note(_ name: String, _ message: String, ofUser uid: UInt32, _ now: UInt64) -> String? {
+        guard Self.names.contains(String(name.split(separator: ".").last ?? "")) else { return nil }
+        if var refusals = users[uid], now < refusals.lastLine + Self.interval {
+            refusals.left += 1
+            users[uid] = refusals
+            return nil
+        }
+        let left = users[uid]?.left ?? 0
+        users[uid] = Refusals(lastLine: now)
+        let others = left == 0 ? "" : " (So were \(left) others since the last line.)"
+        return "A write of \(UserName.text(of: uid)) was refused: \(message)\(others)"
+    }
+}
