@@ -229,7 +229,7 @@ let package = Package(
         .testTarget(
             name: "ubiquitousctlTests",
             dependencies: [
-                "ControlCommands", "ubiquitousctl", "UbiquitousStoreTesting", "SDBus", "PropertyList",
+                "ControlCommands", "ubiquitousctl", "UbiquitousStoreTesting", "ServerTesting", "SDBus", "PropertyList",
                 "PropertyListFiles",
                 "ubiquitous-stored",
             ]),

@@ -26,7 +26,15 @@ enum Interruption {
         exit(128 + number)
     }
 
-    private static func change(_ how: Int32) {
+    /// Stops the program as Ctrl-Z does, until it is continued. Without a shell that could continue it the system
+    /// ignores this.
+    static func stop() {
+        change(SIG_UNBLOCK, [SIGTSTP])
+        raise(SIGTSTP)
+        change(SIG_BLOCK, [SIGTSTP])
+    }
+
+    private static func change(_ how: Int32, _ signals: [Int32] = signals) {
         var set = sigset_t()
         sigemptyset(&set)
         for signal in signals { sigaddset(&set, signal) }

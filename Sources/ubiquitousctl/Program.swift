@@ -2,7 +2,6 @@
 
 internal import ArgumentParser
 internal import Glibc
-internal import SDBus
 internal import StoreBus
 
 /// The command line, for the programs that have it in them.
@@ -39,16 +38,42 @@ struct Program: ParsableCommand {
                 ]),
             CommandGroup(
                 name: "Setting up",
-                subcommands: [DoctorCommand.self, IdentifyCommand.self, ManifestCommand.self]),
+                subcommands: [DoctorCommand.self, IdentifyCommand.self, ManifestCommand.self, MetricsCommand.self]),
         ])
 
     static func main() {
         do {
+            try checkEncoding()
+            try checkSubcommand(CommandLine.arguments.dropFirst(), of: Program.self)
             var command = try parseAsRoot()
             try command.run()
         } catch {
             end(error)
         }
+    }
+
+    /// Swift would take an argument that isn't UTF-8 for another one.
+    private static func checkEncoding() throws {
+        for index in 1..<max(2, Int(CommandLine.argc)) {
+            guard let argument = CommandLine.unsafeArgv[index], String(validatingCString: argument) == nil else {
+                continue
+            }
+            throw Failure(.usage, "Argument \(index) isn't UTF-8")
+        }
+    }
+
+    /// Names the subcommand that was meant by a word that is none.
+    private static func checkSubcommand(_ words: ArraySlice<String>, of command: any ParsableCommand.Type) throws {
+        let subcommands = command.configuration.subcommands
+        guard let word = words.first, !word.hasPrefix("-"), !subcommands.isEmpty, word != "help" else { return }
+        if let named = subcommands.first(where: { $0.configuration.commandName == word }) {
+            return try checkSubcommand(words.dropFirst(), of: named)
+        }
+        let name = command.configuration.commandName.flatMap { $0 == "ubiquitousctl" ? nil : " \($0)" } ?? ""
+        let meant = Spelling.nearest(to: word, in: subcommands.compactMap { $0.configuration.commandName })
+        throw Failure(
+            .usage, "There is no subcommand \(Output.quoted(word))",
+            advice: meant.map { "Did you mean \"\($0)\"?" } ?? "\"ubiquitousctl\(name) --help\" lists the subcommands.")
     }
 
     /// Ends with what ArgumentParser has to say, and with our codes.
@@ -66,32 +91,5 @@ struct Program: ParsableCommand {
         if !message.isEmpty { Output.write(message + "\n", to: STDERR_FILENO) }
         // ArgumentParser has EX_USAGE (64) for a command line that isn't right.
         Glibc.exit(code == .validationFailure ? Outcome.usage.rawValue : code.rawValue)
-    }
-}
-
-/// A command that speaks to the service.
-protocol ServiceCommand: ParsableCommand, Sendable {
-    /// Does it, on the event loop of this process.
-    @BusActor func perform() async throws
-}
-
-extension ServiceCommand {
-    /// Does it and ends with its outcome.
-    mutating func run() throws {
-        let command = self
-        let code = EventLoop.runOnThisThread {
-            Interruption.allow()
-            do {
-                try await command.perform()
-                return Output.finish().rawValue
-            } catch let ending as Ending {
-                return ending.outcome.rawValue
-            } catch {
-                let failure = Failure(error)
-                Output.complain(failure.description)
-                return failure.outcome.rawValue
-            }
-        }
-        throw ExitCode(code)
     }
 }

@@ -30,7 +30,7 @@ enum WholeFile {
     ///
     /// It is written beside and renamed; a signal waits for that.
     static func replace(_ path: String, with bytes: [UInt8]) throws {
-        let target = destination(path)
+        let target = FileName.resolved(path)
         var status = stat()
         let exists = stat(target, &status) == 0
         // A pipe or a device can't be replaced, and is what the caller wants to have written to.
@@ -54,13 +54,6 @@ enum WholeFile {
             unlink(part)
             throw error
         }
-    }
-
-    /// Where a link leads: the link stays.
-    private static func destination(_ path: String) -> String {
-        guard let resolved = realpath(path, nil) else { return path }
-        defer { free(resolved) }
-        return String(cString: resolved)
     }
 
     private static func write(_ bytes: [UInt8], into path: String) throws {
@@ -87,9 +80,34 @@ enum WholeFile {
     }
 }
 
+/// Names of files.
+enum FileName {
+    /// Where links lead; the name itself where nothing is.
+    static func resolved(_ path: String) -> String {
+        guard let resolved = realpath(path, nil) else { return path }
+        defer { free(resolved) }
+        return String(cString: resolved)
+    }
+
+    /// The directory that the program was started in.
+    static var currentDirectory: String { resolved(".") }
+
+    /// A directory of the person's, by its variable or below the home.
+    static func home(_ variable: String, _ fallback: String) -> String? {
+        func value(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
+        if let directory = value(variable), directory.hasPrefix("/") { return directory }
+        return value("HOME").map { "\($0)/\(fallback)" }
+    }
+}
+
 /// What comes through a pipe, or is typed.
 enum StandardInput {
     static func bytes() throws -> [UInt8] {
+        if isatty(STDIN_FILENO) == 1 { Output.remark("Reading what is typed; end it with Ctrl-D") }
+        return try everything()
+    }
+
+    private static func everything() throws -> [UInt8] {
         try WholeFile.readAll(STDIN_FILENO, "Standard input")
     }
 

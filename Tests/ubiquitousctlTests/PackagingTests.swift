@@ -21,6 +21,17 @@ import UbiquitousStoreTesting
         #expect(result.output == "" && result.exit == .code(0))
     }
 
+    @Test func `JSON keeps its quotes in the man page`() async throws {
+        guard try await run(["sh", "-c", "command -v mandoc"]).exit == .code(0) else {
+            return print("NOT TESTED: the man page's JSON, for mandoc isn't installed here")
+        }
+        let page = try await run(["mandoc", "-Tascii", repositoryFile("packaging/man/ubiquitousctl.1")]).output
+        let plain = page.replacing(/.\u{8}/, with: "")
+        for json in [#"{"$date": "2026"#, #"{"$data": "AAEC"}"#, #"{"$real": "nan"}"#, #"["$date", 1]"#] {
+            #expect(plain.contains(json))
+        }
+    }
+
     @Test func `every subcommand and every option is in the man page`() async throws {
         let page = try String(contentsOfFile: repositoryFile("packaging/man/ubiquitousctl.1"), encoding: .utf8)
         let dump = try await run([Terminal.program, "--experimental-dump-help"]).output

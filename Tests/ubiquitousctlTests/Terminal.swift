@@ -81,6 +81,13 @@ final class Terminal: Sendable {
             ["env", "-u", "NO_COLOR", "TERM=xterm"] + environment + variables + [Self.program] + arguments)
     }
 
+    /// Starts a shell at a terminal, with the program in its path.
+    func shell() throws -> PseudoTerminal {
+        let bin = URL(filePath: Self.program).deletingLastPathComponent().path
+        return try PseudoTerminal(
+            ["env", "TERM=dumb", "PATH=\(bin):/usr/bin:/bin", "PS1=$ "] + environment + ["sh", "-i"])
+    }
+
     private var environment: [String] {
         ["UBIQUITOUS_STORE_BUS=\(bus.address)", "UBIQUITOUS_STORE_IDENTIFIER=\(notes)"]
     }

@@ -83,7 +83,7 @@ import UbiquitousStoreTesting
             ([], "A value is missing"), (["-int"], "A value is missing after -int"), (["-int", "1.5"], "whole number"),
             (["-int", "9223372036854775808"], "whole number"), (["-float", "1e999"], "it takes a number"),
             (["-bool", "maybe"], "true, yes, 1"), (["-date", "tomorrow"], "2026-11-21T09:30:00Z"),
-            (["-date", "2026-02-30"], "it takes a time"), (["-data", "abc"], "pairs of hexadecimal digits"),
+            (["-date", "2026-02-30"], "2026-02 has 28 days"), (["-data", "abc"], "pairs of hexadecimal digits"),
             (["-dict", "a"], "has no value"), (["-dict", "a", "1", "a", "2"], "comes twice"),
             (["{\"a\":}"], "column 6"),
             (["null"], "no null"), (["99999999999999999999"], "64 bits"),

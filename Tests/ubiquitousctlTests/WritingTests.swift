@@ -81,6 +81,18 @@ import UbiquitousStoreTesting
             #expect(try await terminal.ctl2(remove).output == #"{"changed":true}"#)
             #expect(try await terminal.ctl("stores", "--user", "nobody").output == "")
             #expect(try await terminal.ctl2(remove).output == #"{"changed":false}"#)
+
+            // Root provisions somebody who has nothing yet, and nobody is made up.
+            let signIn = ["account", "sign-in", "--no-create", "webdav://127.0.0.1:1/x"]
+            let provisioned = try await terminal.ctl2(signIn + ["--user", "daemon"])
+            #expect(provisioned.code == 4, "the account is there, and the server isn't: \(provisioned)")
+            expect(try await terminal.ctl("set", "--user", "4242", "theme", "dark"), 3, "There is no store")
+            expect(try await terminal.ctl2(signIn + ["--user", "4242"]), 2, "There is no user 4242")
+            let users = try await terminal.ctl("status", "--everybody", "--json")
+            #expect(users.output.contains(#""user":"nobody""#) && !users.output.contains("4242"), "\(users)")
+            let metrics = try await terminal.ctl("metrics").output
+            #expect(metrics.contains("ubiquitous_store_accounts{state=\"signed-out\"} 3"), "\(metrics)")
+            #expect(metrics.hasSuffix("# EOF") && !metrics.contains(notes))
         }
     }
 }

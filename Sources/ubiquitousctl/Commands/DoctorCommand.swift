@@ -36,7 +36,7 @@ struct DoctorCommand: ServiceCommand {
             found(Finding("bus", "connected to \(service.bus.address.words)"), &findings)
             try await examine(connection, &findings)
         } catch {
-            let failure = Failure(error)
+            let failure = await ServiceUnit.explained(Failure(error))
             found(Finding(findings.isEmpty ? "bus" : "service", failure.description, isPassed: false), &findings)
             try finish(findings, failure.outcome)
         }
@@ -47,21 +47,55 @@ struct DoctorCommand: ServiceCommand {
     private func examine(_ connection: ServiceConnection, _ findings: inout [Finding]) async throws {
         let description = try await connection.manager.properties()
         found(Finding("service", "version \(description.version)"), &findings)
-        let caller = try await connection.manager.identify()
-        found(Finding("identity", "user \(caller.uid), \(caller.entitled.count) stores may be opened"), &findings)
+        for error in description.settingsErrors { found(Finding("settings", error, isPassed: false), &findings) }
+        found(Finding("identity", try await identity(connection)), &findings)
         let account = connection.account(ofUser: try service.uid())
         let state = try await account.properties()
         found(
             Finding(
-                "account", state.state + (state.lastError.map { ": \(Failure($0))" } ?? ""),
+                "account",
+                state.state + (state.lastError.map { ": \(Failure($0))" } ?? "")
+                    + (state.isPausedByPerson ? "; \"ubiquitousctl account resume\" ends the pause" : ""),
                 isPassed: state.lastError == nil),
             &findings)
+        found(device(state), &findings)
         guard let url else { return }
         let request = try await credentials.options(for: url)
         let steps = try await Progress.showing("Trying \(url)") {
             try await account.check(url, request, timeout: Patience.remote)
         }
         for step in steps { found(Finding(step.step, step.detail, isPassed: step.isPassed), &findings) }
+    }
+
+    /// What this device has room for, and what it has lost.
+    private func device(_ account: AccountDescription) -> Finding {
+        if account.freeBytes < Self.scarce {
+            return Finding(
+                "disk",
+                "\(SizeText.text(Int(account.freeBytes))) are left for the service's data\nMake room on the disk "
+                    + "of the service's state directory.", isPassed: false)
+        }
+        guard account.databasesSetAside.isEmpty else {
+            return Finding(
+                "disk",
+                "damaged databases were set aside: \(account.databasesSetAside.joined(separator: ", "))\nThe "
+                    + "service's log says what was saved of each. Remove it when nothing is missed.", isPassed: false)
+        }
+        return Finding("disk", "there is room, and nothing was lost")
+    }
+
+    /// With less the next writes fail.
+    private static let scarce: Int64 = 8 << 20
+
+    @BusActor
+    private func identity(_ connection: ServiceConnection) async throws -> String {
+        let uid = try service.uid()
+        guard uid == geteuid() else {
+            let stores = try await connection.manager.stores(ofEverybody: true).filter { $0.uid == uid }
+            return "user \(uid), with \(stores.count) stores; root asks"
+        }
+        let caller = try await connection.manager.identify()
+        return "user \(caller.uid), \(caller.entitled.count) stores may be opened"
     }
 
     private func found(_ finding: Finding, _ findings: inout [Finding]) {

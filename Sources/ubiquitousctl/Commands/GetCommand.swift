@@ -29,7 +29,7 @@ struct GetCommand: ServiceCommand {
     @Flag(help: "Print the value's type: string, int, float, bool, date, data, array or dict.")
     var type = false
 
-    @Argument(help: "The key.", completion: .custom { arguments, _, _ in Completions.keys(arguments) })
+    @Argument(help: "The key.", completion: .custom { arguments, _, _ in KeyCompletion.keys(arguments) })
     var key: String
 
     func validate() throws {
@@ -40,30 +40,16 @@ struct GetCommand: ServiceCommand {
 
     func perform() async throws {
         let value = try await options.withStore { try await $0.value(key) }
-        guard let value else { throw Failure(.absent, "The store has no value for \"\(key)\"") }
+        guard let value else { throw Failure(.absent, "The store has no value for \(Output.quoted(key))") }
         if type { return Output.print(value.typeName) }
         if json { return Output.print(json: value) }
         guard raw else { return Output.print(ValueText.word(value)) }
         switch value {
         case .string(let text): Output.write(bytes: Array(text.string.utf8))
         case .data(let bytes): Output.write(bytes: bytes)
-        default: throw Failure(.usage, "--raw is for strings and data, and \"\(key)\" is of type \(value.typeName)")
-        }
-    }
-}
-
-extension Value {
-    /// The type, as the options of `set` are called.
-    var typeName: String {
-        switch self {
-        case .boolean: "bool"
-        case .integer: "int"
-        case .real: "float"
-        case .string: "string"
-        case .data: "data"
-        case .date: "date"
-        case .array: "array"
-        case .dictionary: "dict"
+        default:
+            throw Failure(
+                .usage, "--raw is for strings and data, and \(Output.quoted(key)) is of type \(value.typeName)")
         }
     }
 }

@@ -2,6 +2,7 @@
 
 internal import ArgumentParser
 internal import PropertyList
+internal import SDBus
 internal import UbiquitousStore
 
 /// `history`.
@@ -19,19 +20,35 @@ struct HistoryCommand: ServiceCommand {
     @Flag(help: "Print an array of JSON.")
     var json = false
 
-    @Argument(help: "The key.", completion: .custom { arguments, _, _ in Completions.keys(arguments) })
+    @Argument(help: "The key.", completion: .custom { arguments, _, _ in KeyCompletion.keys(arguments) })
     var key: String
 
     func perform() async throws {
-        let history = try await options.withStore { try await $0.history(key) }
-        if history.isEmpty { throw Failure(.absent, "There are no earlier values of \"\(key)\"") }
+        var names: [String: String] = [:]
+        let history = try await options.withStore { store in
+            let history = try await store.history(key)
+            if !json && !history.isEmpty { names = await deviceNames(store.connection) }
+            return history
+        }
+        if history.isEmpty { throw Failure(.absent, "There are no earlier values of \(Output.quoted(key))") }
         if json { return Output.print(json: .array(history.map(\.json))) }
         let style = Style(for: 1)
         for (index, former) in history.enumerated() {
-            let origin = former.originDevice.isEmpty ? "" : " \(former.originDevice)"
-            let heading = "\(index + 1)  \(TimeText.local(former.time))  \(former.why)\(origin)"
-            Output.print("\(style.dim(Output.printable(heading)))  \(ValueText.word(former.value))")
+            let heading = [
+                "\(index + 1)", TimeText.local(former.time), former.why,
+                names[former.originDevice] ?? former.originDevice,
+            ].filter { !$0.isEmpty }.map(Output.printableWord)
+            Output.print(lines: heading.map(style.dim) + [ValueText.word(former.value)])
         }
+    }
+
+    /// The names of the account's devices by their identifiers; none where they can't be asked for.
+    @BusActor
+    private func deviceNames(_ connection: ServiceConnection) async -> [String: String] {
+        guard let uid = try? options.service.uid(),
+            let devices = try? await connection.account(ofUser: uid).devices()
+        else { return [:] }
+        return Dictionary(devices.map { ($0.identifier, $0.name) }) { $1 }
     }
 }
 

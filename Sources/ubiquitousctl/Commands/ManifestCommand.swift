@@ -19,8 +19,9 @@ struct ManifestCheckCommand: ParsableCommand {
         commandName: "check",
         abstract: "Finds out whether the service would take a manifest, and what it declares.",
         discussion: """
-            The service takes an installed manifest only if it is owned by root and nobody else may write to it: that \
-            is said, and is no error here. Ends with 2 if there is anything else to refuse.
+            The service takes an installed manifest only if it is a file of root's, no link, that nobody else may write \
+            to. In a directory that the service reads the rest is refused; elsewhere it is said, and is no error. \
+            Ends with 2 if there is anything to refuse.
             """)
 
     @Flag(help: "Print an object of JSON.")
@@ -30,12 +31,12 @@ struct ManifestCheckCommand: ParsableCommand {
     var file: String
 
     func run() throws {
-        let bytes = try WholeFile.read(file)
-        let manifest = try read(bytes)
+        let remark = try remark()
+        let manifest = try read(try WholeFile.read(file))
         if json { return Output.print(json: manifest.json) }
         let style = Style(for: 1)
         for (name, text) in manifest.lines { Output.print(style.dim(name) + Output.printable(text)) }
-        if let remark = try remark() { Output.remark(remark) }
+        if let remark { Output.remark(remark) }
     }
 
     private func read(_ bytes: [UInt8]) throws -> Manifest {
@@ -53,14 +54,35 @@ struct ManifestCheckCommand: ParsableCommand {
         }
     }
 
+    /// What the service would not like about the file, if it is installed as it is.
     private func remark() throws -> String? {
         if !file.hasSuffix(".plist") { return "Only files whose names end in .plist are read" }
-        var status = stat()
-        guard stat(file, &status) == 0, status.st_uid != 0 || status.st_mode & (S_IWGRP | S_IWOTH) != 0 else {
+        do {
+            _ = try ManifestFile.read(file, trusting: isUsers ? geteuid() : serviceUser)
             return nil
+        } catch {
+            if access(file, F_OK) != 0 { return nil }
+            if isUsers || isSystems { throw Failure(.usage, "\"\(file)\" is refused: \(error)") }
+            return "Install it so that it is root's, and only root may write to it (install -m 644): now \(error)"
         }
-        return "Install it so that it is root's, and only root may write to it (install -m 644)"
     }
+
+    private var directory: String {
+        let path = file.hasPrefix("/") ? file : FileName.currentDirectory + "/" + file
+        return FileName.resolved(String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]))
+    }
+
+    private var isSystems: Bool {
+        InstalledManifests.systemDirectories.map(FileName.resolved).contains(directory)
+    }
+
+    /// Whether a service of this person alone would read it.
+    private var isUsers: Bool {
+        let home = FileName.home("XDG_DATA_HOME", ".local/share")
+        return home.map { directory == FileName.resolved($0 + "/ubiquitous-store/manifests.d") } ?? false
+    }
+
+    private var serviceUser: uid_t { getpwnam("_ubiquitous-store").map { $0.pointee.pw_uid } ?? 0 }
 }
 
 extension Manifest {

@@ -13,7 +13,7 @@ struct RemoveCommand: ServiceCommand {
     @OptionGroup var options: StoreOptions
     @OptionGroup var change: ChangeOptions
 
-    @Argument(help: "The keys.", completion: .custom { arguments, _, _ in Completions.keys(arguments) })
+    @Argument(help: "The keys.", completion: .custom { arguments, _, _ in KeyCompletion.keys(arguments) })
     var keys: [String]
 
     func perform() async throws {

@@ -17,10 +17,12 @@ struct RestoreCommand: ServiceCommand {
     @OptionGroup var options: StoreOptions
     @OptionGroup var change: ChangeOptions
 
-    @Argument(help: "The key.", completion: .custom { arguments, _, _ in Completions.keys(arguments) })
+    @Argument(help: "The key.", completion: .custom { arguments, _, _ in KeyCompletion.keys(arguments) })
     var key: String
 
-    @Argument(help: "Which one, as \"history\" numbers them; 1 is the newest.")
+    @Argument(
+        help: "Which one, as \"history\" numbers them; 1 is the newest.",
+        completion: .custom { arguments, index, _ in KeyCompletion.historyNumbers(arguments, index) })
     var number = 1
 
     func validate() throws {
@@ -34,8 +36,8 @@ struct RestoreCommand: ServiceCommand {
                 throw Failure(
                     .absent,
                     history.isEmpty
-                        ? "There are no earlier values of \"\(key)\""
-                        : "Of the earlier values of \"\(key)\" there is no number \(number); the last is \(history.count)"
+                        ? "There are no earlier values of \(Output.quoted(key))"
+                        : "Of the earlier values of \(Output.quoted(key)) there is no number \(number); the last is \(history.count)"
                 )
             }
             let former = history[number - 1].value

@@ -16,9 +16,10 @@ struct SetCommand: ServiceCommand {
             ubiquitousctl set [OPTIONS] KEY -dict KEY VALUE...
             """,
         discussion: """
-            Options go before the key. A value without a type is what it is in JSON (true, 12, 1.5, "12", [1, 2], \
+            A value without a type is what it is in JSON (true, 12, 1.5, "12", [1, 2], \
             {"a": 1}) and a string otherwise; see "get" for what JSON doesn't have. The values of -array and -dict may \
-            have types of their own, and take all that follows. The value "-" is read from standard input.
+            have types of their own, and take all that follows: options go before them. The value "-" is read from \
+            standard input.
 
             A value that the key has already is no change: nothing is written, and nothing synced.
             """)
@@ -28,20 +29,36 @@ struct SetCommand: ServiceCommand {
 
     @Argument(
         parsing: .captureForPassthrough, help: ArgumentHelp("The key and its value.", valueName: "key-and-value"),
-        completion: .custom { arguments, _, _ in Completions.keys(arguments) })
+        completion: .custom { arguments, index, _ in KeyCompletion.assignment(arguments, index) })
     var words: [String]
 
     func validate() throws {
         if words.first == "--help" || words.first == "-h" { throw CleanExit.helpRequest(self) }
         do {
             _ = try assignment()
+        } catch let exit as CleanExit {
+            throw exit
         } catch let failure as Failure {
             throw ValidationError(failure.description)
         }
     }
 
-    /// The key, and its value unless it comes from standard input.
-    private func assignment() throws -> (key: String, value: Value?) {
+    /// What the words say.
+    private struct Assignment {
+        let key: String
+        /// `nil`: it comes from standard input.
+        let value: Value?
+        let options: StoreOptions
+        let change: ChangeOptions
+    }
+
+    /// Options may be before the key, before the value and after it.
+    private struct FurtherOptions: ParsableArguments {
+        @OptionGroup var options: StoreOptions
+        @OptionGroup var change: ChangeOptions
+    }
+
+    private func assignment() throws -> Assignment {
         var words = words[...]
         let isEndOfOptions = words.first == "--"
         if isEndOfOptions { words.removeFirst() }
@@ -49,20 +66,30 @@ struct SetCommand: ServiceCommand {
         if !isEndOfOptions && key.hasPrefix("-") {
             throw ValidationError("There is no option \(key); put -- before a key that begins with -")
         }
-        if words.first == "-" && words.count == 1 { return (key, nil) }
-        let (value, rest) = try TypedWords.value(words)
-        if let word = rest.first {
-            let advice = word.hasPrefix("--") ? "options go before the key" : "put quotes around a value with spaces"
-            throw ValidationError("\"\(word)\" follows the value; \(advice)")
+        var further = OptionWords.take(from: &words)
+        if !Set(further).isDisjoint(with: ["-h", "--help"]) { throw CleanExit.helpRequest(self) }
+        var value: Value?
+        if words.first == "-" { words.removeFirst() } else { (value, words) = try Self.value(words) }
+        further += OptionWords.take(from: &words)
+        if let word = words.first {
+            throw ValidationError("\(Output.quoted(word)) follows the value; put quotes around a value with spaces")
         }
-        return (key, value)
+        let parsed = try FurtherOptions.parse(further)
+        return Assignment(
+            key: key, value: value, options: options.replaced(by: parsed.options),
+            change: change.joined(with: parsed.change))
+    }
+
+    private static func value(_ words: ArraySlice<String>) throws -> (Value?, ArraySlice<String>) {
+        let (value, rest) = try TypedWords.value(words)
+        return (value, rest)
     }
 
     func perform() async throws {
-        let (key, given) = try assignment()
-        let value = try given ?? ValueText.value(try StandardInput.text())
-        try await options.withStore { store in
-            try await Change(store: store, options: change).make { _ in [Text(key): value] }
+        let said = try assignment()
+        let value = try said.value ?? ValueText.value(try StandardInput.text())
+        try await said.options.withStore { store in
+            try await Change(store: store, options: said.change).make { _ in [Text(said.key): value] }
         }
     }
 }

@@ -3,6 +3,7 @@
 internal import ArgumentParser
 internal import Glibc
 internal import PropertyList
+internal import SDBus
 internal import UbiquitousStore
 
 /// `status`.
@@ -13,17 +14,45 @@ struct StatusCommand: ServiceCommand {
 
     @OptionGroup var service: ServiceOptions
 
-    @Flag(help: "Print an object of JSON.")
+    @Flag(help: "The accounts of every user who has data on this device; for root.")
+    var everybody = false
+
+    @Flag(help: "Print an object of JSON, with --everybody an array.")
     var json = false
 
     func perform() async throws {
-        let account = try await Progress.showing("Waiting for the service") {
-            try await service.account().properties()
+        if everybody { return try await showEverybody() }
+        let uid = try service.uid()
+        let (account, errors) = try await Progress.showing("Waiting for the service") {
+            let connection = try await service.connect()
+            let account = try await connection.account(ofUser: uid).properties()
+            return (account, try await connection.manager.properties().settingsErrors)
         }
-        if json { return Output.print(json: account.json) }
-        for (name, text) in account.lines {
+        if json { return Output.print(json: account.json(["settings-errors": .strings(errors)])) }
+        let style = Style(for: STDOUT_FILENO)
+        let settings = errors.map { ("Settings", style.red(Output.printable($0))) }
+        for (name, text) in account.lines + settings {
             let padding = String(repeating: " ", count: 14 - name.count)
-            Output.print(Style(for: STDOUT_FILENO).dim(name + padding) + text)
+            Output.print(style.dim(name + padding) + text)
+        }
+    }
+
+    @BusActor
+    private func showEverybody() async throws {
+        let users = try await Progress.showing("Waiting for the service") {
+            try await Everybody.accounts(try await service.connect())
+        }
+        if json {
+            return Output.print(
+                json: .array(
+                    users.map { $0.account.json(["uid": .integer(Int64($0.uid)), "user": .string(Text($0.name))]) }))
+        }
+        let style = Style(for: STDOUT_FILENO)
+        for user in users {
+            let error = user.account.lastError.map { Output.printableWord($0.message) } ?? ""
+            Output.print(
+                lines: [style.bold(Output.printableWord(user.name)), user.account.colouredState]
+                    + [Output.printableWord(user.account.backend), error].filter { !$0.isEmpty })
         }
     }
 }
@@ -32,7 +61,7 @@ extension AccountDescription {
     /// What a person wants to know, in the order of importance.
     fileprivate var lines: [(String, String)] {
         let style = Style(for: STDOUT_FILENO)
-        var lines = [("State", colour(style, state))]
+        var lines = [("State", colouredState)]
         if let lastError {
             lines.append(("Error", Output.printable(Failure(lastError).description.replacing("\n", with: " "))))
         }
@@ -47,16 +76,17 @@ extension AccountDescription {
         return lines
     }
 
-    private func colour(_ style: Style, _ text: String) -> String {
-        switch state {
-        case "idle", "syncing": style.green(text)
-        case "auth-failed", "error": style.red(text)
-        case "signed-out": text
-        default: style.yellow(text)
+    fileprivate var colouredState: String {
+        let style = Style(for: STDOUT_FILENO)
+        return switch state {
+        case "idle", "syncing": style.green(state)
+        case "auth-failed", "error": style.red(state)
+        case "signed-out": state
+        default: style.yellow(state)
         }
     }
 
-    fileprivate var json: Value {
+    fileprivate func json(_ others: [Text: Value]) -> Value {
         var object: [Text: Value] = [
             "state": .string(Text(state)), "backend": .string(Text(backend)),
             "account": .string(Text(accountIdentifier)), "device": .string(Text(deviceIdentifier)),
@@ -69,6 +99,6 @@ extension AccountDescription {
         object["error"] = lastError.map {
             ["code": .string(Text($0.code.description)), "message": .string(Text($0.message))]
         }
-        return .dictionary(object)
+        return .dictionary(object.merging(others) { $1 })
     }
 }

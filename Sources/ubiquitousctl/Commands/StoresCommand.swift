@@ -50,7 +50,7 @@ struct StoresRemoveCommand: ServiceCommand {
     @Flag(help: "Remove the store and its values on every device of the account.")
     var everywhere = false
 
-    @Argument(help: "The store.", completion: .custom { arguments, _, _ in Completions.stores(arguments) })
+    @Argument(help: "The store.", completion: .custom { arguments, _, _ in StoreCompletion.identifiers(arguments) })
     var identifier: String
 
     func perform() async throws {
@@ -69,7 +69,8 @@ struct StoresRemoveCommand: ServiceCommand {
 struct StoresSyncCommand: ServiceCommand {
     static let configuration = CommandConfiguration(
         commandName: "sync",
-        abstract: "Says whether a store is synced with the account.")
+        abstract: "Says whether a store is synced with the account.",
+        discussion: "Without on or off it prints which of them holds.")
 
     enum Switch: String, CaseIterable, ExpressibleByArgument {
         case on, off
@@ -77,16 +78,28 @@ struct StoresSyncCommand: ServiceCommand {
 
     @OptionGroup var service: ServiceOptions
 
-    @Argument(help: "The store.", completion: .custom { arguments, _, _ in Completions.stores(arguments) })
+    @Argument(help: "The store.", completion: .custom { arguments, _, _ in StoreCompletion.identifiers(arguments) })
     var identifier: String
 
     @Argument(help: "on, or off: the store stays on this device.")
-    var state: Switch
+    var state: Switch?
 
     func perform() async throws {
+        guard let state else { return try await show() }
         try await Progress.showing("Waiting for the service") {
             try await service.account().setSynchronized(identifier, state == .on)
         }
+    }
+}
+
+extension StoresSyncCommand {
+    @BusActor
+    private func show() async throws {
+        let uid = try service.uid()
+        let store = try await Progress.showing("Waiting for the service") {
+            try await service.connect().store(identifier, ofUser: uid).properties()
+        }
+        Output.print(store.isSynchronized ? Switch.on.rawValue : Switch.off.rawValue)
     }
 }
 

@@ -30,10 +30,14 @@ struct SynchronizeCommand: ServiceCommand {
     }
 
     func perform() async throws {
+        let uid = try options.service.uid()
         let accepted = try await options.withOpenStore { store in
-            try await Progress.showing(wait ? "Synchronizing" : "Writing to disk") {
+            let account = store.connection.account(ofUser: uid)
+            return try await Progress.showing(wait ? "Synchronizing" : "Writing to disk") {
                 do {
-                    return try await store.synchronize(waitingForRemote: wait, timeout: .seconds(wait ? timeout : 120))
+                    return try await account.unlessPaused {
+                        try await store.synchronize(waitingForRemote: wait, timeout: .seconds(wait ? timeout : 120))
+                    }
                 } catch let error as UbiquitousStoreError where error.code == .timedOut && wait {
                     throw Failure(
                         .unreachable, "This takes longer than \(timeout) s",

@@ -25,7 +25,8 @@ struct WatchCommand: ServiceCommand {
     @Flag(help: "Print the present values first.")
     var initial = false
 
-    @Argument(help: "The keys (default: all).", completion: .custom { arguments, _, _ in Completions.keys(arguments) })
+    @Argument(
+        help: "The keys (default: all).", completion: .custom { arguments, _, _ in KeyCompletion.keys(arguments) })
     var keys: [String] = []
 
     func perform() async throws {

@@ -14,6 +14,22 @@ enum Output {
         write(line + "\n", to: STDOUT_FILENO)
     }
 
+    /// Parts of a result with spaces between them; at a terminal that is too narrow, in several lines.
+    static func print(lines parts: [String]) {
+        var lines: [(text: String, width: Int)] = []
+        let width = Style.width(of: STDOUT_FILENO) ?? .max
+        for part in parts {
+            let columns = Style.columns(part)
+            if let last = lines.last, last.width + 2 + columns <= width {
+                lines[lines.count - 1] = ("\(last.text)  \(part)", last.width + 2 + columns)
+            } else {
+                let indentation = lines.isEmpty ? 0 : 3
+                lines.append((String(repeating: " ", count: indentation) + part, indentation + columns))
+            }
+        }
+        for line in lines { print(line.text) }
+    }
+
     /// A result as JSON, in one line.
     static func print(json value: Value) {
         print(JSONWriter.write(value))
@@ -56,6 +72,8 @@ enum Output {
             let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
             if count < 0 && errno == EINTR { continue }
             guard count > 0 else {
+                // Whoever read it has had enough, as in `| head`.
+                if descriptor == STDOUT_FILENO && errno == EPIPE { Interruption.end(SIGPIPE) }
                 if descriptor == STDOUT_FILENO { isBroken.withLock { $0 = true } }
                 return
             }
@@ -65,6 +83,12 @@ enum Output {
 
     /// Text that others have a part in, without what would steer a terminal.
     private static func printable(_ text: Substring) -> String { printable(String(text)) }
+
+    /// A name in quotes as a part of a sentence; of one that is very long, its beginning.
+    static func quoted(_ name: String) -> String {
+        let isLong = name.unicodeScalars.count > 128
+        return "\"\(isLong ? String(String.UnicodeScalarView(name.unicodeScalars.prefix(40))) + "…" : name)\""
+    }
 
     /// The same as a part of a line.
     static func printableWord(_ text: String) -> String { printable(text).replacing("\n", with: "\u{FFFD}") }

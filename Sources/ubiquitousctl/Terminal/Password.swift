@@ -49,9 +49,10 @@ private final class HiddenInput {
                 Interruption.end(number)
             }
         }
-        // In this order: whoever is quick types as soon as there is the question.
-        hide()
-        Output.write(prompt, to: STDERR_FILENO)
+        sources.append(EventLoop.shared.onSignal(SIGTSTP) { [weak self] in self?.stop() })
+        // Stopped and continued by something else than the keyboard: a shell may have set the terminal meanwhile.
+        sources.append(EventLoop.shared.onSignal(SIGCONT) { [weak self] in self?.ask(prompt) })
+        ask(prompt)
         await readable()
         let line = readLine(strippingNewline: true)
         show()
@@ -60,6 +61,18 @@ private final class HiddenInput {
         Output.write("\n", to: STDERR_FILENO)
         guard let line, !line.isEmpty else { throw Failure(.usage, "No password was given") }
         return line
+    }
+
+    /// In this order: whoever is quick types as soon as there is the question.
+    private func ask(_ prompt: String) {
+        hide()
+        Output.write("\r\(prompt)", to: STDERR_FILENO)
+    }
+
+    /// Stops as every program does on Ctrl-Z; the shell gets the terminal as it was.
+    private func stop() {
+        show()
+        Interruption.stop()
     }
 
     /// Waits until there is a line.

@@ -37,9 +37,14 @@ final class Progress {
         }
     }
 
+    /// Has what was said go from a terminal's line, for what is said at the program's end.
+    static func clear() {
+        if isatty(STDERR_FILENO) == 1 { Output.write("\r\u{1B}[K", to: STDERR_FILENO) }
+    }
+
     private func end() {
         timer = nil
         // The line goes: what comes next begins where it was.
-        if isTerminal && seconds > 0 { Output.write("\r\u{1B}[K", to: STDERR_FILENO) }
+        if seconds > 0 { Self.clear() }
     }
 }

@@ -11,6 +11,25 @@ struct Style {
         isColoured = isatty(descriptor) == 1 && Variable.noColor.value == nil && Variable.terminal.value != "dumb"
     }
 
+    /// How many columns a terminal has; `nil`: it is none, or doesn't say.
+    static func width(of descriptor: Int32) -> Int? {
+        var size = winsize()
+        guard isatty(descriptor) == 1, ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else {
+            return nil
+        }
+        return Int(size.ws_col)
+    }
+
+    /// About how many columns a text takes, colours aside.
+    static func columns(_ text: String) -> Int {
+        var isEscape = false
+        return text.reduce(0) { count, character in
+            if character == "\u{1B}" { isEscape = true }
+            defer { if character == "m" { isEscape = false } }
+            return isEscape ? count : count + 1
+        }
+    }
+
     func bold(_ text: String) -> String { wrap(text, 1) }
     func dim(_ text: String) -> String { wrap(text, 2) }
     func red(_ text: String) -> String { wrap(text, 31) }

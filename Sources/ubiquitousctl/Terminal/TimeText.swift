@@ -15,13 +15,18 @@ enum TimeText {
     }
 
     /// For a person, in the time of this place.
-    static func local(_ microseconds: UInt64) -> String {
+    static func local(_ microseconds: UInt64) -> String { text(microseconds, "%Y-%m-%d %H:%M:%S") }
+
+    /// For a person, the day in the time of this place.
+    static func localDay(_ microseconds: UInt64) -> String { text(microseconds, "%Y-%m-%d") }
+
+    private static func text(_ microseconds: UInt64, _ format: String) -> String {
         if microseconds == 0 { return "never" }
         var time = time_t(clamping: microseconds / 1_000_000)
         var parts = tm()
         localtime_r(&time, &parts)
         var text = [CChar](repeating: 0, count: 64)
-        strftime(&text, text.count - 1, "%Y-%m-%d %H:%M:%S", &parts)
+        strftime(&text, text.count - 1, format, &parts)
         return text.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } } ?? ""
     }
 

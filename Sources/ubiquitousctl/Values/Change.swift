@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import PropertyList
+internal import PropertyList
 internal import SDBus
 internal import UbiquitousStore
 
@@ -63,12 +63,5 @@ extension Plan.Step {
         case (let old?, let new?): "would set \(key) = \(ValueText.word(new)) (now \(ValueText.word(old)))"
         default: "would remove \(key)"
         }
-    }
-}
-
-extension Value: ExpressibleByDictionaryLiteral {
-    /// A dictionary, as results in JSON are written.
-    public init(dictionaryLiteral elements: (Text, Value)...) {
-        self = .dictionary(Dictionary(elements) { $1 })
     }
 }

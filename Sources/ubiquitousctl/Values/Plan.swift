@@ -52,7 +52,7 @@ struct Plan: Equatable {
                 _ = try Key(step.key.string)
                 try value.validate()
             } catch {
-                throw Failure(.refused, "The value for \"\(step.key)\" can't be stored: \(error)")
+                throw Failure(.refused, "The value for \(Output.quoted(step.key.string)) can't be stored: \(error)")
             }
         }
     }

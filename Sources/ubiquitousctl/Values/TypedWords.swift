@@ -32,8 +32,22 @@ struct TypedWords {
             }
             return try Self.scalar(word, text)
         default:
-            return try ValueText.value(word)
+            return try Self.untyped(word)
         }
+    }
+
+    static let types = [
+        "-string", "-int", "-integer", "-float", "-real", "-bool", "-boolean", "-date", "-data", "-array", "-dict",
+    ]
+
+    /// A word without a type. One that begins like a type or an option is rather a slip than a string.
+    private static func untyped(_ word: String) throws -> Value {
+        let value = try ValueText.value(word)
+        guard case .string = value, word.hasPrefix("-"), word != "-" else { return value }
+        let meant = Spelling.nearest(to: word, in: types).map { "Did you mean \($0)? " } ?? ""
+        throw Failure(
+            .usage, "There is no type and no option \(Output.quoted(word)) for a value",
+            advice: meant + "Put -string before it if it is meant as text.")
     }
 
     private mutating func array(nesting: Int) throws -> [Value] {
@@ -46,8 +60,8 @@ struct TypedWords {
         var values: [Text: Value] = [:]
         while let word = words.popFirst() {
             let key = Text(word)
-            guard values[key] == nil else { throw Failure(.usage, "The key \"\(key)\" comes twice") }
-            guard !words.isEmpty else { throw Failure(.usage, "The key \"\(key)\" of -dict has no value") }
+            guard values[key] == nil else { throw Failure(.usage, "The key \(Output.quoted(word)) comes twice") }
+            guard !words.isEmpty else { throw Failure(.usage, "The key \(Output.quoted(word)) of -dict has no value") }
             values[key] = try value(nesting: nesting + 1)
         }
         return values
@@ -63,10 +77,10 @@ struct TypedWords {
         case "-int", "-integer": if let number = Int64(text) { return .integer(number) }
         case "-float", "-real": if let number = real(text) { return .real(number) }
         case "-bool", "-boolean": if let value = booleans[text.lowercased()] { return .boolean(value) }
-        case "-date": if let seconds = DateText.seconds(text) { return .date(seconds) }
+        case "-date": return .date(try DateWord.seconds(text))
         default: if let bytes = hexadecimal(text) { return .data(bytes) }
         }
-        throw Failure(.usage, "\"\(text)\" doesn't go with \(type): \(expectations[type] ?? "")")
+        throw Failure(.usage, "\(Output.quoted(text)) doesn't go with \(type): \(expectations[type] ?? "")")
     }
 
     private static let booleans = [
@@ -77,7 +91,6 @@ struct TypedWords {
         "-int": "it takes a whole number of 64 bits", "-integer": "it takes a whole number of 64 bits",
         "-float": "it takes a number, nan, inf or -inf", "-real": "it takes a number, nan, inf or -inf",
         "-bool": "it takes true, yes, 1, false, no or 0", "-boolean": "it takes true, yes, 1, false, no or 0",
-        "-date": "it takes a time with its zone, such as 2026-11-21T09:30:00Z or 2026-11-21T10:30:00+01:00",
         "-data": "it takes pairs of hexadecimal digits",
     ]
 

@@ -22,7 +22,8 @@ struct DevicesCommand: ServiceCommand {
         if json { return Output.print(json: .array(devices.map(\.json))) }
         let style = Style(for: 1)
         for device in devices {
-            let seen = device.isThisOne ? "this device" : "last seen \(TimeText.local(device.lastSeen))"
+            // A device tells the others once a day that it is there.
+            let seen = device.isThisOne ? "this device" : "last seen \(TimeText.localDay(device.lastSeen))"
             Output.print("\(style.dim(device.identifier))  \(Output.printableWord(device.name))  \(style.dim(seen))")
         }
     }
@@ -37,7 +38,7 @@ struct RenameCommand: ServiceCommand {
 
     @Option(
         help: "Which device, by name or identifier (default: this one).",
-        completion: .custom { arguments, _, _ in Completions.devices(arguments) })
+        completion: .custom { arguments, _, _ in StoreCompletion.devices(arguments) })
     var device: String?
 
     @Argument(help: "The new name.")
@@ -73,7 +74,7 @@ struct ForgetCommand: ServiceCommand {
 
     @Argument(
         help: "The device, by name or identifier.",
-        completion: .custom { arguments, _, _ in Completions.devices(arguments) })
+        completion: .custom { arguments, _, _ in StoreCompletion.devices(arguments) })
     var device: String
 
     func perform() async throws {
@@ -84,6 +85,9 @@ struct ForgetCommand: ServiceCommand {
             return "forget \"\(device.name)\""
         } _: {
             try await $0.forgetDevice(identifier)
+        }
+        if !options.change.json && !options.change.check {
+            Output.remark("Nothing is revoked: to keep a lost device out, change the password on the server")
         }
     }
 }
@@ -100,7 +104,8 @@ extension AccountObject {
         let named = all.filter { $0.name == name }
         guard let device = named.first else {
             throw Failure(
-                .absent, "There is no device \"\(name)\"", advice: "\"ubiquitousctl account devices\" lists them.")
+                .absent, "There is no device \(Output.quoted(name))",
+                advice: "\"ubiquitousctl account devices\" lists them.")
         }
         guard named.count == 1 else {
             throw Failure(

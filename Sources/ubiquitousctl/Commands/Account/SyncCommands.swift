@@ -12,7 +12,9 @@ struct SyncCommand: ServiceCommand {
 
     func perform() async throws {
         let account = try await service.account()
-        try await Progress.showing("Syncing") { try await account.syncNow(timeout: Patience.remote) }
+        try await Progress.showing("Syncing") {
+            try await account.unlessPaused { try await account.syncNow(timeout: Patience.remote) }
+        }
     }
 }
 
@@ -25,8 +27,7 @@ struct PauseCommand: ServiceCommand {
 
     func perform() async throws {
         try await options.make("Pausing") { _, account in
-            // A remote that was emptied pauses sync as well, which isn't what was asked for.
-            account.state == "paused" && account.lastError == nil ? nil : "pause sync"
+            account.isPausedByPerson ? nil : "pause sync"
         } _: {
             try await $0.setPaused(true)
         }

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import SDBus
+internal import UbiquitousStore
+
+/// `metrics`.
+struct MetricsCommand: ServiceCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "metrics",
+        abstract: "Prints how the accounts of all users are, for a monitoring system; for root.",
+        discussion: """
+            The text is that of OpenMetrics, as node_exporter's textfile collector reads it: write it to a file of \
+            another name, and rename that. It has numbers and users' names, and the name of no app.
+            """)
+
+    @OptionGroup var bus: BusOptions
+
+    func perform() async throws {
+        let (users, errors) = try await Progress.showing("Waiting for the service") {
+            let connection = try await bus.connect()
+            let description = try await connection.manager.properties()
+            return (try await Everybody.accounts(connection), description.settingsErrors.count)
+        }
+        Output.print(Metrics.text(users, settingsErrors: errors))
+    }
+}
+
+/// The text of OpenMetrics.
+enum Metrics {
+    static let states = [
+        "signed-out", "initial-sync", "idle", "syncing", "offline", "auth-failed", "paused", "error",
+    ]
+
+    /// - Parameter settingsErrors: how many lines of the settings aren't right.
+    static func text(_ users: [Everybody.User], settingsErrors: Int) -> String {
+        let accounts = users.map(\.account)
+        let signedIn = users.filter { $0.account.state != "signed-out" }
+        var lines = family("accounts", "Accounts of users on this device, by the state of their sync.")
+        lines += states.map { state in
+            sample("accounts", [("state", state)], accounts.count { $0.state == state })
+        }
+        lines += family("errors", "Accounts that have an error, by its name.")
+        for (name, errors) in Dictionary(grouping: accounts.compactMap(\.lastError), by: \.code.description)
+            .sorted(by: { $0.key < $1.key })
+        {
+            lines.append(sample("errors", [("name", name)], errors.count))
+        }
+        lines += family("pending_changes", "Changes of a user that wait for their upload.")
+        lines += signedIn.map { sample("pending_changes", [("user", $0.name)], $0.account.pendingChanges) }
+        lines += family("last_success_timestamp_seconds", "When a user's account was last synced with its remote.")
+        lines += signedIn.map {
+            let last = max($0.account.lastPull, $0.account.lastPush) / 1_000_000
+            return sample("last_success_timestamp_seconds", [("user", $0.name)], Int(clamping: last))
+        }
+        lines += family("databases_set_aside", "Damaged databases of a user that were set aside.")
+        lines += users.map { sample("databases_set_aside", [("user", $0.name)], $0.account.databasesSetAside.count) }
+        lines += family("free_bytes", "Bytes that are left for the data of users.")
+        if let free = accounts.map(\.freeBytes).min() { lines.append(sample("free_bytes", [], Int(free))) }
+        lines += family("settings_errors", "Lines of the settings that aren't right.")
+        lines.append(sample("settings_errors", [], settingsErrors))
+        return (lines + ["# EOF"]).joined(separator: "\n")
+    }
+
+    private static func family(_ name: String, _ help: String) -> [String] {
+        ["# TYPE ubiquitous_store_\(name) gauge", "# HELP ubiquitous_store_\(name) \(help)"]
+    }
+
+    private static func sample(_ name: String, _ labels: [(String, String)], _ value: Int) -> String {
+        let text = labels.map { "\($0)=\"\(escaped($1))\"" }.joined(separator: ",")
+        return "ubiquitous_store_\(name)\(text.isEmpty ? "" : "{\(text)}") \(value)"
+    }
+
+    private static func escaped(_ text: String) -> String {
+        text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
+    }
+}

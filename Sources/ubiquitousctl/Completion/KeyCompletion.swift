@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import PropertyList
+internal import SDBus
+internal import UbiquitousStore
+
+/// What a shell offers where a key of a store is named, or what belongs to it.
+enum KeyCompletion {
+    private static let options = ["--store", "--bus", "--user"]
+
+    /// The keys of the store that the words so far name.
+    static func keys(_ arguments: [String]) -> [String] {
+        CompletionQuestion.ask(arguments, options) { (options: StoreOptions) in
+            try await options.withOpenStore { store in
+                try await store.snapshot().values.keys.sorted().map(\.string).filter(CompletionQuestion.isPlain)
+            }
+        }
+    }
+
+    /// The numbers of the earlier values of the key that the words so far name.
+    static func historyNumbers(_ arguments: [String], _ index: Int) -> [String] {
+        guard let key = positionals(arguments, index, after: "restore").first else { return [] }
+        return CompletionQuestion.ask(arguments, options) { (options: StoreOptions) in
+            try await options.withOpenStore { store in
+                try await store.history(key).indices.map { "\($0 + 1)" }
+            }
+        }
+    }
+
+    /// What can be where a word of "set" is: a key, then a type or a value.
+    static func assignment(_ arguments: [String], _ index: Int) -> [String] {
+        let words = positionals(arguments, index, after: "set")
+        switch words.last {
+        case nil: return keys(arguments)
+        case "-bool", "-boolean": return ["true", "false"]
+        case _ where words.count == 1: return TypedWords.types + ["true", "false"]
+        default: return []
+        }
+    }
+
+    /// The words after the subcommand and before the one that is being completed, without the options.
+    private static func positionals(_ arguments: [String], _ index: Int, after subcommand: String) -> [String] {
+        let before = CompletionQuestion.whole(Array(arguments.prefix(index)))
+        guard let start = before.firstIndex(of: subcommand) else { return [] }
+        var rest = before[(start + 1)...]
+        var words: [String] = []
+        while !rest.isEmpty {
+            _ = OptionWords.take(from: &rest)
+            if let word = rest.popFirst() { words.append(word) }
+        }
+        return words
+    }
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import SDBus
+internal import UbiquitousStore
+
+/// What a shell offers where a store or a device is named.
+enum StoreCompletion {
+    private static let options = ["--bus", "--user"]
+
+    /// The identifiers that may be opened, and those that hold something.
+    static func identifiers(_ arguments: [String]) -> [String] {
+        CompletionQuestion.ask(arguments, options) { (options: ServiceOptions) in
+            let connection = try await options.connect()
+            let uid = try options.uid()
+            let listed = try await connection.manager.stores(ofEverybody: options.user != nil)
+            let entitled = try await connection.manager.identify().entitled
+            return Set(listed.filter { $0.uid == uid }.map(\.identifier) + entitled).sorted()
+        }
+    }
+
+    /// The devices of the account, by name where that is plain.
+    static func devices(_ arguments: [String]) -> [String] {
+        CompletionQuestion.ask(arguments, options) { (options: ServiceOptions) in
+            try await options.account().devices().map {
+                CompletionQuestion.isPlain($0.name) ? $0.name : $0.identifier
+            }
+        }
+    }
+}

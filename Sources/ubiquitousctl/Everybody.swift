@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import SDBus
+internal import UbiquitousStore
+
+/// The users who have data on this device, for root.
+enum Everybody {
+    struct User: Sendable {
+        let uid: UInt32
+        let account: AccountDescription
+
+        /// The name, or the number where there is none.
+        var name: String { getpwuid(uid).map { String(cString: $0.pointee.pw_name) } ?? "\(uid)" }
+    }
+
+    /// The accounts of all of them, signed in or not.
+    @BusActor
+    static func accounts(_ connection: ServiceConnection) async throws -> [User] {
+        var users: [User] = []
+        for uid in try await connection.manager.users() {
+            users.append(User(uid: uid, account: try await connection.account(ofUser: uid).properties()))
+        }
+        return users
+    }
+}

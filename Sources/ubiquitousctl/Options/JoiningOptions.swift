@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import PlaceAddress
+internal import SDBus
+internal import StoreBus
+internal import UbiquitousStore
+
+/// How an account is joined.
+struct JoiningOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("What other devices are told this one is called.", valueName: "name"))
+    var deviceName: String?
+
+    @Flag(help: "Make no account where none is.")
+    var noCreate = false
+
+    @Flag(help: "Take the present values along into a new, empty account.")
+    var bringValues = false
+
+    @Argument(help: "Where the account lives (default: where the administrator has one ready).")
+    var url: String?
+
+    func validate() throws { if let url { try Credentials.check(url) } }
+
+    /// Where the account is or is to be.
+    func place(for account: AccountDescription) throws -> String {
+        if let url { return url }
+        guard !account.defaultBackend.isEmpty else {
+            throw Failure(
+                .usage, "No address is named, and this machine's settings have no account ready",
+                advice: "Write folder:///PATH, webdavs://HOST/PATH or etcds://HOST/PREFIX.")
+        }
+        return account.defaultBackend
+    }
+
+    /// Whether the account is there already, with or without slashes at the end.
+    func isPlace(_ url: String, of account: AccountDescription) -> Bool {
+        func trimmed(_ url: String) -> Substring {
+            url[..<(url.lastIndex { $0 != "/" }.map(url.index(after:)) ?? url.startIndex)]
+        }
+        return trimmed(account.backend) == trimmed(url)
+    }
+
+    /// Signs in, unless it is so already and nothing new is given.
+    @BusActor
+    func signIn(
+        _ options: AccountOptions, _ credentials: Credentials, check: (AccountDescription, _ url: String) throws -> Void
+    ) async throws {
+        let (object, account) = try await options.present()
+        let url = try place(for: account)
+        try check(account, url)
+        let isThere = account.state != "signed-out" && isPlace(url, of: account)
+        let isNamed = deviceName == nil || isThere && deviceName == account.deviceName
+        if isThere, isNamed, !credentials.areGiven, account.state != "auth-failed" {
+            return options.change.report(nil)
+        }
+        // Before a password is asked for.
+        if let warning = PlaceAddress.warning(of: url) { Output.remark(warning) }
+        var request = try await credentials.options(for: url)
+        request.deviceName = deviceName
+        request.createsAccount = !noCreate
+        request.bringsValues = bringValues
+        try await options.signIn(
+            object, url, request, plan: "sign in to \(url)",
+            isSameIfCredentialsAre: isThere && isNamed && account.state != "auth-failed")
+    }
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The options of "set" among words that are parsed by hand, as values may look like options.
+enum OptionWords {
+    private static let flags: Set = ["--check", "--dry-run", "-n", "--json", "-h", "--help"]
+    private static let withArgument: Set = ["--store", "-s", "--bus", "--user"]
+
+    /// The options that the words begin with, each with its argument; the words are those after them then.
+    static func take(from words: inout ArraySlice<String>) -> [String] {
+        var taken: ArraySlice<String> = []
+        while let word = words.first, case let count = length(word), count > 0 {
+            taken += words.prefix(count)
+            words = words.dropFirst(count)
+        }
+        return Array(taken)
+    }
+
+    /// How many words an option takes; 0 if it is none.
+    private static func length(_ word: String) -> Int {
+        if flags.contains(word) { return 1 }
+        if withArgument.contains(word) { return 2 }
+        return word.contains("=") && withArgument.contains(String(word.prefix { $0 != "=" })) ? 1 : 0
+    }
+}

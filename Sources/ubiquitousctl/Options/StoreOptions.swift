@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import SDBus
+internal import UbiquitousStore
+
+/// Options of every command on one store.
+struct StoreOptions: ParsableArguments {
+    @Option(
+        name: .shortAndLong,
+        help: ArgumentHelp(
+            "The store (default: $UBIQUITOUS_STORE_IDENTIFIER, or the app's own).", valueName: "identifier"),
+        completion: .custom { arguments, _, _ in StoreCompletion.identifiers(arguments) })
+    var store: String?
+
+    @OptionGroup var service: ServiceOptions
+
+    /// These, with what others say in place of it.
+    func replaced(by others: StoreOptions) -> StoreOptions {
+        var options = self
+        options.store = others.store ?? store
+        options.service.bus.bus = others.service.bus.bus ?? service.bus.bus
+        options.service.user = others.service.user ?? service.user
+        return options
+    }
+
+    /// Does something with the store that is meant, which shouldn't take long.
+    @BusActor
+    func withStore<Result>(_ body: @BusActor (StoreObject) async throws -> Result) async throws -> Result {
+        try await Progress.showing("Waiting for the service") { try await withOpenStore(body) }
+    }
+
+    /// Does something with the store that is meant.
+    @BusActor
+    func withOpenStore<Result>(_ body: @BusActor (StoreObject) async throws -> Result) async throws -> Result {
+        let uid = try service.uid()
+        let connection = try await service.connect()
+        let identifier = try await identifier(connection)
+        let store = try connection.store(identifier, ofUser: uid)
+        do {
+            return try await body(store)
+        } catch let error as UbiquitousStoreError where error.code == .unknownObject {
+            throw Failure(
+                .refused, "There is no store \(Output.quoted(identifier)) for user \(uid)",
+                advice: "\"ubiquitousctl identify\" lists what installed manifests declare.")
+        }
+    }
+
+    @BusActor
+    private func identifier(_ connection: ServiceConnection) async throws -> String {
+        if let store = store ?? Variable.identifier.value { return store }
+        do {
+            return try await connection.manager.openStore("").identifier
+        } catch let error as UbiquitousStoreError
+            where [.ambiguousIdentity, .identityUnknown, .notEntitled].contains(error.code)
+        {
+            throw Failure(
+                .usage, "No store is named",
+                advice: """
+                    Name one with --store or in UBIQUITOUS_STORE_IDENTIFIER; \
+                    "ubiquitousctl stores" lists those that hold something.
+                    """)
+        }
+    }
+}

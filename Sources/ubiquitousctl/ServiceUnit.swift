@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import SDBus
+internal import StoreBus
+internal import UbiquitousStore
+
+/// What systemd knows of the service where a call to it isn't answered.
+///
+/// The bus has systemd start the service, and tells the caller of no failure: it would wait for 25 s.
+@BusActor
+enum ServiceUnit {
+    private nonisolated static let name = "ubiquitous-store.service"
+    private nonisolated static let systemd = "org.freedesktop.systemd1"
+    private static var timer: EventSource?
+    /// The bus that is asked where a call has failed.
+    static var current: BusConnection?
+
+    /// Ends the program with the reason, if the service can't start while it is waited for.
+    static func watch(_ connection: ServiceConnection) {
+        guard connection.owner == nil else { return timer = nil }
+        timer = EventLoop.shared.after(.milliseconds(500)) {
+            EventLoop.task {
+                if connection.owner == nil, let failure = await failure(connection.bus) {
+                    Progress.clear()
+                    Output.complain(failure.description)
+                    EventLoop.shared.exit(failure.outcome.rawValue)
+                }
+                watch(connection)
+            }
+        }
+    }
+
+    /// What a failure of a call is owed to: that the service can't start, if systemd says so.
+    static func explained(_ failure: Failure) async -> Failure {
+        guard failure.outcome == .unreachable, let current, current.isOpen else { return failure }
+        return await Self.failure(current) ?? failure
+    }
+
+    /// Why the service can't start; `nil` if it can, or nobody here knows.
+    static func failure(_ bus: BusConnection) async -> Failure? {
+        guard let unit = await Unit(bus, name), let reason = unit.reason else { return nil }
+        return Failure(
+            .unreachable, "The service can't start: \(reason)",
+            advice: "See \"systemctl status ubiquitous-store\" and \"journalctl -u ubiquitous-store\".")
+    }
+
+    /// The unit as systemd has it.
+    struct Unit {
+        var load = "", active = "", sub = "", result = "", status = ""
+        var exitStatus: Int32 = 0
+
+        init(load: String, active: String, sub: String, result: String, status: String, exitStatus: Int32) {
+            (self.load, self.active, self.sub) = (load, active, sub)
+            (self.result, self.status, self.exitStatus) = (result, status, exitStatus)
+        }
+
+        fileprivate init?(_ bus: BusConnection, _ name: String) async {
+            do {
+                let path = try await bus.call(
+                    systemd, "/org/freedesktop/systemd1", systemd + ".Manager", "LoadUnit", timeout: .seconds(2),
+                    build: { try $0.append(name) }, decode: { try $0.readString() })
+                func text(_ interface: String, _ property: String) async throws -> String {
+                    try await get(bus, path, interface, property) { try $0.readString() }
+                }
+                load = try await text("Unit", "LoadState")
+                active = try await text("Unit", "ActiveState")
+                sub = try await text("Unit", "SubState")
+                guard load == "loaded" else { return }
+                result = try await text("Service", "Result")
+                status = try await text("Service", "StatusText")
+                exitStatus = try await get(bus, path, "Service", "ExecMainStatus") { try $0.readInt32() }
+            } catch {
+                return nil
+            }
+        }
+
+        /// Why it can't start, as the end of a sentence; `nil` if nothing is wrong.
+        var reason: String? {
+            if load == "not-found" { return "it isn't installed, as systemd knows no unit \(name)" }
+            if load == "masked" { return "its unit is masked; \"systemctl unmask ubiquitous-store\" ends that" }
+            guard active == "failed" || sub == "auto-restart" else { return nil }
+            if !status.isEmpty { return status }
+            switch result {
+            case "exit-code": return Self.exits[exitStatus] ?? "it ended with \(exitStatus)"
+            case "start-limit-hit": return "it was started too often in a short time; wait, and try again"
+            case "timeout": return "it takes too long"
+            case "oom-kill": return "there wasn't enough memory"
+            default: return "its unit has failed (\(result))"
+            }
+        }
+
+        /// Of systemd.exec(5).
+        private static let exits: [Int32: String] = [
+            78: "its settings aren't right", 200: "its directory can't be entered", 203: "its program can't be run",
+            217: "its user _ubiquitous-store doesn't exist",
+            226: "a directory that its unit names isn't there, or can't be mounted",
+            233: "its runtime directory can't be made",
+            238: "its state directory can't be made, as on a full or read-only disk",
+        ]
+    }
+
+    private static func get<Result: Sendable>(
+        _ bus: BusConnection, _ path: String, _ interface: String, _ property: String,
+        _ read: @escaping @BusActor (Message) throws -> Result
+    ) async throws -> Result {
+        try await bus.call(
+            systemd, path, "org.freedesktop.DBus.Properties", "Get", timeout: .seconds(2),
+            build: {
+                try $0.append("\(systemd).\(interface)")
+                try $0.append(property)
+            },
+            decode: {
+                try $0.enterVariant()
+                return try read($0)
+            })
+    }
+}

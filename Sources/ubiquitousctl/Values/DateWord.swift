@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import PropertyListFiles
+
+/// Dates as people type them.
+enum DateWord {
+    /// The date of a word, in seconds since 2001-01-01T00:00:00Z. A time without a zone is local time; a day alone is
+    /// its midnight in UTC.
+    ///
+    /// - Throws: ``Failure`` if it is none, with what is impossible about it.
+    static func seconds(_ word: String) throws -> Double {
+        if let seconds = DateText.seconds(word) { return seconds }
+        if let seconds = DateText.seconds(word + "Z") { return seconds - offset(ofLocal: seconds) }
+        throw Failure(.usage, "\(Output.quoted(word)) doesn't go with -date: \(objection(to: word))")
+    }
+
+    /// How many seconds this place is east of UTC when its clocks show a time.
+    private static func offset(ofLocal seconds: Double) -> Double {
+        let epoch: Double = 978_307_200
+        guard var time = time_t(exactly: (seconds + epoch).rounded(.down)) else { return 0 }
+        let shown = time
+        var parts = tm()
+        gmtime_r(&time, &parts)
+        parts.tm_isdst = -1
+        return Double(shown - mktime(&parts))
+    }
+
+    private static func objection(to word: String) -> String {
+        let parts = word.prefix(10).split(separator: "-", omittingEmptySubsequences: false)
+        let isDay = parts.map(\.utf8.count) == [4, 2, 2] && parts.allSatisfy { UInt($0) != nil }
+        guard isDay, DateText.seconds(String(word.prefix(10))) == nil else {
+            return "it takes a time such as 2026-11-21T09:30:00Z, 2026-11-21T10:30:00+01:00 or, here, 2026-11-21T09:30"
+        }
+        let month = "\(parts[0])-\(parts[1])"
+        let last = (28...31).last { DateText.seconds("\(month)-\($0)") != nil }
+        return last.map { "the month \(month) has \($0) days" } ?? "there is no month \(month)"
+    }
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import PropertyList
+
+extension Value {
+    /// The type, as the options of `set` are called.
+    var typeName: String {
+        switch self {
+        case .boolean: "bool"
+        case .integer: "int"
+        case .real: "float"
+        case .string: "string"
+        case .data: "data"
+        case .date: "date"
+        case .array: "array"
+        case .dictionary: "dict"
+        }
+    }
+}

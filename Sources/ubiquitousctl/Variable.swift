@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+/// Variables of the environment that stand in for options.
+enum Variable: String {
+    case bus = "UBIQUITOUS_STORE_BUS"
+    case identifier = "UBIQUITOUS_STORE_IDENTIFIER"
+    case noColor = "NO_COLOR"
+    case terminal = "TERM"
+
+    /// What it holds; `nil` if nothing.
+    var value: String? {
+        getenv(rawValue).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
+    }
+}

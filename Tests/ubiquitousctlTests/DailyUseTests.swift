@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import PropertyList
+import Testing
+import UbiquitousStoreTesting
+
+@testable import ControlCommands
+
+/// Slips of people who use the program every day.
+@Suite struct DailyUseTests {
+    @Test(
+        arguments: [
+            (["set", "theme", "--check"], "A value is missing"), (["set", "theme", "-n"], "A value is missing"),
+            (["set", "theme", "-strng", "dark"], "Did you mean -string?"),
+            (["set", "theme", "-array", "1", "--check"], "Put -string before it"),
+            (["set", "theme", "--frob"], "no option \"--frob\""),
+        ] as [([String], String)])
+    func `an option in the place of a value is refused, and not stored`(line: [String], words: String) async throws {
+        try await Terminal.with { terminal in
+            expect(try await terminal.ctl2(line), 2, words)
+            #expect(try await terminal.store().everything().isEmpty)
+        }
+    }
+
+    @Test(arguments: [
+        ["set", "theme", "dark", "--check"], ["set", "theme", "--check", "dark"], ["set", "theme", "dark", "-n"],
+        ["set", "theme", "-string", "dark", "--check"], ["set", "theme", "dark", "--store", notes, "--check"],
+    ])
+    func `an option works before the value and after it`(line: [String]) async throws {
+        try await Terminal.with { terminal in
+            let result = try await terminal.ctl2(line)
+            #expect(result.output == "would set theme = dark", "\(result)")
+            #expect(try await terminal.store().everything().isEmpty)
+        }
+    }
+
+    @Test func `negative numbers and dashes are values`() async throws {
+        try await Terminal.with { terminal in
+            for (word, value) in [("-5", Value.integer(-5)), ("-0.5", .real(-0.5))] {
+                expect(try await terminal.ctl("set", "key", word), 0)
+                #expect(try await terminal.store().value("key") == value)
+            }
+            expect(try await terminal.ctl("set", "key", "-string", "--check"), 0)
+            #expect(try await terminal.store().value("key") == .string("--check"))
+        }
+    }
+
+    @Test func `a reader who has had enough is no error`() async throws {
+        try await Terminal.with { terminal in
+            try await terminal.store().set("key", .string(Text(String(repeating: "x", count: 300_000))))
+            let shell = try terminal.shell()
+            try await shell.shows("$ ")
+            shell.type("ubiquitousctl list | head -c 3; echo; echo rea''dy\n")
+            try await shell.shows("key\r\nready")
+            #expect(!shell.screen.contains("ubiquitousctl:"))
+        }
+    }
+
+    @Test(
+        arguments: [
+            (["gte", "theme"], "Did you mean \"get\"?"), (["lst"], "Did you mean \"list\"?"),
+            (["account", "signin"], "Did you mean \"sign-in\"?"), (["stores", "rm"], "--help"),
+            (["frobnicate"], "\"ubiquitousctl --help\" lists the subcommands."),
+        ] as [([String], String)])
+    func `a subcommand that there isn't is named, with the one that was meant`(line: [String], words: String)
+        async throws
+    {
+        let result = try await run([Terminal.program] + line)
+        expect(result, 2, "There is no subcommand \"\(line.first { $0 != "account" && $0 != "stores" } ?? "")\"", words)
+    }
+
+    @Test func `a date without a zone is local time, and an impossible one is named`() throws {
+        setenv("TZ", "UTC-5:30", 1)
+        defer { unsetenv("TZ") }
+        #expect(try DateWord.seconds("2001-01-01T05:30") == 0)
+        #expect(try DateWord.seconds("2001-01-01 05:30:01.5") == 1.5)
+        #expect(try DateWord.seconds("2001-01-02") == 86_400)
+        #expect(try DateWord.seconds("2001-01-01T00:00:00Z") == 0)
+        for (word, sentence) in [
+            ("2026-02-30", "the month 2026-02 has 28 days"), ("2024-02-30T10:00", "the month 2024-02 has 29 days"),
+            ("2026-13-01", "there is no month 2026-13"), ("2026-01-01T25:00", "it takes a time such as"),
+        ] {
+            #expect { try DateWord.seconds(word) } throws: { "\($0)".contains(sentence) }
+        }
+    }
+
+    @Test func `of a key that is too long the beginning is shown`() async throws {
+        try await Terminal.with { terminal in
+            for line in [["get"], ["set"], ["history"], ["restore"]] {
+                let result = try await terminal.ctl2(
+                    line + [String(repeating: "k", count: 3_000)] + (line == ["set"] ? ["1"] : []))
+                #expect(result.code != 0 && result.error.utf8.count < 400, "\(result)")
+                if line != ["history"], line != ["restore"] { #expect(result.error.contains("kkk…\"")) }
+            }
+        }
+    }
+
+    @Test func `an argument that isn't UTF-8 is refused, and not stored as something else`() async throws {
+        try await Terminal.with { terminal in
+            let result = try await run(
+                [
+                    "env", "UBIQUITOUS_STORE_BUS=\(terminal.bus.address)", "UBIQUITOUS_STORE_IDENTIFIER=\(notes)", "sh",
+                    "-c",
+                ]
+                    + ["\(Terminal.program) set key \"$(printf 'caf\\351')\""])
+            expect(result, 2, "Argument 3 isn't UTF-8")
+            #expect(try await terminal.store().everything().isEmpty)
+        }
+    }
+
+    @Test func `import says that it reads what is typed`() async throws {
+        try await Terminal.with { terminal in
+            let person = try terminal.atTerminal("import")
+            try await person.shows("end it with Ctrl-D")
+            person.type("{\"theme\": \"dark\"}\n\u{4}")
+            #expect(try await person.program.finish() == .code(0))
+            #expect(try await terminal.store().value("theme") == .string("dark"))
+        }
+    }
+
+    @Test func `history has the names of devices, and fits a narrow terminal`() async throws {
+        try await Terminal.with { terminal in
+            let folder = try terminal.device.directory.makeDirectory("folder", mode: 0o700)
+            expect(try await terminal.ctl("account", "sign-in", "folder://\(folder)", "--device-name", "desk"), 0)
+            expect(try await terminal.ctl("synchronize", "--wait"), 0)
+            for theme in ["a rather long value that fills a line", "b"] {
+                expect(try await terminal.ctl("set", "theme", theme), 0)
+            }
+            #expect(
+                try await terminal.ctl("history", "theme").output.contains("replaced  desk  a rather long value"))
+            let shell = try terminal.shell()
+            try await shell.shows("$ ")
+            shell.type("stty cols 40; ubiquitousctl history theme; echo rea''dy\n")
+            try await shell.shows("ready\r\n")
+            let lines = shell.screen.split(separator: "\r\n").drop { !$0.hasPrefix("1  ") }.prefix { $0 != "ready" }
+            #expect(lines.count == 2 && lines.last == "   a rather long value that fills a line", "\(lines)")
+        }
+    }
+
+    @Test func `to forget a device says that nothing is revoked`() async throws {
+        try await Terminal.with { terminal in
+            let folder = try terminal.device.directory.makeDirectory("folder", mode: 0o700)
+            expect(try await terminal.ctl("account", "sign-in", "folder://\(folder)"), 0)
+            let other = try await Second.device(on: "folder://\(folder)", named: "phone")
+            defer { other.end() }
+            try await eventually("the other device is known") {
+                _ = try await terminal.ctl("account", "sync")
+                return try await terminal.ctl("account", "devices").output.contains("phone")
+            }
+            let forgotten = try await terminal.ctl("account", "forget", "phone")
+            #expect(forgotten.code == 0 && forgotten.error.contains("Nothing is revoked"))
+        }
+    }
+
+    @Test func `whether a store is synced is read back`() async throws {
+        try await Terminal.with { terminal in
+            try await terminal.store().set("theme", .string("dark"))
+            #expect(try await terminal.ctl("stores", "sync", notes).output == "on")
+            expect(try await terminal.ctl("stores", "sync", notes, "off"), 0)
+            #expect(try await terminal.ctl("stores", "sync", notes).output == "off")
+        }
+    }
+
+    @Test func `a manifest that was installed a moment ago counts`() async throws {
+        try await Terminal.with { terminal in
+            let fresh = "org.example.Fresh"
+            try terminal.device.install(ManifestText(fresh).xml, as: "fresh.plist")
+            expect(try await terminal.ctl2(["set", "theme", "dark"], store: fresh), 0)
+        }
+    }
+
+    @Test(
+        arguments: [
+            (("not-found", "inactive", "dead", "", "", 0), "it isn't installed"),
+            (("loaded", "failed", "failed", "exit-code", "", 203), "its program can't be run"),
+            (("loaded", "failed", "failed", "exit-code", "/etc/x, line 3: no.", 78), "line 3"),
+            (("loaded", "activating", "auto-restart", "exit-code", "", 238), "state directory"),
+            (("loaded", "failed", "failed", "start-limit-hit", "", 0), "too often"),
+            (("masked", "inactive", "dead", "", "", 0), "masked"),
+            (("loaded", "active", "running", "success", "", 0), nil),
+            (("loaded", "activating", "start", "success", "", 0), nil),
+        ] as [((String, String, String, String, String, Int32), String?)])
+    func `what systemd knows of a service that can't start is said`(
+        unit: (String, String, String, String, String, Int32), words: String?
+    ) {
+        let unit = ServiceUnit.Unit(
+            load: unit.0, active: unit.1, sub: unit.2, result: unit.3, status: unit.4, exitStatus: unit.5)
+        #expect(unit.reason?.contains(words ?? "") == (words == nil ? nil : true), "\(unit.reason ?? "nothing")")
+    }
+
+    @Test func `what can't be done during a pause says how the pause ends`() async throws {
+        try await Terminal.with { terminal in
+            let folder = try terminal.device.directory.makeDirectory("folder", mode: 0o700)
+            expect(try await terminal.ctl("account", "sign-in", "folder://\(folder)"), 0)
+            expect(try await terminal.ctl("account", "pause"), 0)
+            expect(try await terminal.ctl("account", "sync"), 4, "account resume")
+            expect(try await terminal.ctl("synchronize", "--wait"), 4, "account resume")
+            #expect(try await terminal.ctl("doctor").output.contains("account resume"))
+        }
+    }
+}
+
+/// Another device of the same account, on a bus of its own.
+private struct Second {
+    private let bus: PrivateBus
+    private let device: Device
+
+    static func device(on url: String, named name: String) async throws -> Second {
+        let bus = try await PrivateBus.start(.session)
+        var options = Device.Options()
+        options.name = name
+        options.manifests = [ManifestText(notes)]
+        let device = try Device(on: bus, options)
+        try await device.start()
+        let variables = ["UBIQUITOUS_STORE_BUS=\(bus.address)", "UBIQUITOUS_STORE_IDENTIFIER=\(notes)"]
+        for line in [["account", "sign-in", url], ["set", "phone", "1"], ["synchronize", "--wait"]] {
+            let result = try await run(["env"] + variables + [Terminal.program] + line)
+            try #require(result.exit == .code(0), "\(result)")
+        }
+        return Second(bus: bus, device: device)
+    }
+
+    func end() {
+        device.kill()
+        bus.end()
+    }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import PropertyList
+import ServerTesting
+import Testing
+import UbiquitousStoreTesting
+
+/// Credentials that are tried, given again and replaced, with a server that has TLS and asks for a password.
+@Suite(.timeLimit(.minutes(5))) struct RenewTests {
+    private static let kind = [WebDAVServer.Kind.apache, .nginx].first { $0.program != nil }
+    private static let isMissing: Comment = "no WebDAV server is installed; script/bootstrap --all installs them"
+
+    /// A person, a server with a private authority, and the words that sign in there.
+    private static func withServer(_ body: (Terminal, WebDAVServer, [String]) async throws -> Void) async throws {
+        let server = try WebDAVServer(#require(kind), access: .basic, isSecure: true)
+        try await Terminal.with { terminal in
+            try Data(server.authority ?? []).write(to: URL(filePath: terminal.file("ca.pem")))
+            try terminal.write("password", WebDAVServer.password)
+            let words = [
+                server.url + "/sync", "--login", WebDAVServer.user, "--password-file", terminal.file("password"),
+                "--ca-file", terminal.file("ca.pem"),
+            ]
+            try await body(terminal, server, words)
+        }
+    }
+
+    @Test(.enabled(if: kind != nil, isMissing))
+    func `a check of signing in tries the password, and changes nothing`() async throws {
+        try await Self.withServer { terminal, _, words in
+            let check = ["account", "sign-in", "--check"] + words
+            #expect(try await terminal.ctl2(check).output == "would sign in to \(words[0])")
+            try terminal.write("password", "wrong")
+            expect(try await terminal.ctl2(check), 3, "Nothing was changed")
+            #expect(try await terminal.ctl("status").output.contains("signed-out"))
+        }
+    }
+
+    @Test(.enabled(if: kind != nil, isMissing))
+    func `the same credentials again are no change`() async throws {
+        try await Self.withServer { terminal, _, words in
+            let signIn = ["account", "sign-in", "--json"] + words
+            for (line, isChanged) in [
+                (signIn, true), (signIn, false), (signIn + ["--device-name", "kitchen"], true),
+                (signIn + ["--device-name", "kitchen"], false),
+            ] {
+                let result = try await terminal.ctl2(line)
+                #expect(result.output == #"{"changed":\#(isChanged)}"#, "\(result)")
+            }
+            let check = try await terminal.ctl2(["account", "sign-in", "--check"] + words)
+            #expect(check.output == "nothing would change")
+        }
+    }
+
+    @Test(.enabled(if: kind != nil, isMissing))
+    func `a new password is said in one step, and the login and the authority stay`() async throws {
+        try await Self.withServer { terminal, server, words in
+            expect(try await terminal.ctl2(["account", "renew"]), 3, "account sign-in URL")
+            expect(try await terminal.ctl2(["account", "sign-in"] + words), 0)
+            expect(try await terminal.ctl("account", "pause"), 0)
+            try server.change(password: "another")
+            let renew = ["account", "renew", "--json", "--password-file", terminal.file("password")]
+            expect(try await terminal.ctl2(renew), 3)
+            try terminal.write("password", "another")
+            #expect(try await terminal.ctl2(renew).output == #"{"changed":true}"#)
+            #expect(try await terminal.ctl2(renew).output == #"{"changed":false}"#)
+            #expect(try await terminal.ctl("status").output.hasPrefix("State         paused"), "a pause stays, too")
+            expect(try await terminal.ctl("account", "resume"), 0)
+            expect(try await terminal.ctl("account", "sync"), 0)
+        }
+    }
+
+    @Test(.enabled(if: kind != nil, isMissing))
+    func `the doctor trusts the account's authority for the account's server`() async throws {
+        try await Self.withServer { terminal, server, words in
+            expect(try await terminal.ctl2(["account", "sign-in"] + words), 0)
+            let doctor = ["doctor", "--login", WebDAVServer.user, "--password-file", terminal.file("password")]
+            let well = try await terminal.ctl2(doctor + [server.url + "/other"])
+            #expect(well.code == 0, "\(well)")
+            expect(try await terminal.ctl("account", "sign-out"), 0)
+            #expect(try await terminal.ctl2(doctor + [server.url + "/other"]).code == 3)
+        }
+    }
+}
