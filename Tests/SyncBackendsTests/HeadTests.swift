@@ -179,7 +179,7 @@ import Testing
             segments: [Bits128(high: 2, low: 1), Bits128(high: 1, low: 1)],
             leftovers: ["h/.x.tmp"]
         )
-        cursor.own = BlobCursor.Own(origin: Origin(bits: 5), digest: Bits128(high: 6, low: 6), sequence: 300)
+        cursor.own = HeadIdentity(origin: Origin(bits: 5), digest: Bits128(high: 6, low: 6), sequence: 300)
         #expect(BlobCursor(decoding: cursor.encoded()) == cursor)
         #expect(BlobCursor(decoding: cursor.encoded() + [0]) == BlobCursor())
         #expect(BlobCursor(decoding: []) == BlobCursor())

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import PropertyList
+internal import Replication
 
 /// Says that a place holds an account. Written once, by the device that made the account, and never changed; two
 /// devices that make one at once leave two, which are one account.

@@ -14,7 +14,7 @@ extension BlobBackend {
             throw RemoteError(.reset, "There is another account here than the one that is signed in.")
         }
         if let own, account.isNamed(own.head.account.description),
-            !memory.mayReplace(own, of: publication.origin)
+            !memory.own.mayReplace(own.identity, of: publication.origin)
         {
             throw RemoteError(.unavailable, "Somebody else writes under this device's name; it is looked at first.")
         }
@@ -123,7 +123,7 @@ extension BlobBackend {
             throw RemoteError(.full, "The account has too many stores for one device's part of it.")
         }
         let digest = Head.digest(of: bytes)
-        memory.noteWriting(digest)
+        memory.own.noteWriting(digest)
         try await storage.put(BlobName.head(head.origin), bytes)
         // What was published before a download began anew has nothing in its place until it was read again.
         let former = memory.published.flatMap { $0.isTrusted ? $0.head.segmentNames : nil } ?? []
@@ -202,22 +202,13 @@ extension BlobBackend {
         let digest = Head.digest(of: bytes)
         do throws(BlobFlaw) {
             let head = try WrittenHead(decoding: bytes).head
-            memory.unreadable[origin] = nil
-            guard head.sequence <= sequence || !Rule.retiredHeads.isOn else { return }
-            guard memory.joinedHeads.contains(digest) || memory.held.contains(digest) else { return }
+            let found = HeadIdentity(origin: origin, digest: digest, sequence: head.sequence)
+            guard memory.own.mayRetire(found, upTo: sequence, joined: memory.joinedHeads) else { return }
         } catch {
-            if error == .tooNew || !isUnreadableForADay(origin) { return }
+            if error == .tooNew || !memory.own.mayRetireUnreadable(origin, environment.time()) { return }
         }
         try await storage.delete(BlobName.head(origin))
         memory.latest.forget(origin.description)
-    }
-
-    /// A head that is torn now may be whole later, with what nobody else has.
-    private func isUnreadableForADay(_ origin: Origin) -> Bool {
-        let now = environment.time()
-        let since = min(memory.unreadable[origin] ?? now, now)
-        memory.unreadable[origin] = since
-        return now - since >= Observations.day
     }
 }
 

@@ -19,6 +19,8 @@ struct FoundHead {
     /// What is to be said about it.
     var problems: [String] = []
 
+    var identity: HeadIdentity { HeadIdentity(origin: head.origin, digest: digest, sequence: head.sequence) }
+
     /// It lies under a name that is not its own, as some sync tool left it. What it names may have been replaced long
     /// ago and never come back, so nobody waits for it; if it does come it is read.
     var isCopy: Bool { name != head.origin.description }

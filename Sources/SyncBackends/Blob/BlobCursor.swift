@@ -8,14 +8,7 @@ struct BlobCursor: Equatable {
     /// The digests of the heads that were there and whose news were joined.
     var heads: Set<Bits128> = []
     /// What this device published last, as far as it was known then.
-    var own: Own?
-
-    /// A publication of this device.
-    struct Own: Equatable {
-        let origin: Origin
-        let digest: Bits128
-        let sequence: UInt64
-    }
+    var own: HeadIdentity?
 
     /// For how long what nobody needs was seen to lie there.
     var observations = Observations()
@@ -29,9 +22,9 @@ struct BlobCursor: Equatable {
         var decoder = CanonicalDecoder(bytes)
         do throws(CanonicalDecodingError) {
             guard try decoder.byte() == Self.format else { return }
-            var own: Own?
+            var own: HeadIdentity?
             if try decoder.byte() == 1 {
-                own = Own(
+                own = HeadIdentity(
                     origin: Origin(bits: try decoder.fixed64()), digest: try decoder.bits128(),
                     sequence: try decoder.varint())
             }

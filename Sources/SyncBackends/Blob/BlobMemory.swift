@@ -1,39 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// How a process tells its own head from a clone's, and a restart from a clone.
-//
-// A process knows the digest of every head that it has written. What it finds under its own name is therefore its
-// own, an older one of its own, or not its own. A process that has just started has written nothing. What the one
-// before it wrote last is in the cursor, unless that was written after the last pull ended. The database has counted it
-// all the same, before it left; but a head of that number may be the predecessor's or a clone's, and nothing in it can
-// tell, for a fork of a running machine has everything that we have. So a head that was counted, or that the first
-// pull finds, is taken for neither, nor is an earlier one that a storage gives later. It is joined, as every head, which does nothing if it is the predecessor's and saves a clone's writes if it
-// is not; and it is replaced by a later one. If there is a clone, it finds a head that it never wrote, and takes
-// another origin; or it writes again, a later one, and we do.
-
 internal import PropertyList
 internal import Replication
 
 /// What a backend remembers as long as it lives.
 struct BlobMemory {
     /// What is known to be there of this device, and to hold what was acknowledged.
-    var published: PublishedHead?
-    /// The digests of the heads that this process has written or tried to write, oldest first.
-    private(set) var written: [Bits128] = []
-    /// Those of them of which everything is still here: none that was written before a download began anew.
-    private(set) var held: Set<Bits128> = []
-    /// By origin, the latest sequence of a head that the process before this one may have written.
-    private var inherited: [Origin: UInt64] = [:]
-    /// The origins under whose name a pull has looked.
-    private(set) var lookedUp: Set<Origin> = []
-
-    /// Since when heads under former origins of this device can't be read.
-    var unreadable: [Origin: UInt64] = [:]
+    private(set) var published: PublishedHead?
+    /// The heads of this device, this one's and its predecessor's.
+    var own = OwnHeads()
 
     /// Heads whose news are joined, of those that were there at the last pull.
     var joinedHeads: Set<Bits128> = []
     /// The digests of states that are joined, of those that were there at the last pull.
     var joinedParts: [String: Set<Bits128>] = [:]
+
+    /// The digests of states that were not read though their heads count as joined.
+    var passedOver: [String: Set<Bits128>] = [:]
 
     /// What is wrong with states of these heads that were read and make no sense, by store and digest.
     var corrupt: [String: [Bits128: String]] = [:]
@@ -92,21 +75,13 @@ struct BlobMemory {
         var isTrusted: Bool
     }
 
-    private static let mostWritten = 1024
-
-    /// Remembers a head that is about to be written, since nobody may be told that it was.
-    mutating func noteWriting(_ digest: Bits128) {
-        written.append(digest)
-        held.insert(digest)
-        if written.count > Self.mostWritten { held.remove(written.removeFirst()) }
-    }
-
     /// Forgets what was joined: everything is to be downloaded anew.
     mutating func forgetJoined() {
         joinedHeads = []
         joinedParts = [:]
+        passedOver = [:]
         corrupt = [:]
-        held = []
+        own.forgetHeld()
         published?.isTrusted = false
     }
 
@@ -172,7 +147,15 @@ struct BlobMemory {
         if let former = self.published?.head, former.time <= time, time - former.time >= Self.readingTime {
             settled = former
         }
+        know(published)
+    }
+
+    /// Remembers a head that is there as this device has it.
+    mutating func know(_ published: PublishedHead) {
         self.published = published
+        own.notePublished(
+            HeadIdentity(
+                origin: published.head.origin, digest: published.digest, sequence: published.head.sequence))
     }
 
     /// Forgets what segments have that no head names any more.
@@ -184,54 +167,4 @@ struct BlobMemory {
         indexes = indexes.filter { named.contains($0.key) }
         goodSegments.formIntersection(named)
     }
-
-    /// The digest of the head that has to be under an origin's name.
-    func expected(_ origin: Origin, _ cursor: BlobCursor?) -> Bits128? {
-        if let published, published.head.origin == origin { return published.digest }
-        return cursor?.own?.origin == origin ? cursor?.own?.digest : nil
-    }
-
-    /// Decides what a pull has found under its own name.
-    /// - Parameter count: how often the database says that something was about to be published under the origin.
-    mutating func classify(
-        _ found: FoundHead?, _ origin: Origin, published count: UInt64, _ cursor: BlobCursor?
-    ) -> OwnHead {
-        let expected = expected(origin, cursor)
-        if lookedUp.insert(origin).inserted, published?.head.origin != origin {
-            // Nothing was written under the origin by this process: what is there may be what the one before it wrote.
-            let last = cursor?.own?.origin == origin ? cursor?.own?.sequence : nil
-            inherited[origin] = max(last ?? 0, found?.head.sequence ?? 0, Rule.countedHeads.isOn ? count : 0)
-        }
-        guard let found else { return expected == nil ? .none : .lost }
-        if found.digest == expected { return .current }
-        if written.contains(found.digest) { return .older }
-        return isInherited(found, origin) ? .inherited : .foreign
-    }
-
-    /// Whether a push may replace a head under its own name.
-    func mayReplace(_ found: FoundHead, of origin: Origin) -> Bool {
-        if !lookedUp.contains(origin) || found.digest == published?.digest { return true }
-        return written.contains(found.digest) || isInherited(found, origin)
-    }
-
-    /// Whether a head may be of the process before this one: it is not later than what that is known to have written.
-    private func isInherited(_ found: FoundHead, _ origin: Origin) -> Bool {
-        found.head.sequence <= inherited[origin] ?? 0
-    }
-}
-
-/// What is under this device's own name.
-enum OwnHead {
-    /// Nothing, and nothing has to be.
-    case none
-    /// Nothing, and something was.
-    case lost
-    /// What this device wrote last.
-    case current
-    /// What this process wrote before.
-    case older
-    /// What may be of the process before this one.
-    case inherited
-    /// What nobody but somebody else can have written.
-    case foreign
 }

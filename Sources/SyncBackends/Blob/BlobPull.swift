@@ -18,10 +18,11 @@ extension BlobBackend {
         if let cursor, memory.observations.time == 0 { memory.observations = cursor.observations }
         let found = try await look(as: origin)
         var own = try await look(at: found.heads.named(origin), as: origin, published: count, cursor)
-        if own == .asPublished, isFormerLost(found.heads, origin, cursor) { own = .missing }
-        var known = cursor?.heads ?? []
+        if own == .asPublished, isFormerLost(found.heads, origin, cursor?.own) { own = .missing }
+        if memory.own.readsAnew { (memory.joinedHeads, memory.joinedParts, memory.passedOver) = ([], [:], [:]) }
+        var known = memory.own.readsAnew ? [] : cursor?.heads ?? []
         // What was published before everything was to be downloaded anew is not here any more.
-        if cursor != nil {
+        if cursor != nil, !memory.own.readsAnew {
             known.formUnion(memory.joinedHeads)
             if let published = memory.published, published.isTrusted { known.insert(published.digest) }
         }
@@ -31,6 +32,7 @@ extension BlobBackend {
             found: found.heads,
             known: known,
             joinedParts: memory.joinedParts,
+            passedOver: memory.passedOver,
             corrupt: memory.corrupt,
             ownPublication: own == .asPublished && isOutdated(found.heads.heads, known) ? .outdated : own,
             formerOwn: cursor?.own
@@ -85,30 +87,25 @@ extension BlobBackend {
         published count: UInt64,
         _ cursor: BlobCursor?
     ) async throws(RemoteError) -> OwnPublication {
-        switch memory.classify(found, origin, published: count, cursor) {
+        switch memory.own.classify(found?.identity, as: origin, published: count, last: cursor?.own) {
         case .none: return .asPublished
         case .lost, .older, .inherited: return .missing
         case .foreign: return .foreign
         case .current:
             guard let found, found.isWhole else { return .missing }
             if memory.published == nil {
-                memory.published = BlobMemory.PublishedHead(
-                    head: found.head,
-                    digest: found.digest,
-                    length: found.length,
-                    isTrusted: true
-                )
+                memory.know(
+                    BlobMemory.PublishedHead(
+                        head: found.head, digest: found.digest, length: found.length, isTrusted: true))
             }
             return try await hasAllSegments(found.head) ? .asPublished : .missing
         }
     }
 
-    /// Whether nothing was published under the present origin yet, and what was under a former one is there no more.
-    private func isFormerLost(_ heads: FoundHeads, _ origin: Origin, _ cursor: BlobCursor?) -> Bool {
-        guard let former = cursor?.own, former.origin != origin, memory.published == nil, heads.named(origin) == nil
-        else { return false }
-        guard let found = heads.named(former.origin), found.isWhole else { return true }
-        return found.head.sequence < former.sequence
+    private func isFormerLost(_ heads: FoundHeads, _ origin: Origin, _ last: HeadIdentity?) -> Bool {
+        memory.own.isFormerLost(as: origin, last: last) { origin in
+            heads.named(origin).map { ($0.identity, $0.isWhole) }
+        }
     }
 
     /// Whether what our head names is still there. Somebody whom our head had not reached may remove, minutes after they
@@ -142,26 +139,24 @@ extension BlobBackend {
 
     /// Remembers what was joined, and completes the cursor.
     func didJoin(
-        _ cursor: BlobCursor, parts: [String: Set<Bits128>], corrupt: [String: [Bits128: String]],
-        formerOwn: BlobCursor.Own?
+        _ result: HeadNews.Result, corrupt: [String: [Bits128: String]], formerOwn: HeadIdentity?
     ) async -> BlobCursor {
-        memory.joinedHeads = cursor.heads
-        memory.joinedParts = parts
+        memory.own.noteJoined()
+        memory.joinedHeads = result.heads
+        memory.joinedParts = result.states
+        memory.passedOver = result.passedOver
         memory.corrupt = corrupt
         memory.forgetUnnamed()
         memory.latest.note(memory.found.values, time: environment.time())
         await sweep()
-        var cursor = cursor
+        var cursor = BlobCursor()
+        cursor.heads = result.heads.subtracting(result.headsWithGaps)
         // Nobody would hear of these any more after a restart: the next process reads them again.
         for found in memory.found.values
         where found.head.parts.contains(where: { corrupt[$0]?[$1.digest] != nil }) {
             cursor.heads.remove(found.digest)
         }
-        cursor.own = formerOwn
-        if let published = memory.published {
-            cursor.own = BlobCursor.Own(
-                origin: published.head.origin, digest: published.digest, sequence: published.head.sequence)
-        }
+        cursor.own = memory.own.published ?? formerOwn
         cursor.observations = memory.observations
         return cursor
     }
@@ -179,20 +174,10 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
     private let backend: BlobBackend<Storage>
     /// Where the backend's is.
     nonisolated var unownedExecutor: UnownedSerialExecutor { backend.unownedExecutor }
-    private let heads: [FoundHead]
-    private let formerOwn: BlobCursor.Own?
-    /// Heads that were joined before.
-    private let known: Set<Bits128>
-    /// The digests of states that were joined before.
-    private let joinedParts: [String: Set<Bits128>]
+    private let formerOwn: HeadIdentity?
+    private var news: HeadNews
     /// Of each store the states that are new, by their digest, each as one or more devices have cut it.
-    private let news: [String: [Bits128: [Head.Part]]]
-    /// Of each store the digests of the states that devices publish: others are in copies only.
-    private let published: [String: Set<Bits128>]
-    /// The digests of what was read, or need not be.
-    private var settled: [String: Set<Bits128>] = [:]
-    /// What is wrong with what makes no sense.
-    private var corrupt: [String: [Bits128: String]] = [:]
+    private let parts: [String: [Bits128: [Head.Part]]]
 
     init(
         backend: BlobBackend<Storage>,
@@ -200,35 +185,29 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
         found: FoundHeads,
         known: Set<Bits128>,
         joinedParts: [String: Set<Bits128>],
+        passedOver: [String: Set<Bits128>],
         corrupt: [String: [Bits128: String]],
         ownPublication: OwnPublication,
-        formerOwn: BlobCursor.Own?
+        formerOwn: HeadIdentity?
     ) {
         self.backend = backend
         self.account = account
         self.ownPublication = ownPublication
         self.formerOwn = formerOwn
-        self.known = known
-        heads = found.heads
-        for found in found.heads where !corrupt.isEmpty && known.contains(found.digest) {
-            for (store, part) in found.head.parts {
-                guard let sentence = corrupt[store]?[part.digest] else { continue }
-                self.corrupt[store, default: [:]][part.digest] = sentence
-            }
-        }
-        problemList = Mutex(found.problems + self.corrupt.values.flatMap(\.values).sorted())
+        let news = HeadNews(
+            found.heads.map(\.seen), known: known, joined: joinedParts, passedOver: passedOver,
+            corrupt: corrupt)
+        self.news = news
+        stores = news.stores
+        problemList = Mutex(found.problems + news.corrupt.values.flatMap(\.values).sorted())
         devices = Self.devices(found.heads)
-        var joined = joinedParts
-        for found in found.heads where known.contains(found.digest) {
-            // Somebody else may have published what one's head only claims to have.
-            for (store, part) in found.head.parts where self.corrupt[store]?[part.digest] == nil {
-                joined[store, default: []].insert(part.digest)
+        var parts: [String: [Bits128: [Head.Part]]] = [:]
+        for found in found.heads where !known.contains(found.digest) {
+            for (store, part) in found.head.parts where news.states[store]?.contains(part.digest) == true {
+                parts[store, default: [:]][part.digest, default: []].append(part)
             }
         }
-        self.joinedParts = joined
-        news = Self.news(found.heads.filter { !known.contains($0.digest) }, besides: joined)
-        stores = news.keys.sorted()
-        published = Self.news(found.heads.filter { !$0.isCopy }, besides: [:]).mapValues { Set($0.keys) }
+        self.parts = parts
     }
 
     private static func devices(_ heads: [FoundHead]) -> [Origin: RemoteDevice] {
@@ -239,57 +218,24 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
         return latest.mapValues(\.device)
     }
 
-    private static func news(
-        _ heads: [FoundHead],
-        besides joined: [String: Set<Bits128>]
-    ) -> [String: [Bits128: [Head.Part]]] {
-        var news: [String: [Bits128: [Head.Part]]] = [:]
-        for found in heads {
-            for (store, part) in found.head.parts where joined[store]?.contains(part.digest) != true {
-                news[store, default: [:]][part.digest, default: []].append(part)
-            }
-        }
-        return news
-    }
-
     func change(of store: String) async throws(RemoteError) -> RemoteChange {
-        guard let news = news[store] else { return RemoteChange(state: StoreState(), isComplete: true) }
-        var joined = JoinedStates()
-        var lacking: [(digest: Bits128, vector: VersionVector)] = []
-        for (digest, parts) in news.sorted(by: { $0.key < $1.key }) {
+        guard let parts = parts[store] else { return RemoteChange(state: StoreState(), isComplete: true) }
+        var (joined, lacking) = (JoinedStates(), Set<Bits128>())
+        for (digest, parts) in parts.sorted(by: { $0.key < $1.key }) {
             switch try await read(parts, of: store) {
             case .state(let state):
                 joined.join(state)
-                corrupt[store]?[digest] = nil
-                settled[store, default: []].insert(digest)
+                news.noteRead(digest, of: store)
             case .corrupt(let sentence):
                 report(sentence)
-                corrupt[store, default: [:]][digest] = sentence
-                settled[store, default: []].insert(digest)
+                news.noteCorrupt(digest, of: store, sentence)
             case .lacking(let sentence):
                 if let sentence { report(sentence) }
-                if let part = parts.first { lacking.append((digest, part.vector)) }
+                lacking.insert(digest)
             }
         }
-        let needed = passOver(lacking, of: store, joined.state)
-        return RemoteChange(joined, isComplete: needed == 0)
-    }
-
-    /// Settles what need not arrive: a state of which others, that are here, have taken in everything.
-    /// - Returns: how many have to arrive; of copies none has.
-    private func passOver(
-        _ lacking: [(digest: Bits128, vector: VersionVector)],
-        of store: String,
-        _ joined: StoreState
-    ) -> Int {
-        if lacking.isEmpty { return 0 }
-        var vector = joined.vector
-        for found in heads where known.contains(found.digest) {
-            if let part = found.head.parts[store] { vector.formUnion(part.vector) }
-        }
-        let unknown = lacking.filter { !vector.isSuperset(of: $0.vector) }.map(\.digest)
-        settled[store, default: []].formUnion(Set(lacking.map(\.digest)).subtracting(unknown))
-        return published[store, default: []].intersection(unknown).count
+        let isComplete = news.passOver(lacking, of: store, read: joined.state.vector)
+        return RemoteChange(joined, isComplete: isComplete)
     }
 
     /// Reads a state, of which it is enough that one of those who hold it can be read.
@@ -310,30 +256,17 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
     }
 
     func finish(joined stores: Set<String>) async -> PullResult {
-        var parts: [String: Set<Bits128>] = [:]
-        var (cursor, isComplete) = (BlobCursor(), true)
-        for found in heads {
-            // Of a head that was joined before nothing is new, even if it can't be read whole any more.
-            let isKnown = known.contains(found.digest)
-            var isJoined = found.isWhole || isKnown
-            var isRead = isJoined
-            for (store, part) in found.head.parts {
-                if isKnown || isSettled(part, of: store, stores) {
-                    if corrupt[store]?[part.digest] == nil { parts[store, default: []].insert(part.digest) }
-                } else {
-                    isJoined = false
-                    if settled[store]?.contains(part.digest) != true { isRead = false }
-                }
-            }
-            if isJoined { cursor.heads.insert(found.digest) }
-            if !isRead && !found.isCopy { isComplete = false }
-        }
-        cursor = await backend.didJoin(cursor, parts: parts, corrupt: corrupt, formerOwn: formerOwn)
-        return PullResult(cursor: cursor.encoded(), isComplete: isComplete)
+        let result = news.finish(joined: stores)
+        let cursor = await backend.didJoin(result, corrupt: news.corrupt, formerOwn: formerOwn)
+        return PullResult(cursor: cursor.encoded(), isComplete: result.isComplete)
     }
+}
 
-    private func isSettled(_ part: Head.Part, of store: String, _ joined: Set<String>) -> Bool {
-        if joinedParts[store]?.contains(part.digest) == true { return true }
-        return joined.contains(store) && settled[store]?.contains(part.digest) == true
+extension FoundHead {
+    /// What decisions are made on.
+    fileprivate var seen: SeenHead {
+        SeenHead(
+            digest: digest, isCopy: isCopy, isWhole: isWhole,
+            states: head.parts.mapValues { HeadState(digest: $0.digest, vector: $0.vector) })
     }
 }

@@ -5,6 +5,7 @@
 // no store is ever rewritten as a whole because it has grown.
 
 internal import PropertyList
+internal import Replication
 
 /// The keys whose hash begins with certain bits.
 struct Bucket: Hashable {

@@ -38,11 +38,13 @@ final class CoreHead {
     let origin: Origin
     let sequence: UInt64
     let parts: [Part]
-    let digest: UInt64
+    let digest: Bits128
+
+    var identity: HeadIdentity { HeadIdentity(origin: origin, digest: digest, sequence: sequence) }
 
     /// One store's state: what is in the segment, without what is removed, and what is in the tail.
     struct Part {
-        var digest: UInt64
+        var digest: Bits128
         var vector: VersionVector
         var segment: CoreSegment.Name?
         var tail: [Key: Entry]
@@ -63,7 +65,17 @@ final class CoreHead {
 
     init(origin: Origin, sequence: UInt64, parts: [Part]) {
         (self.origin, self.sequence, self.parts) = (origin, sequence, parts)
-        digest = parts.reduce(Digest.of(origin.bits, sequence)) { Digest.of($0, $1.digest) }
+        digest = Bits128(high: 0, low: parts.reduce(Digest.of(origin.bits, sequence)) { Digest.of($0, $1.digest.low) })
+    }
+
+    /// What decisions are made on.
+    func seen(under name: String) -> SeenHead {
+        let states = parts.enumerated().map { store, part in
+            (Names.stores[store], HeadState(digest: part.digest, vector: part.vector))
+        }
+        return SeenHead(
+            digest: digest, isCopy: name != Self.name(of: origin), isWhole: true,
+            states: Dictionary(uniqueKeysWithValues: states))
     }
 
     static func name(of origin: Origin) -> String { "h/\(origin)" }
@@ -81,11 +93,14 @@ enum Digest {
     }
 
     static func of(_ entries: [Key: Entry]) -> UInt64 {
-        entries.values.reduce(0) { $0 &+ of($1.stamp.origin.bits, $1.n, $1.stamp.wall, UInt64($1.stamp.counter)) }
+        entries.values.reduce(0) { sum, entry in
+            let value = entry.value?.reduce(1) { $0 &* 31 &+ UInt64($1) } ?? 0
+            return sum &+ of(entry.stamp.origin.bits, entry.n, entry.stamp.wall, UInt64(entry.stamp.counter), value)
+        }
     }
 
-    static func of(_ state: StoreState) -> UInt64 {
-        state.vector.dots.reduce(of(state.entries)) { $0 &+ of($1.origin.bits, $1.n, 1) }
+    static func of(_ state: StoreState) -> Bits128 {
+        Bits128(high: 0, low: state.vector.dots.reduce(of(state.entries)) { $0 &+ of($1.origin.bits, $1.n, 1) })
     }
 }
 

@@ -27,8 +27,8 @@ struct CoreDisk {
         var replicas: [CoreReplica] = []
         var isDownloaded = false
         /// The digests of the heads that were there at the last look and are joined.
-        var heads: [UInt64] = []
-        var own: (origin: Origin, digest: UInt64, sequence: UInt64)?
+        var heads: Set<Bits128> = []
+        var own: HeadIdentity?
         /// When it was uploaded last, by this device's clock.
         var pushed: UInt64 = 0
         /// In a cluster: its identifier, and what was joined.

@@ -20,13 +20,13 @@ class CoreProcess: @unchecked Sendable {
     private var uploads = false
     private var arming = 0
     /// What is known of what this process published.
-    private var written: Set<UInt64> = []
+    private var own = OwnHeads()
     private var published: CoreHead?
     private var publishedBase: [CoreSegment.Name: CoreSegment] = [:]
-    private var lookedUp: Set<Origin> = []
-    private var inherited: [Origin: UInt64] = [:]
-    /// Since when heads under former origins can't be read.
-    private var unreadable: [Origin: UInt64] = [:]
+    /// The digests of the states that are joined, of those that were there at the last look.
+    private var joinedStates: [String: Set<Bits128>] = [:]
+    private var passedOver: [String: Set<Bits128>] = [:]
+    private var joinedHeads: Set<Bits128> = []
     /// What it published is not there.
     var isMissing = false
     /// What there was to see when everything was joined.
@@ -48,8 +48,8 @@ class CoreProcess: @unchecked Sendable {
         self.device = device
         (world, timeline) = (device.world, device.world.timeline)
         client = Client(device: device.number)
-        (written, published, publishedBase) = (other.written, other.published, other.publishedBase)
-        (lookedUp, inherited) = (other.lookedUp, other.inherited)
+        (own, published, publishedBase) = (other.own, other.published, other.publishedBase)
+        (joinedHeads, joinedStates, passedOver) = (other.joinedHeads, other.joinedStates, other.passedOver)
     }
 
     // MARK: When
@@ -131,9 +131,16 @@ class CoreProcess: @unchecked Sendable {
 
     private func look(at heads: Heads) {
         guard let origin = device.disk.origin else { return }
-        switch classify(head(device.disk.headName, in: heads), origin) {
-        case .asPublished: isMissing = isFormerLost(heads, origin)
-        case .missing, .outdated: isMissing = true
+        let (found, last) = (head(device.disk.headName, in: heads), device.disk.current.own)
+        switch own.classify(found?.identity, as: origin, published: device.disk.publications, last: last) {
+        case .none: isMissing = isFormerLost(heads, origin)
+        case .current:
+            if let found, published == nil {
+                published = found
+                own.notePublished(found.identity)
+            }
+            isMissing = isFormerLost(heads, origin)
+        case .lost, .older, .inherited: isMissing = true
         case .foreign:
             isMissing = true
             reportClone("a foreign head")
@@ -163,79 +170,67 @@ class CoreProcess: @unchecked Sendable {
         part.segment.map { name in segments.contains { $0.name == name } } ?? true
     }
 
-    /// Whether nothing was published under the present origin yet, and what was under a former one is there no more.
     private func isFormerLost(_ heads: Heads, _ origin: Origin) -> Bool {
-        guard let former = device.disk.current.own, former.origin != origin, published == nil,
-            head(device.disk.headName, in: heads) == nil
-        else { return false }
-        return (head(CoreHead.name(of: former.origin), in: heads)?.sequence ?? 0) < former.sequence
-    }
-
-    private func classify(_ found: CoreHead?, _ origin: Origin) -> OwnPublication {
-        let cursor = device.disk.current.own
-        let expected = published?.origin == origin ? published?.digest : cursor?.origin == origin ? cursor?.digest : nil
-        if lookedUp.insert(origin).inserted, published?.origin != origin {
-            inherited[origin] = max(
-                cursor?.origin == origin ? cursor?.sequence ?? 0 : 0, found?.sequence ?? 0,
-                Rule.countedHeads.isOn ? device.disk.publications : 0)
+        own.isFormerLost(as: origin, last: device.disk.current.own) { origin in
+            head(CoreHead.name(of: origin), in: heads).map { ($0.identity, true) }
         }
-        guard let found else { return expected == nil ? .asPublished : .missing }
-        if found.digest == expected {
-            if published == nil { published = found }
-            return .asPublished
-        }
-        if written.contains(found.digest) { return .missing }
-        return found.sequence <= inherited[origin] ?? 0 ? .missing : .foreign
     }
 
     private func join(_ heads: Heads, _ segments: [CoreSegment]) {
-        var (joined, received) = ([UInt64](), false)
-        for (_, head) in heads {
-            let isLacking = { !head.parts.allSatisfy { self.isThere($0, in: segments) } }
-            if isKnown(head) || !Rule.wholeStates.isOn || !isLacking() || isDominated(head, heads, segments) {
-                joined.append(head.digest)
+        if own.readsAnew { (joinedHeads, joinedStates, passedOver) = ([], [:], [:]) }
+        var news = HeadNews(
+            heads.map { $0.head.seen(under: $0.name) }, known: known, joined: joinedStates, passedOver: passedOver)
+        var (joined, received, isWaiting) = (Set<String>(), false, false)
+        for (store, identifier) in Names.stores.prefix(world.conditions.stores).enumerated()
+        where news.states[identifier] != nil {
+            let (states, isWhole) = read(store, &news, heads, segments)
+            // What is written after the arrival is ordinary, and must know all that the account has.
+            if !isWhole, !device.disk.replica(store).isDownloaded {
+                isWaiting = true
+                continue
             }
+            if join(store, states) { received = true }
+            joined.insert(identifier)
         }
-        // Nobody waits for what a copy of a head lacks.
-        let isComplete = heads.allSatisfy { name, head in
-            joined.contains(head.digest) || name != CoreHead.name(of: head.origin)
-        }
-        if isComplete { lookedAt = seen }
-        // The account's values arrive all at once.
-        if isComplete || device.disk.current.isDownloaded {
-            let news = heads.filter { !isKnown($0.head) }
-            for store in 0..<world.conditions.stores { if join(store, news, segments) { received = true } }
-            device.disk.current.isDownloaded = true
-            device.disk.current.heads = joined
-            device.disk.current.own = published.map { ($0.origin, $0.digest, $0.sequence) } ?? device.disk.current.own
-        }
+        let result = news.finish(joined: joined)
+        let isRead = result.isComplete && !isWaiting
+        (joinedHeads, joinedStates, passedOver) = (result.heads, result.states, result.passedOver)
+        own.noteJoined()
+        if isRead { lookedAt = seen }
+        if isRead || device.disk.current.isDownloaded { keep(result) }
         download(received, heads)
     }
 
-    private func isKnown(_ head: CoreHead) -> Bool {
-        device.disk.current.heads.contains(head.digest) || head.digest == published?.digest
+    private func keep(_ result: HeadNews.Result) {
+        for store in 0..<world.conditions.stores where !device.disk.replica(store).isDownloaded {
+            _ = join(store, JoinedStates())
+        }
+        device.disk.current.isDownloaded = true
+        device.disk.current.heads = result.heads.subtracting(result.headsWithGaps)
+        device.disk.current.own = own.published ?? device.disk.current.own
     }
 
-    /// Others, that can be read, have taken in all that a head has.
-    private func isDominated(_ head: CoreHead, _ heads: Heads, _ segments: [CoreSegment]) -> Bool {
-        head.parts.enumerated().allSatisfy { store, part in
-            var vector = VersionVector()
-            for (_, other) in heads where store < other.parts.count && isThere(other.parts[store], in: segments) {
-                vector.formUnion(other.parts[store].vector)
-            }
-            return vector.isSuperset(of: part.vector)
-        }
+    private var known: Set<Bits128> {
+        if own.readsAnew { return [] }
+        var known = device.disk.current.heads.union(joinedHeads)
+        if let published { known.insert(published.digest) }
+        return known
     }
 
-    private func join(_ store: Int, _ heads: Heads, _ segments: [CoreSegment]) -> Bool {
-        var news: JoinedStates?
-        for (_, head) in heads where store < head.parts.count {
-            let part = head.parts[store]
-            guard let base = base(of: part, segments) else { continue }
-            let state = part.state(over: base)
-            if news?.join(state) == nil { news = JoinedStates(state) }
+    /// Reads what is new of a store.
+    /// - Returns: the states, and whether all that has to be there is.
+    private func read(
+        _ store: Int, _ news: inout HeadNews, _ heads: Heads, _ segments: [CoreSegment]
+    ) -> (JoinedStates, isWhole: Bool) {
+        let identifier = Names.stores[store]
+        var (states, lacking) = (JoinedStates(), news.states[identifier] ?? [])
+        for (_, head) in heads where store < head.parts.count && lacking.contains(head.parts[store].digest) {
+            guard let base = base(of: head.parts[store], segments) else { continue }
+            states.join(head.parts[store].state(over: base))
+            lacking.remove(head.parts[store].digest)
+            news.noteRead(head.parts[store].digest, of: identifier)
         }
-        return join(store, news)
+        return (states, news.passOver(lacking, of: identifier, read: states.state.vector))
     }
 
     /// Joins what is new of a store; what is not there of one that is still to arrive is nothing.
@@ -368,10 +363,11 @@ class CoreProcess: @unchecked Sendable {
     ) {
         for (store, part) in head.parts.enumerated() { checkOnDisk(part.vector, store) }
         guard head.origin == device.disk.origin else { return passed(received: received, uploaded: false) }
-        written.insert(head.digest)
+        own.noteWriting(head.digest)
         place?.put(device.disk.headName, .head(head), client) { [self] in
             guard proceed($0) != nil else { return }
             published = head
+            own.notePublished(head.identity)
             isMissing = false
             if head.origin == device.disk.origin {
                 device.disk.current.pushed = world.now(device)
@@ -401,18 +397,12 @@ class CoreProcess: @unchecked Sendable {
         return names.compactMap { Origin($0.dropFirst(2)) }.filter { $0 != device.disk.origin }
     }
 
-    /// It was joined, and is not later than all that this device published under its origin.
-    private func mayRemove(_ head: CoreHead) -> Bool {
-        let isOwn = head.sequence <= device.disk.formerCounts[head.origin] ?? 0 || !Rule.retiredHeads.isOn
-        return isOwn && (device.disk.current.heads.contains(head.digest) || written.contains(head.digest))
-    }
-
-    /// A head that is torn now may be whole later, with what no other device has.
-    private func isUnreadableForADay(_ origin: Origin) -> Bool {
-        let now = world.now(device)
-        let since = min(unreadable[origin] ?? now, now)
-        unreadable[origin] = since
-        return now - since >= day / millisecond
+    private func mayRemove(_ blob: CoreBlob?, _ origin: Origin) -> Bool {
+        if case .head(let head)? = blob {
+            let count = device.disk.formerCounts[head.origin] ?? 0
+            return own.mayRetire(head.identity, upTo: count, joined: joinedHeads.union(device.disk.current.heads))
+        }
+        return own.mayRetireUnreadable(origin, world.now(device) * 1000)
     }
 
     /// Removes the heads of origins under which this device writes no more.
@@ -424,8 +414,7 @@ class CoreProcess: @unchecked Sendable {
         }
         place.get(name, client) { [self] in
             guard let blob = proceed($0) else { return }
-            let isRemovable = if case .head(let head)? = blob { mayRemove(head) } else { isUnreadableForADay(origin) }
-            if !isRemovable { return removeFormerHeads(origins.dropFirst(), received) }
+            if !mayRemove(blob, origin) { return removeFormerHeads(origins.dropFirst(), received) }
             place.delete(name, client) { [self] in
                 if proceed($0) != nil { removeFormerHeads(origins.dropFirst(), received) }
             }

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import Replication
+
+/// What a look at heads means. Heads are named by numbers, and so are the states that they hold.
+struct HeadNewsTests {
+    private let store = "s"
+    private let vector = VersionVector([Origin(bits: 1): 5])
+
+    private func head(_ number: UInt64, state: UInt64) -> SeenHead {
+        let state = HeadState(digest: Bits128(high: 1, low: state), vector: vector)
+        return SeenHead(digest: Bits128(high: 0, low: number), isCopy: false, isWhole: true, states: [store: state])
+    }
+
+    @Test func `a state that was passed over is read when another head has it`() {
+        let (gone, there) = (Bits128(high: 1, low: 1), Bits128(high: 1, low: 2))
+        var news = HeadNews([head(1, state: 1), head(2, state: 2)], known: [], joined: [:], passedOver: [:])
+        news.noteRead(there, of: store)
+        let isWhole = news.passOver([gone], of: store, read: vector)
+        #expect(isWhole)
+        let result = news.finish(joined: [store])
+        #expect(result.isComplete && result.heads.count == 2 && result.headsWithGaps == [Bits128(high: 0, low: 1)])
+        #expect(result.states == [store: [there]])
+        // The daily head of the same device has the same state, and its segments now.
+        let next = HeadNews(
+            [head(3, state: 1), head(2, state: 2)], known: result.heads, joined: result.states,
+            passedOver: result.passedOver)
+        #expect(next.states == [store: [gone]])
+        // As long as the head is the same, nothing is read again.
+        let same = HeadNews(
+            [head(1, state: 1), head(2, state: 2)], known: result.heads, joined: result.states,
+            passedOver: result.passedOver)
+        #expect(same.states.isEmpty && same.finish(joined: []).passedOver == result.passedOver)
+    }
+
+    @Test func `whoever leaves an origin reads everything anew, once`() {
+        var own = OwnHeads()
+        let (former, present) = (Origin(bits: 1), Origin(bits: 2))
+        func look(at found: HeadIdentity?, as origin: Origin) -> OwnHead {
+            own.noteJoined()
+            return own.classify(found, as: origin, published: 0, last: nil)
+        }
+        #expect(look(at: nil, as: former) == .none && !own.readsAnew)
+        #expect(look(at: nil, as: present) == .none && own.readsAnew)
+        #expect(look(at: nil, as: present) == .none && !own.readsAnew)
+        let foreign = HeadIdentity(origin: present, digest: Bits128(high: 0, low: 1), sequence: 1)
+        #expect(look(at: foreign, as: present) == .foreign && own.readsAnew)
+        #expect(look(at: nil, as: former) == .none && !own.readsAnew)
+    }
+}
