@@ -207,8 +207,8 @@ public struct RemoteDevice: Hashable, Sendable {
 
     /// A device of its parts. Each is cut and cleaned where another device wrote what can't be shown.
     public init(identifier: String, name: String) {
-        self.identifier = identifier.readable(atMost: 255)
-        self.name = name.readable(atMost: 255)
+        self.identifier = identifier.readable(atMost: 255, ending: "")
+        self.name = name.readable(atMost: 255, ending: "")
     }
 }
 

@@ -1,22 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension String {
-    /// The text as a message on the bus, a log or a terminal can show it, whoever wrote it: what controls one of these is
-    /// replaced, and what is too long is cut and ends with an ellipsis.
+    /// The text as a message on the bus, a log or a terminal can show it, whoever wrote it: control characters are
+    /// replaced, and a text that is too long is cut between characters.
     ///
-    /// - Parameter limit: the most bytes of UTF-8; at least 3.
-    package func readable(atMost limit: Int) -> String {
+    /// - Parameters:
+    ///   - limit: the most bytes of UTF-8, of `ending` too.
+    ///   - ending: what a text that was cut ends with.
+    package func readable(atMost limit: Int, ending: String = "…") -> String {
         if utf8.count <= limit, unicodeScalars.allSatisfy({ !$0.isControl }) { return self }
-        var text = String.UnicodeScalarView()
+        var (text, whole) = ("", true)
         var bytes = 0
-        for scalar in unicodeScalars {
-            let scalar = scalar.isControl ? "\u{FFFD}" : scalar
-            bytes += UTF8.width(scalar)
-            // Room for the ellipsis, which may not be needed.
-            guard bytes <= limit - 3 else { return String(text) + "…" }
-            text.append(scalar)
+        for character in self {
+            let readable = character.unicodeScalars.map { $0.isControl ? "\u{FFFD}" : String($0) }.joined()
+            bytes += readable.utf8.count
+            // Cut where the ending still fits, once it is known that one is needed.
+            if bytes > limit {
+                whole = false
+                break
+            }
+            text += readable
         }
-        return String(text)
+        if whole { return text }
+        while text.utf8.count > limit - ending.utf8.count { text.removeLast() }
+        return text + ending
     }
 }
 

@@ -166,7 +166,7 @@ struct EtcdHostileTests {
         let row = EtcdDevice(device, publication: 1, count: 1).encoded
         let read = try EtcdDevice(decoding: row).device
         #expect(read.identifier == "a\u{FFFD}b")
-        #expect(read.name.utf8.count <= 255 && read.name.hasPrefix("\u{FFFD}]0;\u{FFFD}ü") && read.name.hasSuffix("…"))
+        #expect(read.name.utf8.count <= 255 && read.name.hasPrefix("\u{FFFD}]0;\u{FFFD}ü"))
     }
 
     @Test func `an error text of a megabyte with zeros in it becomes a sentence`() async throws {
