@@ -76,7 +76,8 @@ struct AppProcessTests {
             let programs = URL(filePath: try ChildProcess.built("sample-app")).deletingLastPathComponent()
             let clock = programs.appending(path: "libShiftedClock.so").path
             let app = try desk.startApp(
-                "read", variables: ["UBIQUITOUS_STORE_IDENTIFIER": notes, "LD_PRELOAD": clock])
+                "read",
+                variables: ["UBIQUITOUS_STORE_IDENTIFIER": notes, "LD_PRELOAD": clock, "SHIFTED_CLOCK": "3600"])
             #expect(try await app.finish() == .code(0) && desk.appOutput == "nothing\n", "\(desk.appError)")
         }
     }
