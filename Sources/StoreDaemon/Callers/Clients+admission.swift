@@ -100,5 +100,7 @@ struct CallKind {
     private static let largeArguments = [
         "SetValue": Int.max, "Apply": .max, "GetValues": .max, "RegisterManifest": largestArguments, "SignIn": 1 << 20,
         "CheckBackend": 1 << 20,
+        // A key that is too long gets the error that says so.
+        "GetValue": largestArguments, "RemoveValue": largestArguments, "GetHistory": largestArguments,
     ]
 }
