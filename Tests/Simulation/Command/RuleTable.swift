@@ -12,15 +12,15 @@ struct RuleTable: ParsableCommand {
     /// off, those before it are left out. Other plans have other first seeds: `simulate FORM --without RULE` finds them.
     private static let seeds: [(rule: String, form: Form, seeds: ClosedRange<UInt64>)] = [
         ("vectors", .core, 1...4000), ("causality-first", .core, 1...2000), ("successors", .core, 1...20),
-        ("all-at-once", .core, 460101...460300),
+        ("all-at-once", .core, 609_601...609_700),
         ("provisional", .core, 1...200), ("fresh-origins", .core, 1...200), ("record-first", .core, 1...2000),
         ("sync-first", .core, 1...20), ("exact-marks", .core, 1...1000), ("whole-states", .core, 1...100),
         ("segments-first", .core, 1...5000), ("retired-heads", .core, 1...20), ("no-echo", .core, 1...50),
         ("daily-head", .core, 1...6000), ("keep-origins", .core, 1...6000),
-        ("counted-heads", .core, 8_532_701...8_532_800), ("seen-replacements", .core, 8_076_701...8_076_800),
+        ("counted-heads", .core, 8_532_701...8_532_800), ("seen-replacements", .core, 8_355_701...8_355_800),
         ("keep-pending", .core, 1...500), ("leave-clones", .core, 1...500), ("pass-on", .whole, 1...100),
         ("heads-stay", .whole, 1...40), ("known-heads", .whole, 1...60), ("segments-stay", .whole, 1...40),
-        ("named-segments", .whole, 61...100),
+        ("named-segments", .whole, 141...180),
         ("one-order", .etcd, 1...50), ("entries-first", .etcd, 1...500), ("read-anew", .etcd, 1...1500),
         ("known-history", .etcd, 1401...1450), ("same-history", .etcd, 3051...3100),
     ]

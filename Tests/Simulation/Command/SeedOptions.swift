@@ -65,7 +65,9 @@ struct SeedOptions: ParsableArguments {
         if let unknown = names.first(where: { !Rules.names.contains($0) }) {
             throw ValidationError("\(unknown) is no rule; rules are: \(Rules.names.joined(separator: ", "))")
         }
-        if !Rules.switchOff(names) { throw ValidationError("build with --traits default,RuleSwitches to switch rules off") }
+        if !Rules.switchOff(names) {
+            throw ValidationError("build with --traits default,RuleSwitches to switch rules off")
+        }
     }
 
     private func tell(_ simulation: Simulation, _ form: Form, _ seed: UInt64, _ violation: String) {
