@@ -26,7 +26,7 @@ let package = Package(
         .trait(
             name: "Service",
             description: "The service, the command line and what tests backends, and the packages that these need."),
-        .trait(name: "RuleSwitches", description: "Lets the simulation switch rules of sync off. Never for a service.")
+        .trait(name: "RuleSwitches", description: "Lets the simulation switch rules of sync off. Never for a service."),
     ],
     dependencies: [
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
@@ -143,6 +143,8 @@ let package = Package(
 
         .testTarget(name: "FilesTests", dependencies: ["Files"]),
         .testTarget(name: "PlaceAddressTests", dependencies: ["PlaceAddress"]),
+        // The layers of ARCHITECTURE.md against the sources.
+        .testTarget(name: "ArchitectureTests"),
         .testTarget(name: "EventLoopTests", dependencies: ["EventLoop"]),
         .testTarget(name: "SDBusTests", dependencies: ["SDBus"]),
         // Servers on loopback: scripted ones, and real ones where they are installed.

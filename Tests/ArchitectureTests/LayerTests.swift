@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+struct LayerTests {
+    let repository = Repository()
+
+    @Test func `every module imports exactly what ARCHITECTURE.md lists for it`() throws {
+        for layer in try repository.layers() {
+            let imported = try repository.imports(below: layer.folder)
+            #expect(imported == layer.imports, "\(layer.module) in \(layer.folder)")
+        }
+    }
+
+    @Test func `every folder of Sources that has Swift is in ARCHITECTURE.md's table`() throws {
+        let listed = try repository.layers().map { $0.folder + "/" }
+        for source in try repository.sources() {
+            #expect(listed.contains { source.hasPrefix($0) }, "\(source)")
+        }
+    }
+
+    @Test func `a module imports none that is listed above it`() throws {
+        let layers = try repository.layers()
+        let imports = Dictionary(uniqueKeysWithValues: layers.map { ($0.module, $0.imports) })
+        for layer in layers {
+            var below: Set<String> = []
+            var open = [layer.module]
+            while let next = open.popLast() {
+                for module in imports[next] ?? [] where below.insert(module).inserted { open.append(module) }
+            }
+            #expect(!below.contains(layer.module), "\(layer.module) imports itself, by way of others")
+        }
+    }
+}
+
+/// A row of the table: `Module (folder) → Import, Import`.
+struct Layer {
+    let module: String
+    let folder: String
+    let imports: Set<String>
+
+    init?(_ line: Substring) {
+        let sides = line.components(separatedBy: "→")
+        guard sides.count == 2 else { return nil }
+        let name = sides[0].split(whereSeparator: { " ()".contains($0) })
+        guard let module = name.first else { return nil }
+        self.module = String(module)
+        folder = name.count > 1 ? String(name[1]) : "Sources/\(module)"
+        let listed = sides[1].split(whereSeparator: { ", ".contains($0) }).map(String.init)
+        imports = listed == ["nothing"] ? [] : Set(listed)
+    }
+}
+
+/// The checkout that these tests were built from.
+struct Repository {
+    let root = URL(fileURLWithPath: #filePath).appending(path: "../../..").standardizedFileURL
+
+    /// What comes with the toolchain: the table does not list it.
+    private static let toolchain: Set<String> = [
+        "Dispatch", "Foundation", "FoundationEssentials", "Glibc", "Observation", "Synchronization",
+    ]
+
+    /// The rows of the first block of code below "Layers".
+    func layers() throws -> [Layer] {
+        let page = try String(contentsOf: root.appending(path: "ARCHITECTURE.md"), encoding: .utf8)
+        let section = try #require(page.components(separatedBy: "\n## Layers\n").last)
+        let block = section.components(separatedBy: "```")[1]
+        return block.split(separator: "\n").compactMap(Layer.init)
+    }
+
+    /// The Swift files below Sources, as paths of the repository.
+    func sources() throws -> [String] {
+        try files(below: "Sources").map { String($0.standardizedFileURL.path.dropFirst(root.path.count + 1)) }
+    }
+
+    /// The modules that the files below a folder import, but for the toolchain's.
+    func imports(below folder: String) throws -> Set<String> {
+        let pattern = try Regex(#"^(?:@\w+ |public |package |internal )*import (?:\w+ )?(\w+)(?:\.\w+)*$"#)
+        var modules: Set<String> = []
+        for file in try files(below: folder) {
+            for line in try String(contentsOf: file, encoding: .utf8).split(separator: "\n") {
+                guard let match = try pattern.wholeMatch(in: line), let module = match.output[1].substring else {
+                    continue
+                }
+                modules.insert(String(module))
+            }
+        }
+        return modules.subtracting(Self.toolchain)
+    }
+
+    private func files(below folder: String) throws -> [URL] {
+        let files = FileManager.default.enumerator(at: root.appending(path: folder), includingPropertiesForKeys: nil)
+        return (files?.allObjects as? [URL] ?? []).filter { $0.pathExtension == "swift" }
+    }
+}
