@@ -85,6 +85,8 @@ struct UnreadTests {
             let slow = try (0..<40).map { _ in try RawClient(machine.bus, as: Users.client) }
             for client in slow { client.store(store.path, "GetSnapshot", 0, 0) }
             let own = Task { @BusActor in try await store.everything().count }
+            // By now the service has found out that nobody has read anything; it has to look again.
+            try await expectService(machine)
             let reading = Task { @BusActor in
                 while !Task.isCancelled {
                     for client in slow { _ = client.turn(waiting: 0) }

@@ -95,6 +95,7 @@ final class Delivery {
         waiting.append(work)
         share.waiting[ObjectIdentifier(self)] = self
         if unread < Self.limit { share.askAll() } else { ask() }
+        share.askLater()
     }
 
     /// Counts what was sent.
@@ -144,9 +145,9 @@ final class Delivery {
         let before = unread
         if let left { setUnread(left + max(0, unread - asked)) }
         proceed()
-        if unread < before { share.wake() }
+        if unread < before { share.wake() } else { share.askLater() }
         if waiting.isEmpty { return patience = Self.shortestPatience }
-        if unread < Self.limit { return share.askLater() }
+        if unread < Self.limit { return }
         // A client that reads nothing for long is not asked as often.
         patience = unread < before ? Self.shortestPatience : min(patience * 2, .seconds(1))
         retry = EventLoop.shared.after(patience, accuracy: .milliseconds(5)) { [weak self] in

@@ -53,10 +53,8 @@ final class UserShare {
 
     /// Goes on with what waits for the user's clients, as far as there is room now.
     func wake() {
-        for delivery in Array(waiting.values) {
-            if !hasRoom { return }
-            delivery.proceed()
-        }
+        for delivery in Array(waiting.values) where hasRoom { delivery.proceed() }
+        askLater()
     }
 
     /// Finds out what the user's clients have read: some of them may have read everything long ago.
@@ -65,12 +63,18 @@ final class UserShare {
         for delivery in counted.values.shuffled().prefix(Self.askedAtOnce) { delivery.ask() }
     }
 
-    /// Asks again after a while, since there still is no room.
+    /// Asks again after a while if something waits for room and there is none.
+    ///
+    /// Nothing else may happen until then: the clients that have something unread may not call any more, and those that
+    /// wait have nothing that is unread.
     func askLater() {
-        if retry != nil || hasRoom { return }
+        if retry != nil || waiting.isEmpty || hasRoom { return }
         retry = EventLoop.shared.after(.milliseconds(100), accuracy: .milliseconds(20)) { [weak self] in
-            self?.retry = nil
-            if self?.waiting.isEmpty == false { self?.askAll() }
+            guard let self else { return }
+            retry = nil
+            // Another user may have made room: the pool is shared.
+            wake()
+            if retry != nil { askAll() }
         }
     }
 
