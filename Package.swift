@@ -72,13 +72,32 @@ let package = Package(
             dependencies: ["PropertyList", .product(name: "Crypto", package: "swift-crypto")],
             resources: [.embedInCode("WordList/english.txt")]),
         .target(name: "SyncEngine", dependencies: ["StoreEngine", "Replication", "PropertyList"]),
+        // The kinds of remotes, a target each: what two or more need, blobs for those that store files, and the list.
         .target(
-            name: "SyncBackends",
+            name: "BackendSupport", dependencies: ["Replication", "PropertyList", "HTTPClient"],
+            path: "Sources/Backends/Support"),
+        .target(
+            name: "Blobs",
             dependencies: [
-                "Replication", "PropertyList", "PropertyListFiles", "HTTPClient", "CExpat", "Files",
-                "PlaceAddress",
-                .product(name: "Crypto", package: "swift-crypto"),
-            ]),
+                "BackendSupport", "Replication", "PropertyList", .product(name: "Crypto", package: "swift-crypto"),
+            ],
+            path: "Sources/Backends/Blobs"),
+        .target(
+            name: "Folder", dependencies: ["Blobs", "BackendSupport", "Replication", "Files"],
+            path: "Sources/Backends/Folder"),
+        .target(
+            name: "WebDAV",
+            dependencies: [
+                "Blobs", "BackendSupport", "Replication", "HTTPClient", "CExpat", "PlaceAddress",
+            ],
+            path: "Sources/Backends/WebDAV"),
+        .target(
+            name: "Etcd",
+            dependencies: [
+                "BackendSupport", "Replication", "PropertyList", "PropertyListFiles", "HTTPClient", "PlaceAddress",
+            ],
+            path: "Sources/Backends/Etcd"),
+        .target(name: "SyncBackends", dependencies: ["BackendSupport", "Folder", "WebDAV", "Etcd", "Replication"]),
 
         // What both ends of the bus share: names, and values as variants.
         .target(name: "StoreBus", dependencies: ["SDBus", "PropertyList"]),
@@ -139,7 +158,7 @@ let package = Package(
         // What tests of a backend need; without the bus, which no backend knows.
         .target(
             name: "BackendTesting",
-            dependencies: ["SyncBackends", "Replication", "PropertyList", "SeededRandom"]),
+            dependencies: ["Blobs", "Replication", "PropertyList", "SeededRandom"]),
 
         .testTarget(name: "FilesTests", dependencies: ["Files"]),
         .testTarget(name: "PlaceAddressTests", dependencies: ["PlaceAddress"]),
@@ -161,14 +180,16 @@ let package = Package(
         .testTarget(
             name: "SyncBackendsTests",
             dependencies: [
-                "BackendTesting", "Simulation", "SyncBackends", "HTTPClient", "EventLoop", "ServerTesting",
+                "BackendTesting", "Simulation", "SyncBackends", "BackendSupport", "Blobs", "Folder", "WebDAV", "Etcd",
+                "HTTPClient", "EventLoop", "ServerTesting",
                 "SyncEngine", "StoreEngine", "Replication", "PropertyList", "SeededRandom",
             ]),
         // Devices that write to a cluster of etcd without a pause, or bare clients that do; for the benchmarks.
         .executableTarget(
             name: "etcd-load",
             dependencies: [
-                "BackendTesting", "SyncBackends", "Replication", "HTTPClient", "PropertyList", "PropertyListFiles",
+                "BackendTesting", "BackendSupport", "Etcd", "Replication", "HTTPClient", "PropertyList",
+                "PropertyListFiles",
             ],
             path: "Tests/EtcdLoad"),
         .testTarget(name: "StoreBusTests", dependencies: ["StoreBus", "SDBus", "PropertyList"]),
@@ -183,7 +204,7 @@ let package = Package(
         .target(
             name: "Simulation",
             dependencies: [
-                "SyncBackends", "SyncEngine", "StoreEngine", "Replication", "HTTPClient", "PropertyList",
+                "Blobs", "Etcd", "SyncEngine", "StoreEngine", "Replication", "HTTPClient", "PropertyList",
                 "SeededRandom",
             ],
             path: "Tests/Simulation/World",
@@ -211,7 +232,7 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "SyncBackends", "Sealing", "AppManifest", "PropertyListFiles", "PropertyList",
+                "Blobs", "Sealing", "AppManifest", "PropertyListFiles", "PropertyList",
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
             path: "Tests/Fuzz/Targets"),
@@ -238,7 +259,7 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "UbiquitousStoreTesting", "StoreBus", "SDBus", "PropertyList", "SyncBackends", "SyncEngine",
+                "UbiquitousStoreTesting", "StoreBus", "SDBus", "PropertyList", "Folder", "SyncEngine",
                 "StoreEngine", "Replication", "SeededRandom", "ubiquitous-stored", "DiskJournal", "SlowNames",
                 "ServerTesting", "PressureTesting",
             ]),

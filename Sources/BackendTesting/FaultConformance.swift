@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Blobs
 internal import PropertyList
 internal import Replication
-internal import SyncBackends
 
 /// What a backend on a storage of blobs has to stand when the storage does its worst. It is the blob backend's own
 /// test, and a pattern for that of a backend of another kind.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import Blobs
 public import Replication
-public import SyncBackends
 internal import Synchronization
 
 /// A storage of blobs in memory, which several backends may share as devices share a folder. It counts what is done

@@ -8,13 +8,14 @@
 //
 // Idle devices have looked once and wait to be told of changes, of which there are none. Prints "ready=1" when all do.
 
+import BackendSupport
 import BackendTesting
+import Etcd
 import Glibc
 import HTTPClient
 import PropertyList
 import PropertyListFiles
 import Replication
-import SyncBackends
 
 @main
 struct EtcdLoad {

@@ -9,8 +9,10 @@ import StoreEngine
 import SyncEngine
 import Testing
 
+@testable import BackendSupport
+@testable import Blobs
+@testable import Folder
 @testable import Simulation
-@testable import SyncBackends
 
 /// What whoever may write to the place can put there: it is named, nothing of it is applied, and the rest syncs.
 @Suite struct BadInputTests {

@@ -6,7 +6,7 @@ import SeededRandom
 import StoreEngine
 import Testing
 
-@testable import SyncBackends
+@testable import Blobs
 
 @Suite struct BaseTests {
     /// Reads a part as a reader would, from all segments that were ever written.

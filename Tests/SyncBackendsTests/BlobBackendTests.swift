@@ -7,8 +7,9 @@ import SeededRandom
 import SyncEngine
 import Testing
 
+@testable import BackendSupport
+@testable import Blobs
 @testable import StoreEngine
-@testable import SyncBackends
 
 @Suite struct BlobBackendTests {
     private let store = "org.example.Notes"

@@ -10,7 +10,7 @@ import SyncEngine
 import Synchronization
 import Testing
 
-@testable import SyncBackends
+@testable import Blobs
 
 /// What sync costs, in requests and bytes. Times are measured in Benchmarks.
 @Suite struct CostTests {

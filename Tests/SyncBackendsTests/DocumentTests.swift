@@ -8,7 +8,8 @@ import StoreEngine
 import SyncEngine
 import Testing
 
-@testable import SyncBackends
+@testable import BackendSupport
+@testable import Blobs
 
 /// The blobs of docs/remote-format.md. What the document has has to be what is written, and to be read as it says.
 @Suite struct RemoteFormatDocumentTests {

@@ -8,7 +8,9 @@ import SyncEngine
 import Synchronization
 import Testing
 
-@testable import SyncBackends
+@testable import BackendSupport
+@testable import Blobs
+@testable import Folder
 
 @Suite struct FolderStorageTests {
     private let isRoot = geteuid() == 0

@@ -6,8 +6,6 @@ import StoreEngine
 import SyncEngine
 import Testing
 
-@testable import SyncBackends
-
 @Suite struct GarbageCollectionTests {
     private let store = "org.example.Notes"
 

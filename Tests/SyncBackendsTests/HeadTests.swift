@@ -7,7 +7,8 @@ import StoreEngine
 import SyncEngine
 import Testing
 
-@testable import SyncBackends
+@testable import BackendSupport
+@testable import Blobs
 
 @Suite struct HeadTests {
     static let stamp = Stamp(isProvisional: true, wall: 1 << 45, counter: 65535, origin: Origin(bits: 8))

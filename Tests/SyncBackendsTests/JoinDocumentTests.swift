@@ -6,7 +6,7 @@ import StoreEngine
 import SyncEngine
 import Testing
 
-@testable import SyncBackends
+@testable import Blobs
 
 /// What docs/remote-format.md says of the join, in states of one key.
 @Suite struct JoinDocumentTests {

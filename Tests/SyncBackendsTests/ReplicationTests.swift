@@ -8,8 +8,6 @@ import StoreEngine
 import SyncEngine
 import Testing
 
-@testable import SyncBackends
-
 /// Devices that each have a folder of their own, and a sync tool that carries files between the folders: one at a
 /// time, in any order, late, torn, and deletions last. What a person with Syncthing has.
 @Suite struct ReplicationTests {

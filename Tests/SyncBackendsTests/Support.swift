@@ -9,7 +9,9 @@ import SyncEngine
 import Synchronization
 import Testing
 
-@testable import SyncBackends
+@testable import BackendSupport
+@testable import Blobs
+@testable import Folder
 
 /// A directory that is gone when the test is over.
 final class Place: Sendable {

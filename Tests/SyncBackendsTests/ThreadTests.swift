@@ -10,7 +10,10 @@ import ServerTesting
 import Synchronization
 import Testing
 
-@testable import SyncBackends
+@testable import BackendSupport
+@testable import Blobs
+@testable import Folder
+@testable import WebDAV
 
 /// Which threads backends use. The event loop's answers everybody's calls, and none of theirs must wait for a remote's.
 @Suite(.timeLimit(.minutes(10)))

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import AppManifest
+internal import Blobs
 internal import Crypto
 internal import PropertyList
 internal import PropertyListFiles
-internal import SyncBackends
 
 /// Bytes from outside that somebody may have made up: what reads them, and what has to hold if they can be read.
 public enum FuzzTarget: String, CaseIterable, Sendable {

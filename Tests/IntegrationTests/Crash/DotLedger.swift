@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import BackendSupport
+import Folder
 import Foundation
 import PropertyList
 import Replication
 import StoreEngine
-import SyncBackends
 import SyncEngine
 import UbiquitousStoreTesting
 

@@ -3,10 +3,10 @@
 // A cluster of etcd as a remote: what its members are asked takes effect and is answered as the place has it
 // (Place), members go and come back, what is watched is told of late or never, and somebody restores a snapshot.
 
+internal import Etcd
 internal import HTTPClient
 internal import PropertyList
 internal import Replication
-internal import SyncBackends
 internal import SyncEngine
 
 /// A cluster.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Etcd
 internal import HTTPClient
 internal import PropertyList
-internal import SyncBackends
 
 /// The way of a device's process to a cluster of the simulation.
 final class ClusterGateway: EtcdGateway, @unchecked Sendable {

@@ -3,8 +3,8 @@
 // What an etcd cluster does with what it is asked: rows with revisions, transactions, and a history that can be
 // forgotten. Questions and answers are those of its JSON gateway, before they are text.
 
+internal import Etcd
 internal import PropertyList
-internal import SyncBackends
 
 /// The rows of a cluster. It is a value: a copy is a snapshot.
 struct EtcdModel {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Blobs
 internal import Glibc
 internal import PropertyList
 internal import Replication
 internal import StoreEngine
-internal import SyncBackends
 internal import SyncEngine
 
 /// A device's service, from its start to its end.

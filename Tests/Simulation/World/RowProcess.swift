@@ -2,10 +2,10 @@
 
 // What AccountSync does in a pass, with the backend of etcd as it is, and entries in memory.
 
+internal import Etcd
 internal import PropertyList
 internal import Replication
 internal import StoreEngine
-internal import SyncBackends
 internal import SyncEngine
 
 /// A process of the core whose account is in a cluster.

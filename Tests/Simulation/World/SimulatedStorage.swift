@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Blobs
 internal import Replication
 internal import StoreEngine
-internal import SyncBackends
 internal import SyncEngine
 
 /// A place of the simulation as the blob backend sees a storage.

@@ -3,10 +3,10 @@
 // A device that runs the engine as it is: its database, its sync and its backend. The simulation has the clock, the
 // random numbers, the disk's syncs and the remote.
 
+internal import Blobs
 internal import PropertyList
 internal import Replication
 internal import StoreEngine
-internal import SyncBackends
 internal import SyncEngine
 
 /// A device with the whole engine.

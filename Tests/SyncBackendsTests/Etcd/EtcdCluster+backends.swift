@@ -3,7 +3,7 @@
 import BackendTesting
 import ServerTesting
 
-@testable import SyncBackends
+@testable import Etcd
 
 extension EtcdCluster {
     /// A backend of the account in the cluster, for a device of its own.

@@ -8,7 +8,8 @@ import StoreEngine
 import SyncEngine
 import Testing
 
-@testable import SyncBackends
+@testable import BackendSupport
+@testable import Etcd
 
 /// What sync over a cluster costs, in requests and bytes on the wire, and in its database.
 @Suite(.timeLimit(.minutes(10)), .enabled(if: EtcdCluster.isInstalled))

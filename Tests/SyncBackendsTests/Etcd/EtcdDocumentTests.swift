@@ -6,7 +6,7 @@ import StoreEngine
 import SyncEngine
 import Testing
 
-@testable import SyncBackends
+@testable import Etcd
 
 /// The rows of docs/remote-format.md.
 @Suite struct EtcdDocumentTests {

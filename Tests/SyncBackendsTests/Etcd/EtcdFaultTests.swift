@@ -10,7 +10,8 @@ import SyncEngine
 import Synchronization
 import Testing
 
-@testable import SyncBackends
+@testable import BackendSupport
+@testable import Etcd
 
 /// What happens to real clusters and on the way to them. What was acknowledged is there, and all come to hold the same.
 @Suite(.serialized, .timeLimit(.minutes(10)), .enabled(if: EtcdCluster.isInstalled))

@@ -9,7 +9,8 @@ import ServerTesting
 import Synchronization
 import Testing
 
-@testable import SyncBackends
+@testable import BackendSupport
+@testable import Etcd
 
 /// A cluster may belong to anybody. Whatever it answers, the service lives, ends with what it does, and says why it
 /// could not go on.

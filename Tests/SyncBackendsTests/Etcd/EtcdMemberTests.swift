@@ -9,7 +9,8 @@ import SyncEngine
 import Synchronization
 import Testing
 
-@testable import SyncBackends
+@testable import BackendSupport
+@testable import Etcd
 
 /// How long a member is waited for, and that one which says nothing is left.
 @Suite(.timeLimit(.minutes(10)))

@@ -6,7 +6,7 @@ import StoreEngine
 import SyncEngine
 import Testing
 
-@testable import SyncBackends
+@testable import Etcd
 
 @Suite struct EtcdRowTests {
     private let stamp = Stamp(isProvisional: true, wall: 1_700_000_000_000, counter: 3, origin: Origin(bits: 7))

@@ -8,8 +8,9 @@ import StoreEngine
 import SyncEngine
 import Testing
 
+@testable import BackendSupport
+@testable import Etcd
 @testable import Simulation
-@testable import SyncBackends
 
 /// What every backend has to stand, against real clusters.
 @Suite(.serialized, .timeLimit(.minutes(10)), .enabled(if: EtcdCluster.isInstalled))

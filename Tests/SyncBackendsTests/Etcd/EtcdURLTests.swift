@@ -5,7 +5,7 @@ import Replication
 import SyncEngine
 import Testing
 
-@testable import SyncBackends
+@testable import Etcd
 
 @Suite struct EtcdURLTests {
     @Test(arguments: [

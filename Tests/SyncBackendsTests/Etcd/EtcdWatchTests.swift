@@ -9,7 +9,7 @@ import SyncEngine
 import Synchronization
 import Testing
 
-@testable import SyncBackends
+@testable import Etcd
 
 /// What a device hears of when it has not listened all the time, or to somebody who says nothing.
 @Suite(.serialized, .timeLimit(.minutes(10)), .enabled(if: EtcdCluster.isInstalled))

@@ -6,7 +6,7 @@ import Replication
 import SeededRandom
 import Synchronization
 
-@testable import SyncBackends
+@testable import Etcd
 
 /// A cluster that answers in the right shape with extreme values, as a seed has it.
 final class HostileGateway: EtcdGateway {

@@ -5,7 +5,7 @@ import Replication
 import SyncEngine
 import Testing
 
-@testable import SyncBackends
+@testable import WebDAV
 
 /// Listings as servers write them, and as nobody should.
 @Suite struct MultistatusTests {

@@ -10,7 +10,8 @@ import SyncEngine
 import Synchronization
 import Testing
 
-@testable import SyncBackends
+@testable import BackendSupport
+@testable import WebDAV
 
 /// What sync over a server costs, in requests and bytes on the wire.
 @Suite(.timeLimit(.minutes(10)))

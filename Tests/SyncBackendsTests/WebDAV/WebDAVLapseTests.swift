@@ -8,7 +8,8 @@ import StoreEngine
 import SyncEngine
 import Testing
 
-@testable import SyncBackends
+@testable import BackendSupport
+@testable import WebDAV
 
 /// Somebody puts a page in the place of all that a server has.
 @Suite(.timeLimit(.minutes(10)))

@@ -10,7 +10,9 @@ import StoreEngine
 import SyncEngine
 import Testing
 
-@testable import SyncBackends
+@testable import BackendSupport
+@testable import Blobs
+@testable import WebDAV
 
 /// A server on which nothing can be listed.
 @Suite(.serialized, .timeLimit(.minutes(10)), .enabled(if: WebDAVServer.Kind.nginxBare.program != nil))

@@ -9,8 +9,10 @@ import StoreEngine
 import SyncEngine
 import Testing
 
+@testable import BackendSupport
+@testable import Blobs
 @testable import HTTPClient
-@testable import SyncBackends
+@testable import WebDAV
 
 /// What every backend has to stand, against every real server that is installed.
 @Suite(.serialized, .timeLimit(.minutes(10)))

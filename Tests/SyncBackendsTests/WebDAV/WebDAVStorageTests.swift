@@ -9,7 +9,9 @@ import SyncEngine
 import Synchronization
 import Testing
 
-@testable import SyncBackends
+@testable import BackendSupport
+@testable import Blobs
+@testable import WebDAV
 
 /// What a storage makes of what a server answers.
 @Suite(.timeLimit(.minutes(10)))

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Replication
+
+/// Tries a storage out: does what a backend does with it, to a blob of a random name that is gone afterwards.
+package struct BlobProbe<Storage: BlobStorage> {
+    let storage: Storage
+    let environment: Environment
+    /// What the blob's name begins with.
+    private let prefix: String
+    /// The steps that were taken; the last one is the first that failed, if one did.
+    package private(set) var checks: [BackendCheck] = []
+
+    package init(of storage: Storage, environment: Environment, name prefix: String = ".check-") {
+        self.storage = storage
+        self.prefix = prefix
+        self.environment = environment
+    }
+
+    package mutating func run() async {
+        let (storage, name) = (storage, prefix + environment.random().hexDigits)
+        let (first, second) = (Array("first of \(name)".utf8), Array("other of \(name)".utf8))
+        do throws(RemoteError) {
+            try await step("open") { () async throws(RemoteError) in
+                try await storage.check(makingPlace: false).joined(separator: " ")
+            }
+            try await step("write") { () async throws(RemoteError) in
+                try await storage.put(name, first)
+                return ""
+            }
+            try await step("read") { () async throws(RemoteError) in try await Self.expect(first, name, storage) }
+            try await step("overwrite") { () async throws(RemoteError) in
+                try await storage.put(name, second)
+                return try await Self.expect(second, name, storage)
+            }
+            try await step("list") { () async throws(RemoteError) in try await Self.expect(true, name, storage) }
+            try await step("delete") { () async throws(RemoteError) in
+                try await storage.delete(name)
+                return try await Self.expect(false, name, storage)
+            }
+            try await findAccount()
+        } catch {
+            // The step says it. What was written must not stay.
+            do { try await storage.delete(name) } catch {}
+        }
+    }
+
+    private mutating func step(
+        _ step: String,
+        _ body: () async throws(RemoteError) -> String
+    ) async throws(RemoteError) {
+        do {
+            checks.append(BackendCheck(step: step, isPassed: true, detail: try await body()))
+        } catch {
+            checks.append(BackendCheck(step: step, isPassed: false, detail: error.message))
+            throw error
+        }
+    }
+
+    /// No account is no failure: somebody may be about to make one.
+    private mutating func findAccount() async throws(RemoteError) {
+        let backend = BlobBackend(storage: storage, environment: environment)
+        try await step("account") { () async throws(RemoteError) in
+            do throws(RemoteError) {
+                return "The account \(try await backend.open(creatingAccount: false).identifier) is here."
+            } catch {
+                if error.code == .noAccount { return error.message }
+                throw error
+            }
+        }
+    }
+
+    private static func expect(_ bytes: [UInt8], _ name: String, _ storage: Storage) async throws(RemoteError) -> String
+    {
+        if case .content(bytes, _) = try await storage.get(name, limit: 4096, unless: nil) { return "" }
+        throw RemoteError(.damaged, "What was written is not what is read.")
+    }
+
+    private static func expect(
+        _ isListed: Bool,
+        _ name: String,
+        _ storage: Storage
+    ) async throws(RemoteError) -> String {
+        if try await storage.list("").contains(where: { $0.name == name }) == isListed { return "" }
+        throw RemoteError(.damaged, isListed ? "What was written is not listed." : "What was deleted is still listed.")
+    }
+}

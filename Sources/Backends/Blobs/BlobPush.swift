@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// An upload: segments first, then the head that names them, then the heads that this one replaces. It may be cut
+// anywhere: what is left is the head before, with all its segments, and perhaps segments that nobody names.
+
+internal import BackendSupport
+internal import PropertyList
+internal import Replication
+
+/// An upload that is under way.
+actor BlobPush<Storage: BlobStorage>: RemotePush {
+    nonisolated let stores: [String]
+
+    private let backend: BlobBackend<Storage>
+    /// Where the backend's is.
+    nonisolated var unownedExecutor: UnownedSerialExecutor { backend.unownedExecutor }
+    private let publication: Publication
+    private let account: Bits128
+    private let formerOrigins: [Origin]
+    private let sequence: UInt64
+    private let formerLength: Int?
+    /// What was published before.
+    private let former: [String: Head.Part]
+    /// How others have cut what they hold.
+    private let foreign: [String: [Head.Part]]
+    /// The segments that are there.
+    private var present: Set<Bits128>
+    /// What is going to be published.
+    private var parts: [String: Head.Part]
+    /// What is written after the head, where that is tried.
+    private var late: [PartDraft] = []
+    /// The stores whose state was given.
+    private var uploaded: Set<String> = []
+
+    /// A base of which more would have to be read is not worth it.
+    private static var mostUnknownSegments: Int { 4 }
+    private static var mostCandidates: Int { 8 }
+
+    init(
+        backend: BlobBackend<Storage>,
+        publication: Publication,
+        account: Bits128,
+        own: FoundHead?,
+        former: (head: Head, isTrusted: Bool)?,
+        formerOrigins: [Origin],
+        foreign: [String: [Head.Part]],
+        present: Set<Bits128>
+    ) {
+        self.foreign = foreign
+        self.backend = backend
+        self.publication = publication
+        self.account = account
+        self.formerOrigins = formerOrigins
+        self.present = present
+        self.former = former?.head.parts ?? [:]
+        formerLength = own?.length
+        let sequences = [own?.head, former?.head].compactMap { $0?.origin == publication.origin ? $0?.sequence : nil }
+        sequence = max((sequences.max() ?? 0) &+ 1, publication.counts[publication.origin] ?? 0)
+        // Stores that this device holds no more as well: what was published is nobody's to take back.
+        let usable = self.former.filter { present.isSuperset(of: $0.value.segmentNames) }
+        parts = usable
+        stores = publication.stores.filter { store in
+            former?.isTrusted != true || usable[store.identifier] == nil || store.sequence != store.published
+        }.map(\.identifier)
+    }
+
+    func upload(_ snapshot: StoreSnapshot) async throws(RemoteError) {
+        let store = snapshot.identifier
+        let state = Rule.keepOrigins.isOn ? snapshot.state : snapshot.state.forgettingOrigins
+        let digests = StateDigests(of: state, store: store)
+        try check(store, state, digests)
+        uploaded.insert(store)
+        let content = StateContent(entries: digests.entries, vector: state.vector)
+        if let same = try await sharedPart(of: store, digests.state, content) {
+            parts[store] = same
+            return
+        }
+        let (base, contents) = try await bestBase(of: store, digests)
+        let draft = PartDraft(
+            state, digests: digests, store: store, over: base, contents: contents,
+            contextBase: try await contextBase(of: base), limits: limits(besides: store))
+        if Rule.segmentsFirst.isOn { try await backend.ensure(draft, present: present) } else { late.append(draft) }
+        present.formUnion(draft.segments.keys)
+        parts[store] = draft.part
+    }
+
+    private func contextBase(of part: Head.Part?) async throws(RemoteError) -> VersionVector {
+        guard let part else { return VersionVector() }
+        return try await backend.contextBase(of: part)
+    }
+
+    /// The ways in which a store is cut already, this device's own first, of which all segments are there.
+    private func candidates(of store: String) -> [Head.Part] {
+        let all = [former[store]].compactMap(\.self) + (foreign[store] ?? [])
+        return Array(all.filter { present.isSuperset(of: $0.segmentNames) }.prefix(Self.mostCandidates))
+    }
+
+    /// The way of cutting a state that all who hold it prefer, of those that are there.
+    /// - Parameter content: what the state has; `nil`: what this device published of it last.
+    private func sharedPart(
+        of store: String, _ digest: Bits128, _ content: StateContent? = nil
+    ) async throws(RemoteError) -> Head.Part? {
+        let own = former[store].flatMap { present.isSuperset(of: $0.segmentNames) && $0.digest == digest ? $0 : nil }
+        var (shared, content) = (own, content)
+        for part in candidates(of: store) where part.digest == digest && part != shared {
+            if let shared, !part.isPreferable(to: shared) { continue }
+            guard try await backend.areGood(part.segmentNames) else { continue }
+            // Who says that a part has this state may be mistaken, and whoever took it over would be, too.
+            if content == nil, let own { content = try await backend.content(of: own, store: store) }
+            guard let content, try await backend.content(of: part, store: store) == content else { continue }
+            shared = part
+        }
+        return shared
+    }
+
+    /// The base over which the tail is smallest; among equals the one with the smallest names, as on other devices.
+    private func bestBase(
+        of store: String, _ digests: StateDigests
+    ) async throws(RemoteError) -> (Head.Part?, [Key: Bits128]) {
+        var best: (part: Head.Part, contents: [Key: Bits128], bytes: Int)?
+        for part in candidates(of: store) {
+            if best != nil, await backend.unknownSegments(of: part.base) > Self.mostUnknownSegments { continue }
+            guard let contents = try await backend.contents(of: part.base, store: store) else { continue }
+            let bytes = PartDraft.tailBytes(of: digests, over: contents)
+            if let best, best.bytes < bytes || (best.bytes == bytes && best.part.base.names <= part.base.names) {
+                continue
+            }
+            best = (part, contents, bytes)
+        }
+        return (best?.part, best?.contents ?? [:])
+    }
+
+    private func limits(besides store: String) -> DraftLimits {
+        let others = parts.filter { $0.key != store && !$0.value.base.isEmpty }.values
+        return DraftLimits(
+            stores: max(parts.count, publication.stores.count),
+            otherTails: others.reduce(0) { $0 + $1.roughTailBytes })
+    }
+
+    /// Refuses what no reader would accept.
+    private func check(_ store: String, _ state: StoreState, _ digests: StateDigests) throws(RemoteError) {
+        guard (1...255).contains(store.utf8.count), store.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            throw RemoteError(.unsupported, "A store of this identifier can't be synchronised.")
+        }
+        guard state.entries.count <= EntryLimits.entries, digests.totalSize <= EntryLimits.storeBytes else {
+            throw RemoteError(.full, "The store \(store) has grown larger than what is synchronised.")
+        }
+    }
+
+    func finish() async throws(RemoteError) {
+        for (store, part) in parts where !uploaded.contains(store) {
+            if let shared = try await sharedPart(of: store, part.digest) { parts[store] = shared }
+        }
+        let head = Head(
+            account: account,
+            origin: publication.origin,
+            sequence: sequence,
+            time: publication.time,
+            device: publication.device,
+            parts: parts
+        )
+        try await backend.publish(head, unlikeLength: formerLength, present: present)
+        for draft in late { try await backend.ensure(draft, present: []) }
+        for origin in formerOrigins {
+            // Not worth a failure: it is tried again, and does no harm until then.
+            do { try await backend.retire(origin, upTo: publication.counts[origin] ?? 0) } catch { return }
+        }
+    }
+}
+
+extension StoreState {
+    /// Without the origins of which no entry is left: what must never be published.
+    fileprivate var forgettingOrigins: StoreState {
+        let living = Set(entries.values.map(\.stamp.origin))
+        return StoreState(entries: entries, vector: vector.filter { living.contains($0.origin) })
+    }
+}
+
+extension Head.Part {
+    /// About what the tail takes.
+    fileprivate var roughTailBytes: Int {
+        tail.reduce(removed.count * 16) { $0 + $1.key.string.utf8.count + 16 + ($1.value.value?.count ?? 0) }
+    }
+}
+
+extension [Bits128] {
+    fileprivate static func <= (a: Self, b: Self) -> Bool { !b.lexicographicallyPrecedes(a) }
+}

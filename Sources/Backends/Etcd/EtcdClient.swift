@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import BackendSupport
+internal import HTTPClient
+internal import PropertyList
+internal import Replication
+internal import Synchronization
+
+/// Asks the members of a cluster: the one that answered last, and if it does not answer soon, the next one.
+///
+/// A request may so be made twice, and whoever asks has to find out what became of it.
+final class EtcdClient: Sendable {
+    let url: EtcdURL
+    let proof: ServerCredentials.Proof
+    let gateway: any EtcdGateway
+    private let state: Mutex<State>
+
+    private struct State {
+        /// The place of the member that answered last.
+        var current = 0
+        var token: String?
+        /// Nobody is asked who they are there.
+        var isOpen = false
+    }
+
+    convenience init(_ url: EtcdURL, _ credentials: ServerCredentials) throws(RemoteError) {
+        self.init(url, try credentials.proof, EtcdHTTP(HTTPOptions(authority: credentials.authority)))
+    }
+
+    init(_ url: EtcdURL, _ proof: ServerCredentials.Proof, _ gateway: any EtcdGateway) {
+        (self.url, self.proof, self.gateway) = (url, proof, gateway)
+        var state = State()
+        if case .token(let token) = proof { state.token = token }
+        self.state = Mutex(state)
+    }
+
+    func close() { gateway.close() }
+
+    func pause(for time: Duration) async { await gateway.pause(for: time) }
+
+    /// The member that answered last.
+    var member: HTTPAddress { url.members[state.withLock(\.current)] }
+
+    // MARK: Calls
+
+    func range(_ range: EtcdRange) async throws(RemoteError) -> (rows: EtcdRows, revision: Int64) {
+        let answer = try await call("/v3/kv/range", range.json)
+        return try RemoteError.reading { () throws(EtcdFlaw) in (try answer.rows, try answer.revision) }
+    }
+
+    /// Makes a transaction. If no answer came it may be made twice.
+    func commit(_ transaction: EtcdTransaction) async throws(RemoteError) -> EtcdOutcome {
+        let answer = try await call("/v3/kv/txn", transaction.json, bytes: transaction.size)
+        return try RemoteError.reading { () throws(EtcdFlaw) in try answer.outcome }
+    }
+
+    /// Asks for something, whichever member knows.
+    func call(_ path: String, _ question: Value, bytes: Int = 0) async throws(RemoteError) -> Value {
+        do throws(EtcdFailure) { return try await ask(path, question, bytes: bytes) } catch {
+            let failure = error.remoteError(self)
+            guard error.isCycling, url.members.count > 1 else { throw failure }
+            throw RemoteError(
+                failure.code, failure.message + " None of the others could help: more than half of them may be away.",
+                retryAfter: failure.retryAfter)
+        }
+    }
+
+    /// Asks every member in turn, each time with more patience.
+    /// - Parameter bytes: about what goes or comes at most, for which a slow cluster needs longer.
+    func ask(_ path: String, _ question: Value, bytes: Int) async throws(EtcdFailure) -> Value {
+        var failure: EtcdFailure?
+        for time in patience(bytes) {
+            var isHopeless = true
+            for _ in url.members {
+                let asked = member
+                do throws(EtcdFailure) { return try await ask(path, question, within: time) } catch {
+                    guard error.isCycling else { throw error }
+                    if !error.isImmediate { isHopeless = false }
+                    failure = error
+                    moveOn(from: asked)
+                }
+            }
+            if isHopeless { break }
+            // A member waits until its history has come to where the token was given, which that of a cluster that was
+            // restored from a copy may not for long.
+            forgetToken()
+            await gateway.pause(for: .milliseconds(50))
+        }
+        throw failure ?? .http(.closed, member)
+    }
+
+    /// For how long a member may say nothing, round by round. One that is dead says nothing at all, and one that was cut
+    /// off passes on to a leader that is gone, and waits for 7 s: nobody waits long for either where there are others to
+    /// ask. Then all of them may be slow.
+    private func patience(_ bytes: Int) -> [Duration] {
+        let times: [Double] = url.members.count > 1 ? [1, 4] : [5, 10]
+        let slow = times.map { Duration.seconds($0 * (1 + Double(bytes) / 100_000)) }
+        return url.members.count > 1 ? [.milliseconds(300)] + slow : slow
+    }
+
+    /// Asks the next member from now on, if this one was asked until now.
+    func moveOn(from member: HTTPAddress) {
+        state.withLock { state in
+            if url.members[state.current] == member { state.current = (state.current + 1) % url.members.count }
+        }
+    }
+
+    /// Asks the current member, with a new token if it does not know the old one.
+    private func ask(_ path: String, _ body: Value, within time: Duration) async throws(EtcdFailure) -> Value {
+        let token = try await token(anew: false, time)
+        do throws(EtcdFailure) { return try await send(path, body, token, to: member, time) } catch {
+            guard case .refusal(let refusal) = error, refusal.isStaleToken || refusal.asksWho, case .password = proof
+            else { throw error }
+        }
+        let newToken = try await self.token(anew: true, time)
+        return try await send(path, body, newToken, to: member, time)
+    }
+
+    private func send(
+        _ path: String, _ body: Value, _ token: String?, to member: HTTPAddress, _ time: Duration
+    ) async throws(EtcdFailure) -> Value {
+        try await gateway.ask(EtcdQuestion(path, body, token: token), of: member, within: time).answer
+    }
+
+    /// What a member says of itself, to everybody.
+    struct Status {
+        let version: String
+        let hasLeader: Bool
+        let alarms: [String]
+        /// Seconds since 1970, by its clock.
+        let time: Int?
+    }
+
+    func status(of member: HTTPAddress, within time: Duration) async throws(EtcdFailure) -> Status {
+        let (answer, time) = try await gateway.ask(
+            EtcdQuestion("/v3/maintenance/status", .dictionary([:])), of: member, within: time)
+        return Status(
+            version: (answer["version"]?.text ?? "").readable(atMost: 40),
+            hasLeader: !["", "0"].contains(answer["leader"]?.text ?? ""),
+            alarms: (answer["errors"]?.elements ?? []).prefix(16).compactMap { $0.text?.readable(atMost: 200) },
+            time: time)
+    }
+
+    // MARK: Signing in
+
+    /// The token, which every member knows until it is started anew. To get one takes a member 50 ms, or much longer if
+    /// many want one, and what it has begun it ends though nobody waits for it. So it is asked first whether it is there.
+    func token(anew: Bool, _ time: Duration) async throws(EtcdFailure) -> String? {
+        let (known, isOpen) = state.withLock { ($0.token, $0.isOpen) }
+        guard case .password(let user, let password) = proof else { return known }
+        if !anew, isOpen || known != nil { return known }
+        let question = Value.dictionary(["name": .string(Text(user)), "password": .string(Text(password))])
+        let member = member
+        if url.members.count > 1 { try await greet(member, within: time) }
+        do throws(EtcdFailure) {
+            let time = max(time, .seconds(2))
+            let token = try await send("/v3/auth/authenticate", question, nil, to: member, time)["token"]?.text
+            state.withLock { ($0.token, $0.isOpen) = (token, false) }
+            return token
+        } catch {
+            guard case .refusal(let refusal) = error, refusal.saysOpen else { throw error }
+            state.withLock { ($0.token, $0.isOpen) = (nil, true) }
+            return nil
+        }
+    }
+
+    /// Sees that a member answers, whatever it says.
+    private func greet(_ member: HTTPAddress, within time: Duration) async throws(EtcdFailure) {
+        do throws(EtcdFailure) { _ = try await status(of: member, within: time) } catch  where error.isCycling {
+            throw error
+        } catch {}
+    }
+
+    /// The cluster lets everybody do everything, though a user was given.
+    var isOpen: Bool { state.withLock(\.isOpen) }
+
+    func forgetToken() {
+        if case .password = proof { state.withLock { ($0.token, $0.isOpen) = (nil, false) } }
+    }
+}

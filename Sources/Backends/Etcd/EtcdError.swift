@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import BackendSupport
+internal import HTTPClient
+internal import PropertyList
+internal import PropertyListFiles
+internal import Replication
+
+/// Why a member did not do what it was asked.
+package struct EtcdRefusal: Error {
+    let status: Int
+    /// A status of gRPC; `nil`: the answer is none of etcd's.
+    let code: Int?
+    let reason: String
+    let host: String
+
+    package init(status: Int, code: Int?, reason: String, host: String) {
+        (self.status, self.code, self.host) = (status, code, host)
+        self.reason = reason.readable(atMost: Self.longestReason)
+    }
+
+    /// More than etcd ever says; what answers may be something else.
+    private static let longestReason = 300
+
+    /// What an answer says that is no success.
+    init(_ response: HTTPResponse, from host: String) {
+        let answer = response.body.count <= 1 << 16 ? try? JSONReader.read(response.body) : nil
+        self.init(
+            status: response.status, code: answer?["code"]?.int64.map { Int(clamping: $0) },
+            reason: answer?["error"]?.text ?? answer?["message"]?.text
+                ?? String(decoding: response.body.prefix(200), as: UTF8.self),
+            host: host)
+    }
+
+    /// The token is not known there: it is too old, or the member was started anew.
+    var isStaleToken: Bool {
+        code == 16 || reason.contains("invalid auth token") || reason.contains("auth store is old")
+    }
+    /// Another member, or the same one in a moment, may be able to.
+    var isCycling: Bool {
+        code == 14 || (500...599).contains(status) && code != 15 && code != 12 || reason.contains("too many requests")
+            || reason.contains("leader")
+    }
+    /// What it was to give is more than it can pass on at once.
+    var isTooLarge: Bool { code == 8 && reason.contains("larger than max") }
+    /// Nobody is asked there who they are.
+    var saysOpen: Bool { reason.contains("authentication is not enabled") }
+    /// Somebody who has not said who they are is asked.
+    var asksWho: Bool { code == 3 && reason.contains("user name is empty") }
+    /// What answers is something else, which may stand before one member and not before the others.
+    var isNotOfEtcd: Bool { code == nil }
+}
+
+extension RemoteError {
+    /// Reads an answer. One that makes no sense is as good as none.
+    static func reading<Content>(
+        _ body: () throws(EtcdFlaw) -> Content
+    ) throws(RemoteError) -> Content {
+        do throws(EtcdFlaw) { return try body() } catch { throw EtcdBackend.corrupt }
+    }
+
+    /// What it means to a person that there is no answer.
+    init(etcd failure: HTTPFailure, from member: HTTPAddress) {
+        let error = RemoteError(failure)
+        let advice: String
+        switch failure {
+        case .cut where !member.isSecure, .corrupt where !member.isSecure:
+            advice = " If it has TLS, the address begins with etcds://."
+        case .secureConnection where member.isSecure: advice = " If it has no TLS, the address begins with etcd://."
+        default: advice = ""
+        }
+        self.init(error.code, error.message + advice)
+    }
+
+    /// What a refusal means.
+    init(_ refusal: EtcdRefusal, at place: String, hasCredentials: Bool) {
+        let (code, sentence) = Self.meaning(of: refusal, place, hasCredentials)
+        self.init(code, sentence)
+    }
+
+    private static func meaning(
+        of refusal: EtcdRefusal, _ place: String, _ hasCredentials: Bool
+    ) -> (Code, String) {
+        let (host, reason) = (refusal.host, refusal.reason)
+        switch refusal.code {
+        case 16: return (.unauthorized, "\(host) does not take the token any more.")
+        case 7: return (.denied, "This user may not read and write keys under \(place)/ on \(host).")
+        case 8 where reason.contains("space exceeded"):
+            return (.full, "There is no space left in the cluster of \(host), which takes nothing until it has some.")
+        case 8 where refusal.isTooLarge: return (.full, "\(host) takes no request that is as large as this one.")
+        case 15: return (.denied, "The cluster of \(host) takes nothing: it has raised the alarm CORRUPT.")
+        case _ where refusal.asksWho:
+            return (.unauthorized, "\(host) wants a user and a password.")
+        case 3 where reason.contains("invalid user ID or password"):
+            return (.unauthorized, "\(host) takes neither this user nor this password.")
+        case 3 where reason.contains("too large"):
+            return (.full, "\(host) takes no request that is as large as this one.")
+        case 9 where reason.contains("CommonName"):
+            return (.unsupported, "\(host) wants a certificate of its clients, which there is no option for.")
+        case nil where refusal.status == 400 && reason.contains("HTTPS"):
+            return (.unsupported, "\(host) has TLS: the address begins with etcds://.")
+        case nil where refusal.status == 404 || refusal.status == 405 || refusal.status < 300:
+            return (.unsupported, "\(host) is no etcd, or one that is older than version 3.4.")
+        case nil where refusal.status == 407:
+            return (.unavailable, proxyWish)
+        case _ where refusal.isCycling:
+            return (.unavailable, "The cluster of \(host) can't take anything just now: \(reason).")
+        default: return (.unavailable, "\(host) answers \(refusal.status): \(reason).")
+        }
+    }
+}

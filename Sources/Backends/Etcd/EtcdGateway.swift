@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import BackendSupport
+package import HTTPClient
+package import PropertyList
+internal import PropertyListFiles
+internal import Replication
+internal import Synchronization
+
+/// The way to the members of a cluster: the JSON gateway that each of them has, or a simulation's.
+package protocol EtcdGateway: Sendable {
+    /// Asks a member for something.
+    /// - Parameter time: for how long it may say nothing; an answer that comes slowly is no silence.
+    /// - Returns: the answer, and when the member thinks that it is, in seconds since 1970.
+    func ask(
+        _ question: EtcdQuestion, of member: HTTPAddress, within time: Duration
+    ) async throws(EtcdFailure) -> (answer: Value, time: Int?)
+
+    /// Asks a member for something that goes on, until that ends.
+    /// - Parameter take: takes a piece, or `nil` for one that is too large; says whether it wants more.
+    /// - Returns: whether the member knew the token.
+    func listen(
+        _ question: EtcdQuestion, to member: HTTPAddress, _ take: @escaping @Sendable (Value?) -> Bool
+    ) async -> Bool
+
+    /// Waits, no longer than until it is closed.
+    func pause(for time: Duration) async
+
+    /// Another way to the same members, to be closed by itself.
+    func another() -> any EtcdGateway
+
+    /// Ends what is under way, which fails.
+    func close()
+}
+
+/// What a member is asked.
+package struct EtcdQuestion: Sendable {
+    package let path: String
+    package let body: Value
+    package let token: String?
+
+    init(_ path: String, _ body: Value, token: String? = nil) {
+        (self.path, self.body, self.token) = (path, body, token)
+    }
+}
+
+/// The JSON gateway that every member has on its client port.
+struct EtcdHTTP: EtcdGateway {
+    private let options: HTTPOptions
+    private let http: HTTPClient
+
+    init(_ options: HTTPOptions) { (self.options, http) = (options, HTTPClient(options)) }
+
+    func another() -> any EtcdGateway { EtcdHTTP(options) }
+    func close() { http.close() }
+    func pause(for time: Duration) async { await http.pause(for: time) }
+
+    func ask(
+        _ question: EtcdQuestion, of member: HTTPAddress, within time: Duration
+    ) async throws(EtcdFailure) -> (answer: Value, time: Int?) {
+        var request = Self.request(question, member)
+        request.patience = .silence(time)
+        let response: HTTPResponse
+        do throws(HTTPFailure) { response = try await http.send(request) } catch { throw .http(error, member) }
+        guard response.status == 200, Self.mayBeDecoded(response.body),
+            let answer = try? JSONReader.read(response.body), answer["header"] != nil
+        else {
+            throw .refusal(EtcdRefusal(response, from: member.host))
+        }
+        return (answer, response.date)
+    }
+
+    func listen(
+        _ question: EtcdQuestion, to member: HTTPAddress, _ take: @escaping @Sendable (Value?) -> Bool
+    ) async -> Bool {
+        let lines = Lines()
+        var request = Self.request(question, member)
+        request.patience = .endless
+        // A member that others can't reach says nothing for as long as that lasts, unless it is told to give up.
+        request.headers.append((name: "Grpc-Metadata-hasleader", value: "true"))
+        request.sink = HTTPRequest.Sink(status: 200) { piece in
+            guard let whole = lines.whole(with: piece) else { return take(nil) }
+            return whole.allSatisfy { (try? JSONReader.read($0))?["result"].map { take($0) } ?? false }
+        }
+        if case .success(let response) = await http.result(of: request) { return response.status != 401 }
+        return true
+    }
+
+    private static func request(_ question: EtcdQuestion, _ member: HTTPAddress) -> HTTPRequest {
+        var member = member
+        member.path = question.path
+        var headers = [(name: "Content-Type", value: "application/json")]
+        if let token = question.token { headers.append((name: "Authorization", value: token)) }
+        return HTTPRequest(
+            "POST", member, headers: headers, body: Array(JSONWriter.write(question.body).utf8), limit: mostBytes)
+    }
+
+    /// Six times what a row has at most, which is more in Base64.
+    private static let mostBytes = 8 << 20
+
+    /// Whether an answer has no more values than any question has for an answer: decoded, each takes some 40 bytes, of
+    /// which two may have come. Base64 has none of these characters.
+    private static func mayBeDecoded(_ body: [UInt8]) -> Bool {
+        body.count { $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: "[") || $0 == UInt8(ascii: "{") } <= 1 << 19
+    }
+
+    /// Puts lines together.
+    private final class Lines: Sendable {
+        private let line = Mutex<[UInt8]>([])
+        /// More than all that a device may have written itself while nobody listened.
+        private static let longest = 1 << 18
+
+        /// The lines that a piece ends; `nil` if one is too long. All that was missed comes in one line, or in lines of
+        /// a thousand changes.
+        func whole(with piece: UnsafeRawBufferPointer) -> [[UInt8]]? {
+            line.withLock { line in
+                line += piece
+                guard line.count <= Self.longest else { return nil }
+                var lines = line.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+                line = Array(lines.removeLast())
+                return lines.map(Array.init)
+            }
+        }
+    }
+}
+
+/// Why there is no answer.
+package enum EtcdFailure: Error {
+    case http(HTTPFailure, HTTPAddress)
+    case refusal(EtcdRefusal)
+
+    /// Another member may know more.
+    var isCycling: Bool {
+        switch self {
+        case .http(.closed, _), .http(.libraryMissing, _), .http(.unsendable, _), .http(.authority, _),
+            .http(.tooLarge, _):
+            false
+        case .http: true
+        case .refusal(let refusal): refusal.isCycling || refusal.isNotOfEtcd
+        }
+    }
+
+    /// What was asked for is more than is passed on, or taken, at once.
+    var isTooLarge: Bool {
+        switch self {
+        case .http(let failure, _): if case .tooLarge = failure { true } else { false }
+        case .refusal(let refusal): refusal.isTooLarge
+        }
+    }
+
+    /// It took no time, so that there is none to be hoped for from waiting longer.
+    var isImmediate: Bool {
+        switch self {
+        case .http(.timedOut, _), .http(.cut, _): false
+        case .refusal(let refusal): !refusal.isCycling
+        case .http: true
+        }
+    }
+
+    func remoteError(_ client: EtcdClient) -> RemoteError {
+        switch self {
+        case .http(let failure, let member): RemoteError(etcd: failure, from: member)
+        case .refusal(let refusal):
+            RemoteError(refusal, at: client.url.place, hasCredentials: client.proof != .nothing)
+        }
+    }
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Where what is in the cluster. With P for the prefix of the address:
+//
+//     P/account                   who has an account here, and the last transactions
+//     P/entry/STORE/KEY           an entry of a store
+//     P/context/STORE/ORIGIN      how many of an origin's writes were taken into a store
+//     P/store/STORE               changed with every change of the store
+//     P/gone/STORE                changed whenever entries of the store went without another in their place
+//     P/device/ORIGIN             who publishes under an origin
+//     P/part/STORE/ORIGIN.N/I     a part of a value that is too large for one row
+//
+// Every transaction that changes something replaces P/account if it is as it was when its maker looked, so that they
+// have one order, and nobody changes what they did not see.
+
+internal import BackendSupport
+internal import PropertyList
+internal import Replication
+
+/// The keys of an account's rows.
+struct EtcdLayout {
+    private let prefix: [UInt8]
+
+    init(_ prefix: [UInt8]) { self.prefix = prefix }
+
+    var account: [UInt8] { path("account") }
+    var devices: [UInt8] { path("device/") }
+    var stores: [UInt8] { path("store/") }
+    var gone: [UInt8] { path("gone/") }
+    var parts: [UInt8] { path("part/") }
+
+    func device(_ origin: Origin) -> [UInt8] { path("device/\(origin)") }
+    func store(_ store: String) -> [UInt8] { stores + Self.name(store) }
+    func gone(_ store: String) -> [UInt8] { gone + Self.name(store) }
+    func entries(_ store: String) -> [UInt8] { path("entry/") + Self.name(store) + [Self.slash] }
+    func entry(_ store: String, _ key: Key) -> [UInt8] { entries(store) + Array(key.string.utf8) }
+    func vectors(_ store: String) -> [UInt8] { path("context/") + Self.name(store) + [Self.slash] }
+    func vector(_ store: String, _ origin: Origin) -> [UInt8] { vectors(store) + Array(origin.description.utf8) }
+    func parts(_ store: String, _ dot: Dot) -> [UInt8] {
+        parts + Self.name(store) + Array("/\(dot.origin).\(dot.n)/".utf8)
+    }
+    /// Six digits, so that they are in order.
+    func part(_ store: String, _ dot: Dot, _ number: Int) -> [UInt8] {
+        parts(store, dot) + Array(String(1_000_000 + number).dropFirst().utf8)
+    }
+
+    private func path(_ end: String) -> [UInt8] { prefix + Array("/\(end)".utf8) }
+
+    fileprivate static let slash = UInt8(ascii: "/")
+
+    /// A store's identifier, which may not end before the next slash.
+    private static func name(_ store: String) -> [UInt8] {
+        Array(store.replacing("%", with: "%25").replacing("/", with: "%2F").utf8)
+    }
+
+    /// The store that a row under a folder with one row for each is of.
+    func store(of row: EtcdRow, under folder: [UInt8]) -> String? {
+        guard row.key.starts(with: folder) else { return nil }
+        return PercentCoding.decode(String(decoding: row.key.dropFirst(folder.count), as: UTF8.self))
+    }
+}
+
+extension EtcdLayout {
+    /// The store that a part of a value is of.
+    func storeOfPart(_ row: EtcdRow) -> String? {
+        guard row.key.starts(with: parts) else { return nil }
+        let name = row.key.dropFirst(parts.count).prefix { $0 != Self.slash }
+        return PercentCoding.decode(String(decoding: name, as: UTF8.self))
+    }
+}
+
+// MARK: - Rows
+
+/// What a row holds makes no sense.
+struct EtcdFlaw: Error {
+    /// It was written by a newer version.
+    var isTooNew = false
+}
+
+/// The row of an account: its identifiers, and a random number for each of the last transactions, newest first.
+///
+/// Whoever has seen one of the numbers has seen a part of this history: a cluster that was restored from a copy does
+/// not have them.
+struct EtcdAccount: Equatable {
+    var identifiers: Set<Bits128>
+    private(set) var tokens: [UInt64] = []
+
+    private static let format: UInt8 = 1
+
+    init(_ identifiers: Set<Bits128>, token: UInt64) {
+        self.identifiers = identifiers
+        tokens = [token]
+    }
+
+    /// Notes another transaction.
+    mutating func add(_ token: UInt64, keeping most: Int) {
+        tokens.insert(token, at: 0)
+        tokens.removeLast(max(0, tokens.count - most))
+    }
+
+    init(decoding row: [UInt8]) throws(EtcdFlaw) {
+        var decoder = CanonicalDecoder(row)
+        identifiers = []
+        do throws(CanonicalDecodingError) {
+            guard try decoder.byte() == Self.format else { throw decoder.failure("of another version") }
+            for _ in 0..<(try decoder.count(elementBytes: 16)) { identifiers.insert(try decoder.bits128()) }
+            for _ in 0..<(try decoder.count(elementBytes: 8)) { tokens.append(try decoder.fixed64()) }
+            try decoder.finish()
+        } catch {
+            throw EtcdFlaw(isTooNew: (row.first ?? 0) > Self.format)
+        }
+        guard !identifiers.isEmpty, !tokens.isEmpty else { throw EtcdFlaw() }
+    }
+
+    var encoded: [UInt8] {
+        var encoder = CanonicalEncoder()
+        encoder.byte(Self.format)
+        encoder.count(identifiers.count)
+        for identifier in identifiers.sorted() { encoder.bits128(identifier) }
+        encoder.count(tokens.count)
+        for token in tokens { encoder.fixed64(token) }
+        return encoder.bytes
+    }
+}
+
+/// The row of an origin: whose it is, and which publication was the last.
+struct EtcdDevice: Equatable {
+    let device: RemoteDevice
+    /// Random: whoever finds another one than it has written has a clone.
+    let publication: UInt64
+    /// How often the device had begun to publish under the origin.
+    let count: UInt64
+
+    init(_ device: RemoteDevice, publication: UInt64, count: UInt64) {
+        (self.device, self.publication, self.count) = (device, publication, count)
+    }
+
+    init(decoding row: [UInt8]) throws(EtcdFlaw) {
+        var decoder = CanonicalDecoder(row)
+        do throws(CanonicalDecodingError) {
+            publication = try decoder.fixed64()
+            count = try decoder.varint()
+            device = RemoteDevice(identifier: try decoder.text().string, name: try decoder.text().string)
+        } catch {
+            throw EtcdFlaw()
+        }
+    }
+
+    var encoded: [UInt8] {
+        var encoder = CanonicalEncoder()
+        encoder.fixed64(publication)
+        encoder.varint(count)
+        encoder.text(Text(device.identifier))
+        encoder.text(Text(device.name))
+        return encoder.bytes
+    }
+}
+
+/// The row of an entry. A value that is too large for it is in rows of its own.
+struct EtcdEntry: Equatable {
+    let entry: Entry
+    /// The bytes of its value in rows of their own; `nil`: there are none.
+    let partedBytes: Int?
+
+    /// More than any app may write, and less than etcd takes in one request.
+    static let mostBytes = 1_200_000
+    static let partBytes = 500_000
+
+    private enum Flag {
+        static let provisional: UInt8 = 1
+        static let value: UInt8 = 2
+        static let parts: UInt8 = 4
+    }
+
+    init(_ entry: Entry) {
+        self.entry = entry
+        let count = entry.value?.count ?? 0
+        partedBytes = count > Self.mostBytes ? count : nil
+    }
+
+    init(_ stamp: Stamp, n: UInt64, value: [UInt8]) {
+        (entry, partedBytes) = (Entry(stamp: stamp, n: n, value: value), nil)
+    }
+
+    init(decoding row: [UInt8]) throws(EtcdFlaw) {
+        var decoder = CanonicalDecoder(row)
+        do throws(CanonicalDecodingError) {
+            let flags = try decoder.byte()
+            let wall = try decoder.varint()
+            let counter = UInt16(exactly: try decoder.varint())
+            let origin = Origin(bits: try decoder.fixed64())
+            let n = try decoder.varint()
+            guard flags < 8, flags != Flag.value | Flag.parts, let counter, wall < Stamp.wallLimit,
+                (1...EntryLimits.n).contains(n)
+            else {
+                throw decoder.failure("no entry")
+            }
+            let stamp = Stamp(
+                isProvisional: flags & Flag.provisional != 0, wall: wall, counter: counter, origin: origin)
+            partedBytes = flags & Flag.parts != 0 ? Int(clamping: try decoder.varint()) : nil
+            let value = flags & Flag.value != 0 ? try decoder.raw(decoder.remaining) : nil
+            try decoder.finish()
+            entry = Entry(stamp: stamp, n: n, value: value)
+        } catch {
+            throw EtcdFlaw()
+        }
+    }
+
+    var encoded: [UInt8] {
+        var encoder = CanonicalEncoder(capacity: (entry.value?.count ?? 0) + 32)
+        let value = partedBytes == nil ? entry.value : nil
+        encoder.byte(
+            (entry.stamp.isProvisional ? Flag.provisional : 0) | (value == nil ? 0 : Flag.value)
+                | (partedBytes == nil ? 0 : Flag.parts))
+        encoder.varint(entry.stamp.wall)
+        encoder.varint(UInt64(entry.stamp.counter))
+        encoder.fixed64(entry.stamp.origin.bits)
+        encoder.varint(entry.n)
+        if let partedBytes { encoder.count(partedBytes) }
+        if let value { encoder.raw(value) }
+        return encoder.bytes
+    }
+
+    /// The parts of the value.
+    var parts: [[UInt8]] {
+        guard partedBytes != nil, let value = entry.value else { return [] }
+        return stride(from: 0, to: value.count, by: Self.partBytes).map {
+            Array(value[$0..<min($0 + Self.partBytes, value.count)])
+        }
+    }
+}
+
+/// Where a pull ended.
+struct EtcdCursor: Equatable {
+    /// All changes up to this revision were joined.
+    var revision: Int64
+    /// The newest transaction then.
+    var token: UInt64
+    /// Stores of which that is not so: they are read as a whole.
+    var missing: Set<String> = []
+    /// The cluster has lost what was in it, and this device has still to publish what it has.
+    var isOwing = false
+    /// The cluster that counts so; 0: that was not noted.
+    var cluster: UInt64 = 0
+
+    private static let format: UInt8 = 1
+
+    private enum Flag {
+        static let owing: UInt8 = 1
+        static let cluster: UInt8 = 2
+    }
+
+    init(revision: Int64, token: UInt64) { (self.revision, self.token) = (revision, token) }
+
+    /// Reads a cursor. One that is none is that of somebody who has seen nothing.
+    init?(decoding bytes: [UInt8]) {
+        var decoder = CanonicalDecoder(bytes)
+        do throws(CanonicalDecodingError) {
+            guard try decoder.byte() == Self.format else { return nil }
+            let flags = try decoder.byte()
+            isOwing = flags & Flag.owing != 0
+            revision = Int64(clamping: try decoder.varint())
+            guard EtcdRevision.range.contains(revision) else { return nil }
+            token = try decoder.fixed64()
+            for _ in 0..<(try decoder.count()) { missing.insert(try decoder.text().string) }
+            if flags & Flag.cluster != 0 { cluster = try decoder.fixed64() }
+            try decoder.finish()
+        } catch {
+            return nil
+        }
+    }
+
+    var encoded: [UInt8] {
+        var encoder = CanonicalEncoder()
+        encoder.byte(Self.format)
+        encoder.byte((isOwing ? Flag.owing : 0) | (cluster == 0 ? 0 : Flag.cluster))
+        encoder.varint(UInt64(max(0, revision)))
+        encoder.fixed64(token)
+        encoder.count(missing.count)
+        for store in missing.sorted() { encoder.text(Text(store)) }
+        if cluster != 0 { encoder.fixed64(cluster) }
+        return encoder.bytes
+    }
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import BackendSupport
+internal import HTTPClient
+internal import Replication
+
+/// Tries a cluster out: first whether its members can be reached and are what they should be, then whether they do what
+/// a backend asks of them, with a row of a random name that is gone afterwards.
+struct EtcdProbe {
+    private let client: EtcdClient
+    private let environment: Environment
+    private var hasWritten = false
+    /// The steps that were taken; the last one is the first that failed, if one did.
+    private(set) var checks: [BackendCheck] = []
+
+    init(_ client: EtcdClient, _ environment: Environment) {
+        (self.client, self.environment) = (client, environment)
+    }
+
+    mutating func run() async {
+        let key = client.url.prefix + Array("/check-\(environment.random().hexDigits)".utf8)
+        do throws(RemoteError) {
+            let statuses = try await connect()
+            try checkVersion(statuses)
+            checks.append(.clock(statuses.compactMap(\.time).first, environment))
+            try await signIn()
+            try await step("read") { client throws(RemoteError) in
+                _ = try await client.range(EtcdRange(key))
+                return client.isOpen || client.proof == .nothing ? Self.openness : ""
+            }
+            try checkSpace(statuses)
+            try await write(key)
+            try await findAccount()
+        } catch {
+            // The step says it. What was written must not stay.
+            if hasWritten { do { _ = try await client.commit(EtcdTransaction(operations: [.delete(key)])) } catch {} }
+        }
+    }
+
+    private mutating func step(
+        _ step: String, _ body: (EtcdClient) async throws(RemoteError) -> String
+    ) async throws(RemoteError) {
+        do throws(RemoteError) {
+            checks.append(BackendCheck(step: step, isPassed: true, detail: try await body(client)))
+        } catch {
+            throw fail(step, error)
+        }
+    }
+
+    private mutating func fail(_ step: String, _ error: RemoteError) -> RemoteError {
+        checks.append(BackendCheck(step: step, isPassed: false, detail: error.message))
+        return error
+    }
+
+    // MARK: Members
+
+    /// Asks all members, with no more patience than lets a check of many end soon. One that answers will do, but a person
+    /// wants to know of the others.
+    private mutating func connect() async throws(RemoteError) -> [EtcdClient.Status] {
+        var (statuses, failures): ([EtcdClient.Status], [RemoteError]) = ([], [])
+        let time = Duration.seconds(client.url.members.count > 1 ? 2 : 5)
+        for member in client.url.members {
+            do throws(EtcdFailure) { statuses.append(try await client.status(of: member, within: time)) } catch {
+                failures.append(error.remoteError(client))
+                client.moveOn(from: member)
+            }
+        }
+        let words = failures.map(\.message).joined(separator: " ")
+        if statuses.isEmpty {
+            throw fail("connect", RemoteError(failures.first?.code ?? .unavailable, words))
+        }
+        checks.append(BackendCheck(step: "connect", isPassed: true, detail: words))
+        return statuses
+    }
+
+    private mutating func checkVersion(_ statuses: [EtcdClient.Status]) throws(RemoteError) {
+        let versions = Set(statuses.map(\.version)).sorted().joined(separator: ", ")
+        guard statuses.contains(where: \.hasLeader) else {
+            throw fail("version", RemoteError(.unavailable, "More than half of the members are away: none leads."))
+        }
+        checks.append(BackendCheck(step: "version", isPassed: true, detail: "etcd \(versions)."))
+    }
+
+    private mutating func checkSpace(_ statuses: [EtcdClient.Status]) throws(RemoteError) {
+        let alarms = statuses.flatMap(\.alarms).joined(separator: " ")
+        if alarms.contains("NOSPACE") {
+            throw fail("space", RemoteError(.full, "There is no space left: the cluster has raised the alarm NOSPACE."))
+        }
+        if alarms.contains("CORRUPT") {
+            throw fail("space", RemoteError(.denied, "The cluster has raised the alarm CORRUPT, and takes nothing."))
+        }
+        checks.append(BackendCheck(step: "space", isPassed: true))
+    }
+
+    // MARK: What a backend does
+
+    private mutating func signIn() async throws(RemoteError) {
+        try await step("sign in") { client throws(RemoteError) in
+            do throws(EtcdFailure) { _ = try await client.token(anew: true, .seconds(5)) } catch {
+                throw error.remoteError(client)
+            }
+            return ""
+        }
+    }
+
+    private static let openness =
+        "The cluster asks nobody who they are: whoever can reach it can read and change all of it."
+
+    /// Tries conditions, on which it rests that nobody overwrites what they have not seen.
+    private mutating func write(_ key: [UInt8]) async throws(RemoteError) {
+        let (first, second) = (Array("first".utf8), Array("second".utf8))
+        hasWritten = true
+        try await step("write") { client throws(RemoteError) in
+            // Whether it was made is not what the answer says, which may be to a second try.
+            _ = try await client.commit(
+                EtcdTransaction(conditions: [.isMissing(key)], operations: [.put(key, first)]))
+            let again = try await client.commit(
+                EtcdTransaction(conditions: [.isMissing(key)], operations: [.put(key, second)]))
+            guard !again.isDone, try await client.range(EtcdRange(key)).rows.rows.first?.value == first
+            else { throw RemoteError(.unsupported, "Transactions do not what they should.") }
+            return ""
+        }
+        try await step("delete") { client throws(RemoteError) in
+            _ = try await client.commit(
+                EtcdTransaction(conditions: [.value(key, is: first)], operations: [.delete(key)]))
+            guard try await client.range(EtcdRange(key)).rows.rows.isEmpty else {
+                throw RemoteError(.unsupported, "What was deleted is still there.")
+            }
+            return ""
+        }
+    }
+
+    /// No account is no failure: somebody may be about to make one.
+    private mutating func findAccount() async throws(RemoteError) {
+        let backend = EtcdBackend(client, environment)
+        try await step("account") { _ throws(RemoteError) in
+            do throws(RemoteError) {
+                return "The account \(try await backend.open(creatingAccount: false).identifier) is here."
+            } catch {
+                if error.code == .noAccount { return error.message }
+                throw error
+            }
+        }
+    }
+}

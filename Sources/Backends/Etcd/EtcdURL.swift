@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import BackendSupport
+internal import HTTPClient
+internal import PlaceAddress
+internal import Replication
+
+/// The address of a place in an etcd cluster: `etcds://one.example.org,two.example.org:2380/settings/ada`.
+struct EtcdURL: Equatable {
+    /// The members that are asked, in this order; without paths.
+    let members: [HTTPAddress]
+    /// What all keys begin with, without the slash that follows it.
+    let prefix: [UInt8]
+
+    private static let usualPort = 2379
+    private static let mostMembers = 16
+
+    init(_ url: String) throws(RemoteError) {
+        let url = try ServerURL(url, scheme: "etcd", example: "HOST/PREFIX", flaw: Self.flaw)
+        members = try Self.members(url.authority, url.isSecure)
+        prefix = try Self.prefix(url.rest)
+    }
+
+    private static func members(_ authority: Substring, _ isSecure: Bool) throws(RemoteError) -> [HTTPAddress] {
+        var members: [HTTPAddress] = []
+        for member in authority.split(separator: ",", omittingEmptySubsequences: false) {
+            guard let (host, port) = HTTPAddress.split(member) else {
+                if member.contains(":") && !member.hasPrefix("[") && member.filter({ $0 == ":" }).count > 1 {
+                    throw flaw("an IPv6 address is in brackets, as in [::1]:2379")
+                }
+                throw flaw("\"\(member)\" is no HOST or HOST:PORT; commas are between members, without spaces")
+            }
+            let address = HTTPAddress(isSecure: isSecure, host: host, port: port ?? usualPort, path: "/")
+            if !members.contains(address) { members.append(address) }
+        }
+        guard members.count <= mostMembers else { throw flaw("it names \(mostMembers) members at most") }
+        return members
+    }
+
+    /// Keys are bytes; a person writes them as the path of an address.
+    private static func prefix(_ text: Substring) throws(RemoteError) -> [UInt8] {
+        guard !text.contains("?"), !text.contains("#") else {
+            throw flaw("it has no query and no fragment; write %3F and %23 in a prefix")
+        }
+        var prefix = text.dropFirst()
+        while prefix.hasSuffix("/") { prefix.removeLast() }
+        guard !prefix.isEmpty else {
+            throw flaw("it says where in the cluster the account is, as in etcds://HOST/settings/ada")
+        }
+        guard let name = PercentCoding.decode(prefix), name.isPrintable else {
+            throw flaw("a % in it is followed by two digits, and it has no control characters")
+        }
+        guard name.utf8.count <= 512 else { throw flaw("its prefix has 512 bytes at most") }
+        return Array(name.utf8)
+    }
+
+    private static func flaw(_ clause: String) -> RemoteError {
+        RemoteError(.unsupported, "This is no etcd address: \(clause).")
+    }
+
+    /// The prefix for people.
+    var place: String { String(decoding: prefix, as: UTF8.self) }
+
+    /// What to know before a password is sent there; `nil` if there is nothing.
+    var warning: String? {
+        let scheme = members.contains { !$0.isSecure } ? "etcd://" : "etcds://"
+        return PlaceAddress.warning(of: scheme + members.map(\.host).joined(separator: ","))
+    }
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Which folder a URL may lead to. A service that serves one user uses that user's own folders. One that serves all
+// has its own reach, which it must not lend: it uses what an administrator named, and in it a folder for each user,
+// which it made.
+
+internal import BackendSupport
+internal import Files
+internal import Glibc
+internal import Replication
+
+/// A folder that was found to be usable, as it is now.
+struct OpenFolder: ~Copyable {
+    let directory: FileDescriptor
+    /// Where it is; for sentences.
+    let path: String
+    /// The device that it is on: another one is another drive, even at the same path.
+    let device: dev_t
+    /// What a person should know.
+    let notes: [String]
+}
+
+extension FolderAccess {
+    /// Opens the folder of a URL.
+    /// - Parameter makesPlace: makes the user's folder in a root.
+    /// - Throws: `RemoteError.noAccount` if there is none and none is to be made.
+    func open(_ url: FolderURL, makingPlace makesPlace: Bool) throws(RemoteError) -> OpenFolder {
+        switch self {
+        case .own(let uid): try Self.openOwn(url.path, uid: uid)
+        case .roots(let roots, let uid): try Self.open(url.path, in: roots, uid: uid, makingPlace: makesPlace)
+        }
+    }
+
+    /// What files are made with. In a root, the group's bits are the mask of the access control list.
+    var fileMode: mode_t {
+        switch self {
+        case .own: 0o600
+        case .roots: 0o660
+        }
+    }
+
+    /// What directories are made with.
+    var directoryMode: mode_t {
+        switch self {
+        case .own: 0o700
+        case .roots: 0o770
+        }
+    }
+
+    private static func openOwn(_ path: String, uid: UInt32) throws(RemoteError) -> OpenFolder {
+        let directory = try naming(path) { () throws(SystemError) in try FileDescriptor.openDirectory(path) }
+        let status = try naming(path) { () throws(SystemError) in try directory.status() }
+        guard status.st_uid == uid else { throw RemoteError(.denied, "\(path) belongs to another user.") }
+        return OpenFolder(directory: directory, path: path, device: status.st_dev, notes: [])
+    }
+
+    private static func open(
+        _ path: String,
+        in roots: [String],
+        uid: UInt32,
+        makingPlace makesPlace: Bool
+    ) throws(RemoteError) -> OpenFolder {
+        guard isRoot(path, of: roots) else {
+            throw RemoteError(.denied, "\(path) is none of the folders that the administrator has allowed.")
+        }
+        let (name, place) = ("u\(uid)", "\(path)/u\(uid)")
+        let root = try naming(path) { () throws(SystemError) in try walk(to: path) }
+        if makesPlace {
+            try naming(place) { () throws(SystemError) in try makeDirectory(name, in: root) }
+        }
+        let directory = try openPlace(name, in: root, place)
+        let status = try naming(place) { () throws(SystemError) in try directory.status() }
+        guard status.st_uid == geteuid() else {
+            throw RemoteError(.denied, "\(place) was not made by this service.")
+        }
+        var notes: [String] = []
+        if makesPlace, !AccessControlList(user: uid, service: geteuid()).apply(to: directory) {
+            notes.append("\(place) can't be opened by its user: there are no access control lists here.")
+        }
+        return OpenFolder(directory: directory, path: place, device: status.st_dev, notes: notes)
+    }
+
+    private static func openPlace(
+        _ name: String,
+        in root: borrowing FileDescriptor,
+        _ place: String
+    ) throws(RemoteError) -> FileDescriptor {
+        do { return try root.openDirectory(name) } catch {
+            if error.number != ENOENT { throw RemoteError(error, at: place) }
+            throw RemoteError(.noAccount, "\(place) is not there; it is made with the first account.")
+        }
+    }
+
+    private static func isRoot(_ path: String, of roots: [String]) -> Bool {
+        if path.split(separator: "/").contains(where: { $0 == ".." || $0 == "." }) { return false }
+        return roots.contains { root in
+            do { return try FolderURL.withoutTrailingSlashes(root).utf8.elementsEqual(path.utf8) } catch {
+                return false
+            }
+        }
+    }
+
+    private static func makeDirectory(_ name: String, in root: borrowing FileDescriptor) throws(SystemError) {
+        do { try root.makeDirectory(name, mode: 0o700) } catch {
+            if error.number != EEXIST { throw error }
+        }
+    }
+
+    /// Opens a path without following a link anywhere, a component at a time: what openat2(2) does with
+    /// RESOLVE_NO_SYMLINKS in one call, for which there is neither a function nor, on older systems, a kernel.
+    private static func walk(to path: String) throws(SystemError) -> FileDescriptor {
+        var directory = try FileDescriptor.openDirectory("/")
+        for component in path.split(separator: "/") {
+            directory = try directory.openDirectory(String(component), flags: pathOnly)
+        }
+        return directory
+    }
+
+    /// O_PATH, which the C library declares for those who define _GNU_SOURCE only: a directory that may be passed
+    /// through need not be readable.
+    private static let pathOnly: Int32 = 0o10000000
+}
+
+/// Names what a failed call was about.
+func naming<Result: ~Copyable>(
+    _ path: String,
+    _ body: () throws(SystemError) -> Result
+) throws(RemoteError) -> Result {
+    do { return try body() } catch { throw RemoteError(error, at: path) }
+}

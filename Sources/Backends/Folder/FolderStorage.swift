@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Blobs as files. The folder is opened anew for each operation, by its path, and checked anew: it may be on a drive
+// that somebody pulls out, and nothing of ours may keep it from being unmounted. What lies between two checks is
+// refused if it turns out to be on another device than the first.
+//
+// A file is written under a name with a dot, brought to the disk, and renamed; so readers see all of it or nothing.
+
+internal import BackendSupport
+public import Blobs
+internal import Files
+internal import Glibc
+public import Replication
+internal import Synchronization
+
+/// A folder that a person's devices share.
+public actor FolderStorage: BlobStorage {
+    private let url: FolderURL
+    private let access: FolderAccess
+    private let executor: ThreadExecutor
+    private nonisolated let watch: FolderWatch?
+    private nonisolated let tellsOfChanges = Atomic(false)
+    /// Seconds since 1970.
+    private let now: @Sendable () -> Int
+    /// The device that the folder was on at the last check.
+    private var device: dev_t?
+    /// The device that the account was on.
+    private var home: dev_t?
+
+    /// Folders block; this is where.
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    /// A folder's storage. Nothing is looked at yet.
+    /// - Parameters:
+    ///   - watches: tells of changes; the checks of ``BackendCheck`` have no use for that.
+    ///   - now: seconds since 1970, by the clock by which the filesystem stamps files.
+    init(
+        _ url: FolderURL, access: FolderAccess, watches: Bool = true, now: @escaping @Sendable () -> Int = { time(nil) }
+    ) {
+        self.now = now
+        self.url = url
+        self.access = access
+        executor = ThreadExecutor(.folders)
+        watch = watches ? FolderWatch() : nil
+    }
+
+    deinit { watch?.close() }
+
+    /// A change waits a second for others: something else carries the files, and takes a second at least.
+    public nonisolated var traits: BackendTraits {
+        BackendTraits(coalescing: .seconds(1), tellsOfChanges: tellsOfChanges.load(ordering: .relaxed))
+    }
+
+    /// Says "look now" when somebody else changed something.
+    public nonisolated func hints() -> AsyncStream<Void> {
+        watch?.hints() ?? AsyncStream { $0.finish() }
+    }
+
+    /// Ends the hints.
+    public nonisolated func close() {
+        tellsOfChanges.store(false, ordering: .relaxed)
+        watch?.close()
+    }
+
+    /// Looks anew whether the folder is there and may be used.
+    public func check(makingPlace makesPlace: Bool) async throws(RemoteError) -> [String] {
+        device = nil
+        let folder = try access.open(url, makingPlace: makesPlace)
+        device = folder.device
+        if makesPlace {
+            for name in [BlobName.markers, BlobName.heads, BlobName.segments] {
+                _ = try subfolder(name, in: folder, making: true)
+            }
+        }
+        try checkDrive(of: folder)
+        let isWatched = try watchFolders(in: folder)
+        tellsOfChanges.store(isWatched && Mount.isLocal(folder.directory), ordering: .relaxed)
+        return folder.notes
+    }
+
+    /// A mount point without its drive is an empty folder on another device: nobody has removed the account.
+    private func checkDrive(of folder: borrowing OpenFolder) throws(RemoteError) {
+        if try subfolder(BlobName.markers, in: folder, making: false) != nil {
+            home = folder.device
+        } else if let home, home != folder.device {
+            throw RemoteError(
+                .unavailable, "\(folder.path) is empty and on another device than before: is its drive mounted?")
+        }
+    }
+
+    private func watchFolders(in folder: borrowing OpenFolder) throws(RemoteError) -> Bool {
+        guard let watch else { return false }
+        for name in [BlobName.heads, BlobName.segments] {
+            guard let subfolder = try subfolder(name, in: folder, making: false), watch.watch(name, subfolder) else {
+                return false
+            }
+        }
+        return true
+    }
+
+    // MARK: Reading
+
+    /// The names in a folder that may be those of blobs, with versions.
+    public func list(_ name: String) async throws(RemoteError) -> [BlobListing] {
+        let folder = try openAgain()
+        guard let directory = try subfolder(name, in: folder, making: false) else { return [] }
+        return try naming("\(folder.path)/\(name)") { () throws(SystemError) in
+            let names = try directory.names(atMost: BlobName.mostListed) { BlobName.mayBeOurs($0) }
+            // Only heads are ever replaced, so only of these it saves anything to know.
+            guard name == BlobName.heads else { return names.map { BlobListing(name: $0) } }
+            return names.map { BlobListing(name: $0, version: version(of: $0, in: directory)) }
+        }
+    }
+
+    /// Reads a file. Its times decide nothing; that they are others only says that it is worth reading again.
+    public func get(_ name: String, limit: Int, unless version: String?) async throws(RemoteError) -> BlobContent {
+        let folder = try openAgain()
+        let blob = Self.split(name)
+        guard let directory = try subfolder(blob.folder, in: folder, making: false) else { return .absent }
+        do throws(SystemError) {
+            if let version, version == self.version(of: blob.name, in: directory) { return .unchanged }
+            return try read(blob.name, in: directory, limit: limit)
+        } catch {
+            switch error.number {
+            case ENOENT: return .absent
+            case EACCES, EPERM, ELOOP, ENXIO: return .unreadable("can't be read: \(error.description)")
+            default: throw RemoteError(error, at: "\(folder.path)/\(name)")
+            }
+        }
+    }
+
+    private func version(of name: String, in directory: borrowing FileDescriptor) -> String? {
+        (try? directory.status(of: name)).flatMap { $0.version(now: now()) }
+    }
+
+    private func read(
+        _ name: String,
+        in directory: borrowing FileDescriptor,
+        limit: Int
+    ) throws(SystemError) -> BlobContent {
+        // Opening a device can do something, so it is not even opened.
+        guard try directory.status(of: name).isFile else { return .unreadable("is no file") }
+        let file = try directory.open(name, O_RDONLY)
+        let status = try file.status()
+        guard status.isFile else { return .unreadable("is no file") }
+        guard status.st_size <= limit, let bytes = try file.read(atMost: limit) else {
+            return .unreadable("is too large")
+        }
+        return .content(bytes, version: status.version(now: now()))
+    }
+
+    // MARK: Writing
+
+    /// Replaces a file.
+    public func put(_ name: String, _ bytes: [UInt8]) async throws(RemoteError) {
+        try write(name, bytes) { (directory, temporary, target) throws(SystemError) in
+            try directory.rename(temporary, to: target)
+        }
+    }
+
+    /// Writes a file that never replaces one.
+    public func create(_ name: String, _ bytes: [UInt8]) async throws(RemoteError) {
+        let mode = access.fileMode
+        try write(name, bytes) { (directory, temporary, target) throws(SystemError) in
+            do throws(SystemError) { try directory.link(temporary, to: target) } catch {
+                // FAT and some servers know no links. Then readers may see the file before it is whole.
+                guard [EPERM, EMLINK, ENOSYS, ENOTSUP].contains(error.number) else { throw error }
+                let file = try directory.open(target, O_WRONLY | O_CREAT | O_EXCL, mode: mode)
+                try file.write(bytes)
+                try file.synchronize()
+            }
+            try directory.remove(temporary)
+        }
+    }
+
+    /// Removes a file.
+    public func delete(_ name: String) async throws(RemoteError) {
+        let folder = try openAgain()
+        let blob = Self.split(name)
+        guard let directory = try subfolder(blob.folder, in: folder, making: false) else { return }
+        do throws(SystemError) {
+            try announcing(name) { () throws(SystemError) in try directory.remove(blob.name) }
+            try directory.synchronize()
+        } catch {
+            if error.number != ENOENT { throw RemoteError(error, at: "\(folder.path)/\(name)") }
+        }
+    }
+
+    /// Writes a file under another name and puts it in its place.
+    private func write(
+        _ name: String,
+        _ bytes: [UInt8],
+        place: (borrowing FileDescriptor, String, String) throws(SystemError) -> Void
+    ) throws(RemoteError) {
+        let folder = try openAgain()
+        let blob = Self.split(name)
+        let path = "\(folder.path)/\(name)"
+        guard let directory = try subfolder(blob.folder, in: folder, making: true) else {
+            throw RemoteError(.unavailable, "\(path) can't be written now.")
+        }
+        let temporary = ".\(blob.name).\(UInt64.random(in: .min ... .max).hexDigits).tmp"
+        do throws(SystemError) {
+            try writeWhole(temporary, bytes, in: directory)
+            try announcing(name) { () throws(SystemError) in try place(directory, temporary, blob.name) }
+            try directory.synchronize()
+        } catch {
+            do { try directory.remove(temporary) } catch {}
+            throw RemoteError(error, at: path)
+        }
+    }
+
+    private func writeWhole(
+        _ name: String,
+        _ bytes: [UInt8],
+        in directory: borrowing FileDescriptor
+    ) throws(SystemError) {
+        let file = try directory.open(name, O_WRONLY | O_CREAT | O_EXCL, mode: access.fileMode)
+        try file.write(bytes)
+        try file.synchronize()
+    }
+
+    private func announcing(_ name: String, _ body: () throws(SystemError) -> Void) throws(SystemError) {
+        if let watch { try watch.expecting(name, body) } else { try body() }
+    }
+
+    // MARK: Parts
+
+    /// Opens the folder that the last check has found.
+    private func openAgain() throws(RemoteError) -> OpenFolder {
+        let folder = try access.open(url, makingPlace: false)
+        guard folder.device == device else {
+            throw RemoteError(.unavailable, "\(folder.path) is on another device than a moment ago.")
+        }
+        return folder
+    }
+
+    /// Opens a folder in the folder; `nil` if it isn't there and is not to be made. The empty name is the folder itself.
+    private func subfolder(
+        _ name: String,
+        in folder: borrowing OpenFolder,
+        making makes: Bool
+    ) throws(RemoteError) -> FileDescriptor? {
+        do throws(SystemError) {
+            return try folder.directory.openDirectory(name.isEmpty ? "." : name)
+        } catch {
+            guard error.number == ENOENT else { throw RemoteError(error, at: "\(folder.path)/\(name)") }
+        }
+        guard makes else { return nil }
+        do throws(SystemError) {
+            do { try folder.directory.makeDirectory(name, mode: access.directoryMode) } catch {
+                if error.number != EEXIST { throw error }
+            }
+            try folder.directory.synchronize()
+            return try folder.directory.openDirectory(name)
+        } catch {
+            throw RemoteError(error, at: "\(folder.path)/\(name)")
+        }
+    }
+
+    private static func split(_ name: String) -> (folder: String, name: String) {
+        let parts = name.split(separator: "/", maxSplits: 1).map(String.init)
+        return parts.count == 2 ? (parts[0], parts[1]) : ("", name)
+    }
+}
+
+extension stat {
+    fileprivate var isFile: Bool { st_mode & S_IFMT == S_IFREG }
+
+    /// Becomes another one whenever the file is replaced or written, as far as the filesystem tells: it stamps what
+    /// happens within some milliseconds, or on some within two seconds, alike. So what is so new has none.
+    fileprivate func version(now: Int) -> String? {
+        // A filesystem may belong to anybody, and give any time.
+        let (age, overflow) = now.subtractingReportingOverflow(st_ctim.tv_sec)
+        guard age > 2, !overflow else { return nil }
+        return "\(st_ino) \(st_size) \(st_mtim.tv_sec).\(st_mtim.tv_nsec) \(st_ctim.tv_sec).\(st_ctim.tv_nsec)"
+    }
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Replication
+
+extension BackendCheck {
+    /// Nothing depends on the server's clock, but this device's decides which of two values is the later one.
+    /// - Parameter date: seconds since 1970, by the server's clock.
+    package static func clock(_ date: Int?, _ environment: Environment) -> BackendCheck {
+        guard let date else {
+            return BackendCheck(step: "clock", isPassed: true, detail: "The server does not say what time it is.")
+        }
+        let offset = date - Int(environment.time() / 1_000_000)
+        var detail = ""
+        if abs(offset) > 2 {
+            detail = "The server's clock is \(abs(offset)) s \(offset > 0 ? "ahead of" : "behind") this device's."
+            if abs(offset) > 60 {
+                detail += " If this device's is wrong, its values win over later ones of other devices, or lose."
+            }
+        }
+        return BackendCheck(step: "clock", isPassed: true, detail: detail)
+    }
+}

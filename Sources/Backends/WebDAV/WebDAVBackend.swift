@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import BackendSupport
+internal import Blobs
+internal import HTTPClient
+public import Replication
+
+/// The backend for `webdavs://HOST/PATH` and `webdav://HOST/PATH`: a folder of a WebDAV server.
+public enum WebDAVBackend {
+    /// The kind of remote that it is.
+    public static let descriptor = BackendDescriptor(schemes: ["webdavs", "webdav"], example: "webdavs://HOST/PATH") {
+        site throws(RemoteError) in
+        try WebDAVBackend.make(url: site.url, credentials: site.credentials)
+    } check: {
+        await WebDAVBackend.check(url: $0.url, credentials: $0.credentials)
+    }
+
+    /// A backend for an address. Nothing is asked before it is opened.
+    /// - Throws: `RemoteError.unsupported` for an address that is none of a WebDAV folder, and for credentials that are
+    ///   none.
+    public static func make(
+        url: String, credentials: ServerCredentials, environment: Environment = .system
+    ) throws(RemoteError) -> some RemoteBackend {
+        BlobBackend(
+            storage: WebDAVStorage(try WebDAVURL(url), try credentials.options), environment: environment)
+    }
+
+    /// Tries an address out, and leaves nothing behind.
+    public static func check(
+        url: String, credentials: ServerCredentials, environment: Environment = .system
+    ) async -> [BackendCheck] {
+        let storage: WebDAVStorage
+        do throws(RemoteError) {
+            storage = WebDAVStorage(try WebDAVURL(url), try credentials.options)
+        } catch {
+            return [BackendCheck(step: "address", isPassed: false, detail: error.message)]
+        }
+        defer { storage.close() }
+        let address = BackendCheck(step: "address", isPassed: true, detail: storage.url.warning ?? "")
+        return [address] + (await WebDAVProbe(storage, environment).run())
+    }
+}
+
+extension ServerCredentials {
+    var options: HTTPOptions {
+        get throws(RemoteError) {
+            let credentials: HTTPCredentials =
+                switch try proof {
+                case .nothing: .none
+                case .token(let token): .token(token)
+                case .password(let user, _) where user.contains(":"):
+                    throw RemoteError(.unsupported, "A user's name on a server can't have a colon in it.")
+                case .password(let user, let password): .password(user: user, password: password)
+                }
+            return HTTPOptions(credentials: credentials, authority: authority)
+        }
+    }
+}

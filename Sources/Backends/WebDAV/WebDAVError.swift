@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import BackendSupport
+internal import HTTPClient
+internal import Replication
+
+extension RemoteError {
+    /// What it means to a person that there is no answer.
+    init(webDAV failure: HTTPFailure, isSecure: Bool) {
+        switch failure {
+        case .sentAway(let host, let place):
+            // As an account's address is written.
+            self.init(HTTPFailure.sentAway(host, to: "webdav" + place.dropFirst("http".count)))
+        case .cut where !isSecure, .corrupt where !isSecure:
+            self.init(.unavailable, "\(failure) \(Self.secureWish)")
+        case .secureConnection where isSecure:
+            self.init(.unavailable, "\(failure) If it has no TLS, the address begins with webdav://.")
+        default: self.init(failure)
+        }
+    }
+
+    private static let secureWish = "If it has TLS, the address begins with webdavs://."
+
+    /// What an answer means that is not the one that was asked for.
+    init(_ response: HTTPResponse, from address: HTTPAddress, hasCredentials: Bool) {
+        let (code, sentence) = Self.meaning(of: response.status, address.host, address.path, hasCredentials)
+        // What Apache and nginx answer where they expect TLS.
+        let advice = response.status == 400 && !address.isSecure ? " \(Self.secureWish)" : ""
+        self.init(code, sentence + advice, retryAfter: response.retryAfter)
+    }
+
+    private static func meaning(
+        of status: Int, _ host: String, _ path: String, _ hasCredentials: Bool
+    ) -> (Code, String) {
+        switch status {
+        case 303:
+            return (
+                .unavailable,
+                "\(host) sends to a page instead of \(path): the network wants somebody to log in, or that is no WebDAV "
+                    + "address."
+            )
+        case 401:
+            let wish = hasCredentials ? "takes neither this password nor this token" : "wants a user and a password"
+            return (.unauthorized, "\(host) \(wish).")
+        case 403: return (.denied, "\(host) forbids to use \(path).")
+        case 404, 409, 410: return (.unavailable, "There is no folder for \(path) on \(host).")
+        case 405, 501: return (.unsupported, "\(host) is no WebDAV server at \(path), or one that only reads.")
+        case 407: return (.unavailable, proxyWish)
+        case 413: return (.full, "\(host) takes no file that is as large as \(path).")
+        case 423: return (.unavailable, "\(path) is locked on \(host) just now.")
+        case 429: return (.unavailable, "\(host) wants to be left alone for a while: there were too many requests.")
+        case 507: return (.full, "There is no space left on \(host).")
+        case 500...: return (.unavailable, "\(host) has trouble of its own and answers \(status).")
+        default: return (.unavailable, "\(host) answers \(status) for \(path), which makes no sense.")
+        }
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import BackendSupport
+internal import Blobs
+internal import HTTPClient
+internal import Replication
+internal import Synchronization
+
+/// Tries a server out: first whether it can be reached and lets one in, then what every storage has to do.
+struct WebDAVProbe {
+    private let storage: WebDAVStorage
+    private let environment: Environment
+
+    init(_ storage: WebDAVStorage, _ environment: Environment) {
+        (self.storage, self.environment) = (storage, environment)
+    }
+
+    func run() async -> [BackendCheck] {
+        let response: HTTPResponse
+        do throws(RemoteError) {
+            response = try await storage.look(at: storage.address(""))
+        } catch {
+            return [BackendCheck(step: "connect", isPassed: false, detail: error.message)]
+        }
+        let checks = [
+            BackendCheck(step: "connect", isPassed: true), .clock(response.date, environment), signIn(response),
+        ]
+        guard checks.allSatisfy(\.isPassed) else { return checks }
+        return checks + (await checkFolder(response))
+    }
+
+    private func signIn(_ response: HTTPResponse) -> BackendCheck {
+        let isRefused = response.status == 401 || response.status == 403
+        return BackendCheck(
+            step: "sign in", isPassed: !isRefused, detail: isRefused ? storage.failure(response).message : "")
+    }
+
+    private func checkFolder(_ response: HTTPResponse) async -> [BackendCheck] {
+        switch response.status {
+        case 207: break
+        case 404, 410: return [await checkAbove()]
+        case 405, 501:
+            do throws(RemoteError) { _ = try await storage.list("") } catch {
+                return [BackendCheck(step: "folder", isPassed: false, detail: error.message)]
+            }
+        default:
+            return [BackendCheck(step: "folder", isPassed: false, detail: storage.failure(response).message)]
+        }
+        let words =
+            storage.state.withLock(\.keepsNames)
+            ? "The server lists no folders, so files with the names in them are kept." : ""
+        let folder = BackendCheck(step: "folder", isPassed: true, detail: words)
+        var probe = BlobProbe(of: storage, environment: environment, name: WebDAVStorage.probeName)
+        await probe.run()
+        let checks = [folder] + probe.checks.filter { $0.step != "open" }
+        return checks.allSatisfy(\.isPassed) ? checks + [await checkConditions()] : checks
+    }
+
+    /// A folder that is missing is made, and none above it.
+    private func checkAbove() async -> BackendCheck {
+        let isThere: Bool
+        do throws(RemoteError) { isThere = try await storage.lookAbove() } catch {
+            return BackendCheck(step: "folder", isPassed: false, detail: error.message)
+        }
+        let (path, condition) = (storage.url.address.path, isThere ? "" : ", if the folder above it is there")
+        return BackendCheck(
+            step: "folder", isPassed: true, detail: "\(path) is not there yet; signing in makes it\(condition).")
+    }
+
+    /// Whether the server honours conditions, which nothing rests on.
+    private func checkConditions() async -> BackendCheck {
+        let name = WebDAVStorage.probeName + environment.random().hexDigits
+        var ignored: [String] = []
+        do throws(RemoteError) {
+            try await storage.put(name, [1])
+            for condition in [("If-None-Match", "*"), ("If-Match", "\"0\"")] {
+                if try await storage.write(name, [2], [condition]).status != 412 { ignored.append(condition.0) }
+            }
+            try await storage.delete(name)
+        } catch {
+            do { try await storage.delete(name) } catch {}
+            return BackendCheck(step: "conditions", isPassed: false, detail: error.message)
+        }
+        let words = ignored.joined(separator: " and ")
+        return BackendCheck(
+            step: "conditions", isPassed: true,
+            detail: ignored.isEmpty ? "" : "The server does not honour \(words), which is fine: it is not asked to.")
+    }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Servers without PROPFIND have an index of a folder: a page, or a list in JSON. An index that names nothing looks like
+// any other page, and somebody may have put one in the place of all that the server had.
+
+internal import Blobs
+internal import HTTPClient
+internal import Replication
+internal import Synchronization
+
+extension WebDAVStorage {
+    /// Lists a folder by its index.
+    func listByIndex(_ folder: String) async throws(RemoteError) -> [BlobListing] {
+        let names = try await index(folder)
+        if let names, !names.isDisjoint(with: state.withLock { $0.names[folder]?.known ?? [] }) { believeIndex() }
+        if let names, !names.isEmpty {
+            return names.sorted().map { BlobListing(name: $0) }
+        }
+        if state.withLock(\.makesPlace) { return [] }
+        if folder == BlobName.markers { try await proveIndex() }
+        if folder.isEmpty, names == nil { throw absence }
+        return []
+    }
+
+    /// Sees that what is put into the place is named by its index. Until then nobody has removed an account.
+    private func proveIndex() async throws(RemoteError) {
+        if try await index("") == nil { throw absence }
+        let name = Self.probeName + "index"
+        let response = try await write(name, [1])
+        if [405, 501].contains(response.status) { throw lapse }
+        guard response.isDone else { throw answer(response, name) }
+        let isNamed = try await index("")?.contains(name) == true
+        try await delete(name)
+        if !isNamed { throw lapse }
+        believeIndex()
+    }
+
+    /// It has named what is known to be there, as no page does.
+    private func believeIndex() {
+        state.withLock { ($0.hasIndex, $0.names) = (true, [:]) }
+    }
+
+    /// Whatever in an index looks like a name; `nil` if the folder is not there.
+    private func index(_ folder: String) async throws(RemoteError) -> Set<String>? {
+        let response = try await send(HTTPRequest("GET", address(folder + "/"), limit: Self.mostIndexBytes))
+        switch response.status {
+        case 200:
+            let words = response.body.split { !Self.isPartOfName($0) }.map { String(decoding: $0, as: UTF8.self) }
+            return Set(words.filter(Self.mayBeOurs))
+        case 404, 410: return nil
+        default: break
+        }
+        if [401, 423, 429].contains(response.status) || response.status >= 500 { throw answer(response, folder) }
+        throw RemoteError(
+            .unsupported,
+            "\(url.address.host) lists no folders: it has neither PROPFIND nor an index "
+                + "(for nginx: the module dav-ext, or autoindex).")
+    }
+
+    private static let mostIndexBytes = 4 << 20
+
+    private static func isPartOfName(_ byte: UInt8) -> Bool {
+        Character(Unicode.Scalar(byte)).isLetter && byte < 0x80 || (0x30...0x39).contains(byte) || byte == 0x2D
+    }
+}

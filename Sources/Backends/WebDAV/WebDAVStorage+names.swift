@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Where a server lists nothing, each folder has a file with the names in it (docs/remote-format.md). What is in it is
+// asked for by its name, so the file says what may be there, and never what is. Nothing keeps out who writes the file at
+// the same time, so a name may be lost from it: whoever knows of one puts it back.
+
+internal import Blobs
+internal import HTTPClient
+internal import Replication
+internal import Synchronization
+
+extension WebDAVStorage {
+    /// What is known of the names in a folder.
+    struct Names {
+        /// What the file had when it was read last; `nil`: nobody has read it.
+        var listed: Set<String>?
+        /// What was there, or was written, as far as this process has seen.
+        var known: Set<String> = []
+        /// In how many looks something that is named was absent.
+        var absences: [String: Int] = [:]
+
+        /// Not named any more when the file is written next.
+        var gone: Set<String> { Set(absences.filter { $0.value > 1 }.keys).subtracting(known) }
+    }
+
+    private static let file = "names"
+    private static let mostTries = 4
+
+    /// Lists a folder by asking for everything that may be there.
+    func listByNames(_ folder: String) async throws(RemoteError) -> [BlobListing] {
+        let wasNamed = names(folder).listed != nil
+        let isNamed = try await readNames(folder)
+        var members: [Multistatus.Member] = []
+        for name in names(folder).known.union(names(folder).listed ?? []).sorted() {
+            if let member = try await look(at: name, in: folder) { members.append(member) }
+        }
+        note(members.map(\.name), in: folder)
+        if [BlobName.markers, BlobName.heads].contains(folder) {
+            // It works without, as long as this process does. The next look tries again.
+            do { try await writeNames(folder) } catch {}
+        }
+        if folder == BlobName.markers, members.isEmpty { try await provePlace(wasNamed: wasNamed || isNamed) }
+        return listings(of: members, in: folder)
+    }
+
+    /// Notes that something was written. A head is not published before its name is where others find it.
+    func noteWritten(_ path: String) async throws(RemoteError) {
+        let (folder, name) = Self.parts(path)
+        let isListed = state.withLock { state in
+            if !state.hasListed, !state.hasIndex { state.names[folder, default: Names()].known.insert(name) }
+            return !state.keepsNames || state.names[folder]?.listed?.contains(name) == true
+        }
+        if isListed || folder.isEmpty || folder == BlobName.segments { return }
+        for _ in 0..<Self.mostTries {
+            try await writeNames(folder)
+            // By then whoever has read the file before has written it, too.
+            await client.pause(for: settling)
+            if try await readNames(folder), names(folder).listed?.contains(name) == true { return }
+        }
+        throw RemoteError(.unavailable, "So many devices begin to use \(url.address.host) that this one had no turn.")
+    }
+
+    /// Names segments before a head does, all at once.
+    func noteSegments(before path: String) async throws(RemoteError) {
+        if state.withLock(\.keepsNames), Self.parts(path).folder == BlobName.heads {
+            try await writeNames(BlobName.segments)
+        }
+    }
+
+    /// Notes that something was removed. A name that stays costs a request in each look, and no more.
+    func noteRemoved(_ path: String) async {
+        let (folder, name) = Self.parts(path)
+        let isNamed = state.withLock { state in
+            state.names[folder]?.known.remove(name)
+            state.names[folder]?.absences[name] = 2
+            return state.keepsNames && state.names[folder]?.listed?.contains(name) == true
+        }
+        if isNamed, folder == BlobName.heads { do { try await writeNames(folder) } catch {} }
+    }
+
+    // MARK: The file
+
+    /// Reads the file of a folder.
+    /// - Returns: whether there is one.
+    @discardableResult
+    private func readNames(_ folder: String) async throws(RemoteError) -> Bool {
+        let path = folder + "/" + Self.file
+        let response = try await send(
+            HTTPRequest(
+                "GET", address(path), headers: [("Cache-Control", "no-cache")], limit: NamesFile.mostBytes))
+        switch response.status {
+        case 200 where !response.isPage:
+            guard let listed = NamesFile.decode(response.body) ?? names(folder).listed.map({ _ in [] }) else {
+                throw RemoteError(
+                    .unavailable,
+                    "The file \(address(path).path) on \(url.address.host) is damaged, or has not arrived whole.")
+            }
+            state.withLock { $0.names[folder, default: Names()].listed = listed }
+            return true
+        case 404, 410:
+            // What was known to be named is not there any more.
+            state.withLock { if $0.names[folder]?.listed != nil { $0.names[folder]?.listed = [] } }
+            return false
+        default: throw answer(response, path)
+        }
+    }
+
+    /// Puts what is known into the file of a folder, besides what others have put there, if it lacks anything.
+    private func writeNames(_ folder: String) async throws(RemoteError) {
+        let known = names(folder)
+        if known.known.isSubset(of: known.listed ?? []), known.gone.isDisjoint(with: known.listed ?? []) { return }
+        try await readNames(folder)
+        let listed = names(folder).listed ?? []
+        let all = listed.union(known.known).subtracting(known.gone)
+        if all == listed { return }
+        let path = folder + "/" + Self.file
+        let response = try await write(path, NamesFile.encode(all))
+        guard response.isDone else { throw answer(response, path) }
+        state.withLock { state in
+            for name in known.gone { state.names[folder]?.absences[name] = nil }
+            // What is in it, a look says.
+            if folder == BlobName.segments { state.names[folder]?.listed = all }
+        }
+    }
+
+    private func names(_ folder: String) -> Names { state.withLock { $0.names[folder] ?? Names() } }
+
+    private func note(_ present: [String], in folder: String) {
+        state.withLock { state in
+            var names = state.names[folder] ?? Names()
+            names.known = Set(present)
+            for name in names.listed ?? [] {
+                names.absences[name] = names.known.contains(name) ? nil : names.absences[name, default: 0] + 1
+            }
+            state.names[folder] = names
+        }
+    }
+
+    private static func parts(_ path: String) -> (folder: String, name: String) {
+        guard let slash = path.lastIndex(of: "/") else { return ("", path) }
+        return (String(path[..<slash]), String(path[path.index(after: slash)...]))
+    }
+
+    // MARK: What is there
+
+    /// Whether something is there, and what the server says of it.
+    private func look(at name: String, in folder: String) async throws(RemoteError) -> Multistatus.Member? {
+        let path = folder.isEmpty ? name : folder + "/" + name
+        let response = try await send(HTTPRequest("HEAD", address(path), headers: [("Cache-Control", "no-cache")]))
+        switch response.status {
+        case 200, 204:
+            return Multistatus.Member(
+                name: name, tag: response.headers["etag"], length: response.headers["content-length"],
+                modified: response.headers["last-modified"])
+        case 404, 410: return nil
+        // It took what is named there.
+        case 405, 501: throw lapse
+        default: throw answer(response, path)
+        }
+    }
+
+    /// Sees that the place takes something. Only then nobody is known to have an account there.
+    private func provePlace(wasNamed: Bool) async throws(RemoteError) {
+        if state.withLock(\.makesPlace) { return }
+        let name = Self.probeName + Self.file
+        let response = try await write(name, [1])
+        if [405, 501].contains(response.status) { throw lapse }
+        if [404, 409, 500].contains(response.status) { throw absence }
+        guard response.isDone else { throw answer(response, name) }
+        try await delete(name)
+        if wasNamed { return }
+        // A server that has come to list nothing may have one, and may list again.
+        state.withLock { $0.keepsNames = false }
+        throw RemoteError(
+            .noAccount,
+            "There is no account here yet, or none that was made while \(url.address.host) lists no folders.")
+    }
+}
+
+/// The file of names, for people to read, too.
+enum NamesFile {
+    static let mostBytes = 4 << 20
+    private static let beginning = "UKVn 1"
+
+    static func encode(_ names: Set<String>) -> [UInt8] {
+        let text = ([beginning] + names.sorted()).joined(separator: "\n") + "\n"
+        return Array((text + "\(Bits128(digestOf: Array(text.utf8)))\n").utf8)
+    }
+
+    /// `nil`: it is damaged, or something else.
+    static func decode(_ bytes: [UInt8]) -> Set<String>? {
+        let text = String(decoding: bytes, as: UTF8.self)
+        var lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        guard lines.first == beginning, lines.popLast() == "", let sum = lines.popLast() else { return nil }
+        let above = Array((lines.joined(separator: "\n") + "\n").utf8)
+        guard sum == "\(Bits128(digestOf: above))" else { return nil }
+        return Set(lines.dropFirst().filter(isName).prefix(BlobName.mostListed))
+    }
+
+    private static func isName(_ name: String) -> Bool {
+        [16, 32].contains(name.utf8.count) && name.utf8.allSatisfy(\.isLowerHexDigit)
+    }
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import BackendSupport
+internal import HTTPClient
+internal import PlaceAddress
+internal import Replication
+
+/// The address of a folder on a WebDAV server: `webdavs://cloud.example.org/remote.php/dav/files/ada/Sync`.
+struct WebDAVURL: Equatable {
+    /// Without a slash at its end, unless it is all of the server.
+    let address: HTTPAddress
+
+    init(_ url: String) throws(RemoteError) {
+        let url = try ServerURL(url, scheme: "webdav", example: "HOST/PATH", flaw: Self.flaw)
+        guard let (host, port) = HTTPAddress.split(url.authority) else {
+            throw Self.flaw("it has no HOST or HOST:PORT")
+        }
+        let path = try Self.path(url.rest)
+        address = HTTPAddress(isSecure: url.isSecure, host: host, port: port, path: path)
+    }
+
+    /// A path with everything encoded that has to be. What a person has encoded is taken as it is.
+    private static func path(_ text: Substring) throws(RemoteError) -> String {
+        guard !text.contains("?"), !text.contains("#") else {
+            throw flaw("it has no query and no fragment; write %3F and %23 in a name")
+        }
+        var encoded = ""
+        for part in text.split(separator: "/") {
+            guard let name = PercentCoding.decode(part), name.isPrintable else {
+                throw flaw("a % in it is followed by two digits, and it has no control characters")
+            }
+            guard name != ".", name != ".." else { throw flaw("it has no . and .. in its path") }
+            encoded += "/" + PercentCoding.encode(part)
+        }
+        guard encoded.utf8.count < 2048 else { throw flaw("it is not that long") }
+        return encoded.isEmpty ? "/" : encoded
+    }
+
+    /// The folder above it; `nil` if it is all of the server.
+    var above: HTTPAddress? {
+        guard let slash = address.path.lastIndex(of: "/"), address.path != "/" else { return nil }
+        var above = address
+        above.path = String(address.path[...slash])
+        return above
+    }
+
+    private static func flaw(_ clause: String) -> RemoteError {
+        RemoteError(.unsupported, "This is no WebDAV address: \(clause).")
+    }
+
+    /// What to know before a password is sent there; `nil` if there is nothing.
+    var warning: String? {
+        PlaceAddress.warning(of: (address.isSecure ? "webdavs://" : "webdav://") + address.host)
+    }
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+@_exported public import BackendSupport
+internal import Etcd
+internal import Folder
+public import Replication
+internal import WebDAV
+
+/// The kinds of remotes that there are. A new one is a target with its files, and a line here.
+extension BackendDescriptor {
+    /// All that there are.
+    public static let all = [FolderBackend.descriptor, WebDAVBackend.descriptor, EtcdBackend.descriptor]
+
+    /// The one for a scheme.
+    /// - Parameter scheme: in lower case; empty if the address has none.
+    /// - Throws: `RemoteError.unsupported` if there is none.
+    public static func find(_ scheme: String) throws(RemoteError) -> BackendDescriptor {
+        if let found = all.first(where: { $0.schemes.contains(scheme) }) { return found }
+        let examples = all.map(\.example)
+        let flaw = scheme.isEmpty ? "the address is of no known form" : "there is no backend for \"\(scheme):\""
+        throw RemoteError(
+            .unsupported,
+            "\(flaw); use \(examples.dropLast().joined(separator: ", ")) or \(examples.last ?? "")")
+    }
+}
