@@ -117,11 +117,16 @@ public final class WebDAVStorage: BlobStorage {
         let request = HTTPRequest(
             "PUT", address(name), headers: [("Content-Type", "application/octet-stream")] + headers, body: bytes)
         let response = try await send(request)
-        // 500 is what nginx has to say about a folder that is not there.
-        guard [404, 409, 500].contains(response.status), let slash = name.lastIndex(of: "/") else { return response }
+        guard Self.mayLackFolder(response), let slash = name.lastIndex(of: "/") else { return response }
         let refusal = try await makeFolder(String(name[..<slash]) + "/")
         let second = try await send(request)
-        return [404, 409, 500].contains(second.status) ? refusal ?? second : second
+        return Self.mayLackFolder(second) ? refusal ?? second : second
+    }
+
+    /// nginx answers 500 where there is no folder. Apache answers 403 whenever it can't open the file, so also where
+    /// another device makes or removes the folder just then.
+    private static func mayLackFolder(_ response: HTTPResponse) -> Bool {
+        [403, 404, 409, 500].contains(response.status)
     }
 
     /// Makes a folder in the place, and the place itself if that is wanted. One that is there already is no failure.
