@@ -105,12 +105,15 @@ let package = Package(
         // What an app declares: the service reads it, and so do the app's library and the command line.
         .target(name: "AppManifest", dependencies: ["PropertyListFiles", "PropertyList", "Files"]),
 
+        // What an administrator decides about settings: the service reads it, and the command line checks it.
+        .target(name: "ManagedDefaults", dependencies: ["AppManifest", "PropertyListFiles", "PropertyList"]),
+
         // The service, where stores and the bus meet.
         .target(
             name: "StoreDaemon",
             dependencies: [
                 "StoreBus", "StoreEngine", "SyncEngine", "Sealing", "Replication", "SDBus", "PropertyList",
-                "AppManifest", "CSystemd", "Files", "PlaceAddress",
+                "AppManifest", "ManagedDefaults", "CSystemd", "Files", "PlaceAddress",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         // Called as ubiquitousctl it is the command line: the package installs one program for both.
@@ -125,6 +128,14 @@ let package = Package(
 
         // What an app in Swift uses.
         .target(name: "UbiquitousStore", dependencies: ["StoreBus", "SDBus", "PropertyList", "AppManifest"]),
+
+        // Apple's UserDefaults on the service; UbiquitousDefaults gives an app its names in place of Foundation's.
+        .target(
+            name: "DefaultsDomains",
+            dependencies: [
+                "UbiquitousStore", "ManagedDefaults", "AppManifest", "StoreBus", "SDBus", "PropertyListFiles",
+                "PropertyList",
+            ]),
 
         // The command line.
         .target(
@@ -194,6 +205,10 @@ let package = Package(
             path: "Tests/EtcdLoad"),
         .testTarget(name: "StoreBusTests", dependencies: ["StoreBus", "SDBus", "PropertyList"]),
         .testTarget(name: "AppManifestTests", dependencies: ["AppManifest"]),
+        .testTarget(name: "ManagedDefaultsTests", dependencies: ["ManagedDefaults", "AppManifest", "PropertyList"]),
+        .testTarget(
+            name: "DefaultsDomainsTests",
+            dependencies: ["DefaultsDomains", "ManagedDefaults", "SeededRandom", "PropertyList"]),
         .testTarget(
             name: "StoreDaemonTests",
             dependencies: [

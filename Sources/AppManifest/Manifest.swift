@@ -14,6 +14,8 @@ package struct Manifest: Equatable, Sendable {
     package let groups: [String]
     /// Keys, and prefixes that end in `*`, that never leave the device.
     package let localKeys: [String]
+    /// Keys of the app's defaults, and prefixes that end in `*`, that live in its synced store.
+    package let ubiquitousDefaults: [String]
 
     /// The app's programs, as absolute paths: those who open its store without naming it. For the client library; the
     /// service can't see which program a caller is.
@@ -24,6 +26,12 @@ package struct Manifest: Equatable, Sendable {
         /// The key that is wrong; `nil` for the file as a whole.
         package let key: String?
         package let reason: String
+
+        /// A refusal of its parts.
+        package init(key: String?, reason: String) {
+            self.key = key
+            self.reason = reason
+        }
     }
 
     private enum Name {
@@ -33,6 +41,7 @@ package struct Manifest: Equatable, Sendable {
         static let groups = "com.apple.security.application-groups"
         static let executables = "org.example.UbiquitousStore.executables"
         static let localKeys = "org.example.UbiquitousStore.local-keys"
+        static let ubiquitousDefaults = "org.example.UbiquitousStore.ubiquitous-defaults"
     }
 
     /// A larger file is no manifest.
@@ -51,6 +60,7 @@ package struct Manifest: Equatable, Sendable {
         identifier = try Self.identifier(dictionary, team: teamIdentifier, application: application)
         groups = try Self.strings(dictionary, Name.groups)
         localKeys = try Self.strings(dictionary, Name.localKeys)
+        ubiquitousDefaults = try Self.strings(dictionary, Name.ubiquitousDefaults)
         executables = try Self.strings(dictionary, Name.executables)
         guard executables.allSatisfy({ $0.hasPrefix("/") }) else {
             throw Refusal(key: Name.executables, reason: "each has to be an absolute path")

@@ -6,8 +6,14 @@ package import Glibc
 /// Reads a file that decides about what apps may do, if it is from somebody who may decide.
 package enum ManifestFile {
     /// The file's bytes; an empty file is one that masks another.
+    ///
+    /// - Parameters:
+    ///   - owner: a user besides root whose file it may be.
+    ///   - maximumSize: a larger file is refused.
     /// - Throws: why the file is not trusted, or could not be read.
-    package static func read(_ path: String, trusting owner: uid_t) throws(Manifest.Refusal) -> [UInt8] {
+    package static func read(
+        _ path: String, trusting owner: uid_t, maximumSize: Int = Manifest.maximumSize
+    ) throws(Manifest.Refusal) -> [UInt8] {
         // Not blocking: what is named like a manifest may be a FIFO.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else {
@@ -21,8 +27,8 @@ package enum ManifestFile {
             throw refusal("it is owned by the user \(status.st_uid), and not by root or the service's user")
         }
         guard status.st_mode & (S_IWGRP | S_IWOTH) == 0 else { throw refusal("others may write to it") }
-        guard status.st_size <= Manifest.maximumSize else {
-            throw refusal("it has \(status.st_size) bytes, and a manifest has \(Manifest.maximumSize) at most")
+        guard status.st_size <= maximumSize else {
+            throw refusal("it has \(status.st_size) bytes, and may have \(maximumSize) at most")
         }
         return try readAll(descriptor, size: Int(status.st_size))
     }

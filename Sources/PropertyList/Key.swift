@@ -11,9 +11,11 @@ public struct Key: Sendable, Hashable {
     public var string: String { text.string }
 
     /// Makes a key, or throws the rule that the string breaks.
-    public init(_ string: String) throws(KeyError) {
+    ///
+    /// - Parameter limit: the most UTF-16 code units that it may have.
+    public init(_ string: String, limit: Int = Limits.standard.keyLength) throws(KeyError) {
         self.init(unchecked: string)
-        if let violation { throw violation }
+        if let violation = violation(limit: limit) { throw violation }
     }
 
     /// Makes a key without looking at it: for keys out of our own database, and for those that must be carried though
@@ -23,12 +25,15 @@ public struct Key: Sendable, Hashable {
     }
 
     /// The rule that the key breaks, or `nil`.
-    public var violation: KeyError? {
+    public var violation: KeyError? { violation(limit: Limits.standard.keyLength) }
+
+    /// The rule that the key breaks where keys may have `limit` UTF-16 code units, or `nil`.
+    public func violation(limit: Int) -> KeyError? {
         if text.utf8Count == 0 { return .empty }
         // A code unit is at least one byte of UTF-8, so that a short text needs no counting.
-        if text.utf8Count > Limits.standard.keyLength {
+        if text.utf8Count > limit {
             let length = string.utf16.count
-            if length > Limits.standard.keyLength { return .tooLong(utf16Length: length) }
+            if length > limit { return .tooLong(utf16Length: length, limit: limit) }
         }
         return text.containsNUL ? .containsNUL : nil
     }
@@ -48,8 +53,8 @@ extension Key: Comparable, CustomStringConvertible {
 public enum KeyError: Error, Hashable {
     /// The key has no character.
     case empty
-    /// The key is longer than 128 UTF-16 code units; it has so many.
-    case tooLong(utf16Length: Int)
+    /// The key has more UTF-16 code units than the limit.
+    case tooLong(utf16Length: Int, limit: Int = Limits.standard.keyLength)
     /// U+0000 is in the key.
     case containsNUL
 }
@@ -57,10 +62,9 @@ public enum KeyError: Error, Hashable {
 extension KeyError: CustomStringConvertible {
     /// A sentence that says what is wrong and what to do. It never holds the key.
     public var description: String {
-        let limit = Limits.standard.keyLength
-        return switch self {
-        case .empty: "The key is empty; give it 1 to \(limit) UTF-16 code units."
-        case .tooLong(let length): "The key has \(length) UTF-16 code units; shorten it to at most \(limit)."
+        switch self {
+        case .empty: "The key is empty; give it at least one character."
+        case .tooLong(let length, let limit): "The key has \(length) UTF-16 code units; shorten it to at most \(limit)."
         case .containsNUL: "The key contains U+0000; leave that character out."
         }
     }

@@ -39,6 +39,14 @@ import Testing
         #expect(Key(unchecked: string).string == string)
     }
 
+    @Test func `a key of a domain may have 512 code units, and not one more`() throws {
+        let longest = String(repeating: "k", count: 512)
+        #expect(try Key(longest, limit: Limits.domain.keyLength).string == longest)
+        let error = KeyError.tooLong(utf16Length: 513, limit: 512)
+        #expect(throws: error) { try Key(longest + "k", limit: Limits.domain.keyLength) }
+        #expect(error.description == "The key has 513 UTF-16 code units; shorten it to at most 512.")
+    }
+
     @Test func `keys are compared and sorted by bytes`() throws {
         #expect(try Key("\u{E9}") != Key("e\u{301}"))
         #expect(

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What a process has set and the service has not taken, as a file: a binary property list.
+//
+//     Version   1
+//     Domain    the domain's name
+//     Writes    [ Key, Value (absent: it is removed), Host, Time, Generation ]
+//
+// A reader takes nothing from a file of another version, of another domain, or that it can't read to its end.
+
+package import PropertyList
+internal import PropertyListFiles
+
+/// The writes of a domain that wait for the service.
+package struct Outbox: Equatable, Sendable {
+    /// One of them.
+    package struct Write: Equatable, Sendable {
+        /// The key.
+        package var key: Text
+        /// The value; `nil` removes.
+        package var value: Value?
+        /// Whether it is of the layer for this host only.
+        package var isHost: Bool
+        /// When it was made, in microseconds since 1970-01-01T00:00:00Z.
+        package var time: Int64
+        /// The layer's generation that the process had seen; 0: it had seen none.
+        package var generation: UInt64
+
+        /// A write.
+        package init(key: Text, value: Value?, isHost: Bool, time: Int64, generation: UInt64) {
+            self.key = key
+            self.value = value
+            self.isHost = isHost
+            self.time = time
+            self.generation = generation
+        }
+    }
+
+    /// The domain.
+    package let domain: Text
+    /// The writes, one for each key and layer, oldest first.
+    package private(set) var writes: [Write] = []
+
+    /// An outbox without writes.
+    package init(domain: Text) {
+        self.domain = domain
+    }
+
+    /// Why a file is not read.
+    package enum Failure: Error, Equatable {
+        /// It is torn, or no outbox.
+        case unreadable(String)
+        /// Another version of this library wrote it.
+        case version(Int64)
+        /// It is another domain's.
+        case otherDomain
+    }
+
+    /// Adds writes; a later one of the same key and layer takes the place of an earlier one.
+    package mutating func add(_ added: [Write]) {
+        var replaced: Set<Place> = []
+        let latest = added.reversed().filter { replaced.insert(Place($0)).inserted }.reversed()
+        writes.removeAll { replaced.contains(Place($0)) }
+        writes += latest
+    }
+
+    private struct Place: Hashable {
+        let key: Text
+        let isHost: Bool
+
+        init(_ write: Write) {
+            (key, isHost) = (write.key, write.isHost)
+        }
+    }
+
+    // MARK: The file
+
+    private static let version: Int64 = 1
+
+    /// The file's contents.
+    package var encoded: [UInt8] {
+        let root: Value = .dictionary([
+            "Version": .integer(Self.version), "Domain": .string(domain), "Writes": .array(writes.map(\.encoded)),
+        ])
+        // Only XML can't hold every string.
+        return (try? FileFormat.binary.write(root)) ?? []
+    }
+
+    /// Reads a file's contents.
+    ///
+    /// - Throws: ``Failure``.
+    package init(_ bytes: [UInt8], domain: Text) throws {
+        self.domain = domain
+        let value: Value
+        do { value = try FileFormat.binary.read(bytes) } catch { throw Failure.unreadable("\(error)") }
+        guard case .dictionary(let root) = value, case .integer(let version)? = root["Version"] else {
+            throw Failure.unreadable("it has no version")
+        }
+        guard version == Self.version else { throw Failure.version(version) }
+        guard root["Domain"] == .string(domain) else { throw Failure.otherDomain }
+        guard case .array(let writes)? = root["Writes"] else { throw Failure.unreadable("it has no writes") }
+        try add(
+            writes.map {
+                guard let write = Write($0) else { throw Failure.unreadable("a write lacks something") }
+                return write
+            })
+    }
+}
+
+extension Outbox.Write {
+    fileprivate var encoded: Value {
+        var entry: [Text: Value] = [
+            "Key": .string(key), "Host": .boolean(isHost), "Time": .integer(time),
+            "Generation": .integer(Int64(bitPattern: generation)),
+        ]
+        entry["Value"] = value
+        return .dictionary(entry)
+    }
+
+    fileprivate init?(_ entry: Value) {
+        guard case .dictionary(let entry) = entry, case .string(let key)? = entry["Key"],
+            case .boolean(let isHost)? = entry["Host"], case .integer(let time)? = entry["Time"],
+            case .integer(let generation)? = entry["Generation"]
+        else { return nil }
+        if let value = entry["Value"], (try? value.validate(.domain)) == nil { return nil }
+        guard (try? Key(key.string, limit: Limits.domain.keyLength)) != nil else { return nil }
+        self.init(
+            key: key, value: entry["Value"], isHost: isHost, time: time, generation: UInt64(bitPattern: generation))
+    }
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What the typed getters of UserDefaults make of a value: Apple's page of each getter, where Apple's header differs.
+// Strings are read as NSString reads them.
+
+package import Foundation
+package import PropertyList
+
+extension Value {
+    /// `bool(forKey:)`: a number other than 0, or a string such as "YES", "true" and "1".
+    package var defaultsBool: Bool {
+        switch self {
+        case .boolean(let value): value
+        case .integer(let value): value != 0
+        case .real(let value): value != 0
+        case .string(let text): (text.string as NSString).boolValue
+        default: false
+        }
+    }
+
+    /// `integer(forKey:)`: a real number without its fraction, as near as an integer can be to it.
+    package var defaultsInteger: Int {
+        switch self {
+        case .boolean(let value): value ? 1 : 0
+        case .integer(let value): Int(clamping: value)
+        case .real(let value): Int(clamping: value)
+        case .string(let text): (text.string as NSString).integerValue
+        default: 0
+        }
+    }
+
+    /// `double(forKey:)`.
+    package var defaultsDouble: Double {
+        switch self {
+        case .boolean(let value): value ? 1 : 0
+        case .integer(let value): Double(value)
+        case .real(let value): value
+        case .string(let text): (text.string as NSString).doubleValue
+        default: 0
+        }
+    }
+
+    /// `float(forKey:)`.
+    package var defaultsFloat: Float { Float(defaultsDouble) }
+
+    /// `string(forKey:)`: a number as few digits can say it, "1" for true.
+    package var defaultsString: String? {
+        switch self {
+        case .string(let text): text.string
+        case .boolean(let value): value ? "1" : "0"
+        case .integer(let value): "\(value)"
+        case .real(let value): Self.shortText(value)
+        default: nil
+        }
+    }
+
+    private static func shortText(_ value: Double) -> String {
+        let text = "\(value)"
+        return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
+    }
+
+    /// `stringArray(forKey:)`: nothing is converted.
+    package var defaultsStrings: [String]? {
+        guard case .array(let values) = self else { return nil }
+        var strings: [String] = []
+        for value in values {
+            guard case .string(let text) = value else { return nil }
+            strings.append(text.string)
+        }
+        return strings
+    }
+
+    /// `url(forKey:)`: a string is the path of a file, in which `~` is expanded; data is an archived NSURL.
+    package var defaultsURL: URL? {
+        switch self {
+        case .string(let text) where !text.string.isEmpty:
+            URL(fileURLWithPath: (text.string as NSString).expandingTildeInPath)
+        case .data(let bytes):
+            (try? NSKeyedUnarchiver.unarchivedObject(ofClass: NSURL.self, from: Data(bytes))) as URL?
+        default: nil
+        }
+    }
+
+    /// What `set(_: URL?, forKey:)` stores: of a file its path, with `~` for the home; of others an archive.
+    ///
+    /// - Parameter home: the person's home; `nil`: there is none.
+    package init(defaultsURL url: URL, home: String?) throws {
+        if url.isFileURL {
+            self = .string(Text(Self.abbreviate(url.path, home: home)))
+        } else {
+            let data = try NSKeyedArchiver.archivedData(withRootObject: url as NSURL, requiringSecureCoding: true)
+            self = .data(Array(data))
+        }
+    }
+
+    private static func abbreviate(_ path: String, home: String?) -> String {
+        guard let home, !home.isEmpty, home != "/", path == home || path.hasPrefix(home + "/") else { return path }
+        return "~" + path.dropFirst(home.count)
+    }
+}
+
+extension Int {
+    /// The integer that is nearest to a real number, towards 0; 0 for what is no number.
+    fileprivate init(clamping value: Double) {
+        if value.isNaN {
+            self = 0
+        } else {
+            self = Int(exactly: value.rounded(.towardZero)) ?? (value < 0 ? .min : .max)
+        }
+    }
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What an administrator says about settings, as one file has it: an XML or binary property list.
+//
+//     Forced, Recommended   domain → key → value
+//     Locked, Ubiquitous    domain → keys, and prefixes that end in *
+//     Users, Groups         names; the file is for these only. Without both it is for everybody
+//
+// A profile of Apple's with payloads of the type com.apple.ManagedClient.preferences is read as it is: Forced, and
+// Set-Once as recommended.
+
+package import AppManifest
+package import PropertyList
+internal import PropertyListFiles
+
+/// One file of managed settings.
+package struct ManagedFile: Equatable, Sendable {
+    /// Values that win over everything, by domain.
+    package private(set) var forced: [Text: [Text: Value]] = [:]
+    /// Values that win over registered ones only, by domain.
+    package private(set) var recommended: [Text: [Text: Value]] = [:]
+    /// Keys that nobody but the administrator sets, by domain.
+    package private(set) var locked: [Text: [Text]] = [:]
+    /// Keys that live in the app's synced store, by domain.
+    package private(set) var ubiquitous: [Text: [Text]] = [:]
+    /// The names of the users that it is for; `nil` and no ``groups``: everybody.
+    package private(set) var users: [String]?
+    /// The names of the groups that it is for.
+    package private(set) var groups: [String]?
+
+    /// A larger file is refused.
+    package static let maximumSize = 1 << 20
+
+    /// Keys of managed settings may be as long as those of a domain.
+    package static let keyLength = 512
+
+    /// The domain that every program searches.
+    package static let globalDomain: Text = "NSGlobalDomain"
+
+    /// Reads an XML or binary property list.
+    ///
+    /// - Throws: which key is wrong, and why; of a file that is no property list, the line.
+    package init(propertyList bytes: [UInt8]) throws(Manifest.Refusal) {
+        let root = try Self.read(bytes)
+        if case .array(let payloads)? = root["PayloadContent"] {
+            try readProfile(payloads)
+        } else {
+            for (name, value) in root { try read(name, value) }
+        }
+    }
+
+    private static func read(_ bytes: [UInt8]) throws(Manifest.Refusal) -> [Text: Value] {
+        let format = FileFormat(of: bytes)
+        guard format != .json else { throw refusal(nil, "it is no XML or binary property list") }
+        let value: Value
+        do { value = try format.read(bytes) } catch {
+            throw refusal(nil, "it is no XML or binary property list: \(error)")
+        }
+        guard case .dictionary(let root) = value else { throw refusal(nil, "it is no dictionary") }
+        return root
+    }
+
+    private mutating func read(_ name: Text, _ value: Value) throws(Manifest.Refusal) {
+        switch name {
+        case "Forced": forced = try Self.settings(name, value)
+        case "Recommended": recommended = try Self.settings(name, value)
+        case "Locked": locked = try Self.patterns(name, value)
+        case "Ubiquitous": ubiquitous = try Self.patterns(name, value)
+        case "Users": users = try Self.strings([name], value).map(\.string)
+        case "Groups": groups = try Self.strings([name], value).map(\.string)
+        default:
+            throw Self.refusal(
+                [name], "this key is not known; use Forced, Recommended, Locked, Ubiquitous, Users and Groups")
+        }
+    }
+
+    /// Domain → key → value.
+    private static func settings(_ name: Text, _ value: Value) throws(Manifest.Refusal) -> [Text: [Text: Value]] {
+        var domains: [Text: [Text: Value]] = [:]
+        for (domain, value) in try dictionary([name], value) {
+            try check(domain: domain, [name])
+            let settings = try dictionary([name, domain], value)
+            for (key, value) in settings { try check([name, domain, key], key, value) }
+            domains[domain] = settings
+        }
+        return domains
+    }
+
+    /// Domain → keys.
+    private static func patterns(_ name: Text, _ value: Value) throws(Manifest.Refusal) -> [Text: [Text]] {
+        var domains: [Text: [Text]] = [:]
+        for (domain, value) in try dictionary([name], value) {
+            try check(domain: domain, [name])
+            domains[domain] = try strings([name, domain], value)
+        }
+        return domains
+    }
+
+    // MARK: Apple's profiles
+
+    private mutating func readProfile(_ payloads: [Value]) throws(Manifest.Refusal) {
+        for payload in payloads {
+            guard case .dictionary(let payload) = payload,
+                payload["PayloadType"] == .string("com.apple.ManagedClient.preferences")
+            else { continue }
+            let place: [Text] = ["PayloadContent"]
+            for (name, value) in try Self.dictionary(place, payload["PayloadContent"] ?? .dictionary([:])) {
+                let domain = name == ".GlobalPreferences" ? Self.globalDomain : name
+                try Self.check(domain: domain, place)
+                let parts = try Self.dictionary(place + [name], value)
+                try Self.add(parts["Forced"], to: &forced[domain, default: [:]], place + [name, "Forced"])
+                try Self.add(parts["Set-Once"], to: &recommended[domain, default: [:]], place + [name, "Set-Once"])
+            }
+        }
+    }
+
+    private static func add(
+        _ value: Value?, to settings: inout [Text: Value], _ place: [Text]
+    ) throws(Manifest.Refusal) {
+        guard let value else { return }
+        guard case .array(let parts) = value else { throw refusal(place, "it has to be an array") }
+        for part in parts {
+            let entry = try dictionary(place, part)["mcx_preference_settings"] ?? .dictionary([:])
+            for (key, value) in try dictionary(place + ["mcx_preference_settings"], entry) {
+                try check(place + [key], key, value)
+                settings[key] = value
+            }
+        }
+    }
+
+    // MARK: Rules
+
+    private static func check(domain: Text, _ place: [Text]) throws(Manifest.Refusal) {
+        if let problem = DomainName.problem(domain.string) { throw refusal(place + [domain], problem) }
+    }
+
+    private static func check(_ place: [Text], _ key: Text, _ value: Value) throws(Manifest.Refusal) {
+        do {
+            _ = try Key(key.string, limit: keyLength)
+            try value.validate()
+        } catch {
+            throw refusal(place, "\(error)")
+        }
+    }
+
+    private static func dictionary(_ place: [Text], _ value: Value) throws(Manifest.Refusal) -> [Text: Value] {
+        guard case .dictionary(let values) = value else { throw refusal(place, "it has to be a dictionary") }
+        return values
+    }
+
+    private static func strings(_ place: [Text], _ value: Value) throws(Manifest.Refusal) -> [Text] {
+        let problem = refusal(place, "it has to be an array of strings")
+        guard case .array(let values) = value else { throw problem }
+        return try values.map { value throws(Manifest.Refusal) in
+            guard case .string(let text) = value else { throw problem }
+            return text
+        }
+    }
+
+    private static func refusal(_ place: [Text]?, _ reason: String) -> Manifest.Refusal {
+        Manifest.Refusal(key: place.map { $0.map(\.string).joined(separator: " → ") }, reason: reason)
+    }
+}

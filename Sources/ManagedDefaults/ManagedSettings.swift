@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import PropertyList
+
+/// What administrators say about one domain, to one person.
+package struct ManagedDomain: Equatable, Sendable {
+    /// Values that win over everything.
+    package var forced: [Text: Value] = [:]
+    /// Keys whose values in the layers 2 to 7 are hidden.
+    package var locked = KeyPatterns.none
+    /// Values that win over registered ones only.
+    package var recommended: [Text: Value] = [:]
+    /// Keys that live in the app's synced store; `nil` leaves that to the manifest.
+    package var ubiquitous: KeyPatterns?
+    /// The file that each forced or recommended value, and each locked pattern, is from.
+    package var sources: [Text: String] = [:]
+
+    /// Nothing is managed.
+    package init() {}
+
+    /// The keys of which one is managed and the other not, or otherwise.
+    package func difference(from other: ManagedDomain) -> Set<Text> {
+        var keys = Set(forced.keys).union(other.forced.keys).filter { forced[$0] != other.forced[$0] }
+        keys.formUnion(
+            Set(recommended.keys).union(other.recommended.keys).filter { recommended[$0] != other.recommended[$0] })
+        keys.formUnion(Set(locked.patterns).symmetricDifference(other.locked.patterns))
+        let (mine, others) = (ubiquitous?.patterns ?? [], other.ubiquitous?.patterns ?? [])
+        return keys.union(Set(mine).symmetricDifference(others))
+    }
+}
+
+/// A person as files of managed settings know one.
+package struct ManagedPerson: Hashable, Sendable {
+    /// The user's name; `nil` where it can't be told.
+    package let name: String?
+    /// The names of the user's groups.
+    package let groups: Set<String>
+
+    /// A person.
+    package init(name: String?, groups: Set<String> = []) {
+        self.name = name
+        self.groups = groups
+    }
+}
+
+/// The files of managed settings that are in force, merged key by key: a later one wins.
+package struct ManagedSettings: Equatable, Sendable {
+    package let files: [(path: String, file: ManagedFile)]
+
+    /// Files in the order of their names.
+    package init(_ files: [(path: String, file: ManagedFile)] = []) {
+        self.files = files
+    }
+
+    package static func == (left: Self, right: Self) -> Bool {
+        left.files.elementsEqual(right.files) { $0.path == $1.path && $0.file == $1.file }
+    }
+
+    /// Whether no file says anything.
+    package var isEmpty: Bool { files.isEmpty }
+
+    /// The names of groups that decide about something.
+    package var groupNames: Set<String> { Set(files.flatMap { $0.file.groups ?? [] }) }
+
+    /// The domains that a file names for a person.
+    package func domains(for person: ManagedPerson) -> Set<Text> {
+        var domains: Set<Text> = []
+        for (_, file) in files where file.isFor(person) {
+            domains.formUnion(file.forced.keys)
+            domains.formUnion(file.recommended.keys)
+            domains.formUnion(file.locked.keys)
+            domains.formUnion(file.ubiquitous.keys)
+        }
+        return domains
+    }
+
+    /// What is managed of a domain, for a person.
+    package func domain(_ domain: Text, for person: ManagedPerson) -> ManagedDomain {
+        var managed = ManagedDomain()
+        for (path, file) in files where file.isFor(person) {
+            managed.recommended.merge(file.recommended[domain] ?? [:]) { $1 }
+            managed.forced.merge(file.forced[domain] ?? [:]) { $1 }
+            managed.locked.add(file.locked[domain] ?? [])
+            if let keys = file.ubiquitous[domain] { managed.ubiquitous = KeyPatterns(keys) }
+            managed.note((file.recommended[domain] ?? [:]).keys, from: path)
+            managed.note(file.locked[domain] ?? [], from: path)
+        }
+        // What is forced decides, whichever file recommends something else.
+        for (path, file) in files where file.isFor(person) {
+            managed.note((file.forced[domain] ?? [:]).keys, from: path)
+        }
+        return managed
+    }
+}
+
+extension ManagedDomain {
+    fileprivate mutating func note(_ keys: some Sequence<Text>, from path: String) {
+        for key in keys { sources[key] = path }
+    }
+}
+
+extension ManagedFile {
+    /// Whether it is for a person: one of its users or in one of its groups, or it names neither.
+    fileprivate func isFor(_ person: ManagedPerson) -> Bool {
+        if users == nil && groups == nil { return true }
+        if let name = person.name, users?.contains(name) == true { return true }
+        return groups?.contains(where: person.groups.contains) == true
+    }
+}

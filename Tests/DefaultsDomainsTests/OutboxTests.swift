@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import DefaultsDomains
+import PropertyList
+import Testing
+
+struct OutboxTests {
+    private func write(_ key: Text, _ value: Value?, host: Bool = false) -> Outbox.Write {
+        Outbox.Write(key: key, value: value, isHost: host, time: 1_000, generation: .max)
+    }
+
+    @Test func `what is written is read, removals and types included`() throws {
+        var outbox = Outbox(domain: "org.example.Notes")
+        outbox.add([
+            write("a", .real(2)), write("b", nil), write("a", .boolean(true), host: true),
+            write("c", .dictionary(["d": .date(0.1)])),
+        ])
+        #expect(try Outbox(outbox.encoded, domain: "org.example.Notes") == outbox)
+    }
+
+    @Test func `the last write of a key of a layer counts`() {
+        var outbox = Outbox(domain: "d")
+        outbox.add([write("a", .integer(1)), write("b", .integer(1)), write("a", .integer(2))])
+        outbox.add([write("b", nil)])
+        #expect(outbox.writes == [write("a", .integer(2)), write("b", nil)])
+    }
+
+    @Test func `a file that is torn anywhere gives nothing`() {
+        var outbox = Outbox(domain: "d")
+        outbox.add([write("a", .string("text")), write("b", nil)])
+        let bytes = outbox.encoded
+        for length in 0..<bytes.count {
+            #expect(throws: Outbox.Failure.self) { try Outbox(Array(bytes[..<length]), domain: "d") }
+        }
+    }
+
+    @Test func `a file of another domain or of none is not read`() {
+        let other = Outbox(domain: "other").encoded
+        #expect(throws: Outbox.Failure.otherDomain) { try Outbox(other, domain: "d") }
+        #expect(throws: Outbox.Failure.self) { try Outbox(Array("nonsense".utf8), domain: "d") }
+    }
+}
