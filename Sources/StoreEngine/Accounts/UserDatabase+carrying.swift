@@ -52,14 +52,15 @@ extension Database {
             ])
     }
 
-    /// Gives every store a generation from which alone changes are known: its view may have become another one.
+    /// Gives every store a generation from which alone changes are known: its view may have become another one. Layers
+    /// of defaults domains show nothing of any account.
     func raiseGenerations() throws {
         try execute(
             sql: """
                 UPDATE store SET generation = 1 + max(generation, coalesce(
                     (SELECT max(change.generation) FROM replica JOIN change ON \(ChangeID.isOf("replica.id"))
-                     WHERE replica.store = store.id), 0));
-                UPDATE store SET known_from = generation
+                     WHERE replica.store = store.id), 0)) WHERE identifier NOT GLOB '!*';
+                UPDATE store SET known_from = generation WHERE identifier NOT GLOB '!*'
                 """)
     }
 

@@ -13,8 +13,10 @@ public final class UserDatabase {
     public let directory: String
     /// Time and chance.
     public let environment: Environment
-    /// What a store may hold.
+    /// What an app's store may hold.
     public let limits: Limits
+    /// What a layer of a defaults domain may hold.
+    public let layerLimits: Limits
 
     private let connection: Connection
     let maintenance: Maintenance
@@ -52,11 +54,13 @@ public final class UserDatabase {
     /// - Throws: `EngineError.corrupt` if it has to be set aside (see ``setAside(in:at:)``), `.newer`,
     ///   `.diskFull`, `.storage`.
     public init(
-        in directory: String, runtimeDirectory: String?, limits: Limits = .standard, environment: Environment
+        in directory: String, runtimeDirectory: String?, limits: Limits = .standard, layerLimits: Limits = .domain,
+        environment: Environment
     ) throws(EngineError) {
         self.directory = directory
         self.environment = environment
         self.limits = limits
+        self.layerLimits = layerLimits
         let path = directory + "/" + Self.fileName
         originRecord = OriginRecord(of: directory, in: runtimeDirectory)
         do {
@@ -181,8 +185,11 @@ public final class UserDatabase {
         return nextStoreID
     }
 
+    /// What the store of an identifier may hold.
+    func limits(of identifier: String) -> Limits { Store.isLayer(identifier) ? layerLimits : limits }
+
     /// What a store holds in an account.
-    func replica(of store: Int64, account: Int64, _ db: Database) throws -> Replica {
+    func replica(of store: Int64, account: Int64, limits: Limits, _ db: Database) throws -> Replica {
         let row = try Row.fetchOne(
             db.cachedStatement(sql: "SELECT * FROM replica WHERE account = ? AND store = ?"),
             arguments: [account, store])
@@ -200,7 +207,7 @@ public final class UserDatabase {
 
     func previousReplica(of store: Int64, unless isDownloaded: Bool, _ db: Database) throws -> Replica? {
         guard let previous, !isDownloaded else { return nil }
-        return try replica(of: store, account: previous.id, db)
+        return try replica(of: store, account: previous.id, limits: limits, db)
     }
 
     // MARK: Committing

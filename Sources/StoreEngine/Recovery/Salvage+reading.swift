@@ -49,7 +49,7 @@ extension Salvage {
             // Without an account, or beside it: these values are nowhere else. What takes no part in the sync does not
             // come back from the remote either.
             let isOnlyHere = account <= 0 || account == current && saved.unsynchronized.contains(name)
-            saved.changes += last.filter { isValue($0) && (isOnlyHere || $0.isOwn && $0.sequence > published) }
+            saved.changes += last.filter { isValue($0, in: name) && (isOnlyHere || $0.isOwn && $0.sequence > published) }
                 .map { SavedChange(store: name, account: owner, row: $0) }
         }
     }
@@ -61,8 +61,9 @@ extension Salvage {
         return (try? db.account(account))?.identifier
     }
 
-    private func isValue(_ row: SavedRow) -> Bool {
-        guard row.key.violation == nil, let value = row.value else { return false }
+    private func isValue(_ row: SavedRow, in store: String) -> Bool {
+        let keyLength = (Store.isLayer(store) ? Limits.domain : limits).keyLength
+        guard row.key.violation(limit: keyLength) == nil, let value = row.value else { return false }
         return (try? Value.decode(value, limits: limits)) != nil
     }
 

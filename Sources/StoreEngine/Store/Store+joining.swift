@@ -14,7 +14,7 @@ public struct VisibleChange: Equatable, Sendable {
 
 extension Store {
     /// Whether it takes part in the account's sync and was not forgotten.
-    public var isReplicated: Bool { isSynchronized && !isForgotten }
+    public var isReplicated: Bool { isSynchronized && !isForgotten && !isLayer }
 }
 
 extension Store: Joinable {
@@ -48,7 +48,7 @@ extension Store {
     ///   writes are ordinary and the values of the account before are not shown any more.
     public func stage(_ plan: JoinPlan, cause: Cause) -> VisibleChange {
         let contents = plan.taken.map { key, entry in
-            (key, entry, Record.Content(encoded: entry.value, key: key, limits: database.limits))
+            (key, entry, Record.Content(encoded: entry.value, key: key, limits: limits))
         }
         let arrives = cause == .downloaded && !shared.isDownloaded
         var changed = Set(contents.filter { changesView($0.0, to: $0.2) }.map(\.0))

@@ -41,8 +41,8 @@ extension Store {
 
     /// Checks the rules of one record, but for the size, which is a quota.
     private func validate(_ value: Value, for key: Key, among values: [(Key, Value)]) throws(EngineError) -> Int {
-        if let violation = key.violation { throw .key(violation) }
-        do { return try value.validate(database.limits) } catch {
+        if let violation = key.violation(limit: limits.keyLength) { throw .key(violation) }
+        do { return try value.validate(limits) } catch {
             guard case .tooLarge(let size, let limit) = error else { throw .value(key, error) }
             let keys = values.map(\.0).sorted()
             throw .quota(QuotaViolation(limit: .valueBytes, maximum: limit, used: 0, needed: size, keys: keys))
@@ -149,7 +149,6 @@ extension Store {
     private func checkLimits(_ writes: [Write], ofLocal isLocal: Bool, _ used: Usage) throws(EngineError) {
         var after = used
         for write in writes where write.isLocal == isLocal { after.replace(write.old?.content, by: write.content) }
-        let limits = database.limits
         if after.keys > max(limits.keys, used.keys) {
             throw quota(
                 .keys, maximum: limits.keys, used: used.keys, needed: after.keys,

@@ -17,6 +17,8 @@ public final class Store {
     /// The identifier that the app's manifest declares.
     public let identifier: String
     let database: UserDatabase
+    /// What it may hold.
+    public let limits: Limits
     /// Keys that never leave the device.
     public private(set) var localKeys: LocalKeys
 
@@ -45,7 +47,8 @@ public final class Store {
     init(_ identifier: String, in database: UserDatabase, localKeys: LocalKeys, db: Database) throws {
         self.identifier = identifier
         self.database = database
-        self.localKeys = localKeys
+        limits = database.limits(of: identifier)
+        self.localKeys = Self.isLayer(identifier) ? .all : localKeys
         let row = try Row.fetchOne(
             db.cachedStatement(sql: "SELECT * FROM store WHERE identifier = ?"), arguments: [identifier])
         isStored = row != nil
@@ -54,8 +57,8 @@ public final class Store {
         isSynchronized = try row?.decode(forColumn: "synchronized") ?? true
         generation = try row?.counter("generation") ?? database.generationBase
         knownFrom = try row?.counter("known_from") ?? database.generationBase
-        shared = try database.replica(of: id, account: database.account.id, db)
-        overlay = try database.replica(of: id, account: Account.device, db)
+        shared = try database.replica(of: id, account: database.account.id, limits: limits, db)
+        overlay = try database.replica(of: id, account: Account.device, limits: limits, db)
         if isForgotten || (!isSynchronized && !shared.isStored) { shared.isDownloaded = false }
         previous = try database.previousReplica(of: id, unless: shared.isDownloaded, db)
         generation = max(generation, shared.generation, overlay.generation)
@@ -112,8 +115,8 @@ public final class Store {
         return changes
     }
 
-    /// What counts against the limits: the state that devices share, without keys that stay here.
-    public var usage: Usage { shared.usage }
+    /// What counts against the limits: the state that devices share, without keys that stay here; of a layer what it has.
+    public var usage: Usage { isLayer ? overlay.usage : shared.usage }
 
     /// How many keys have a change that the remote does not have.
     public var pendingChanges: Int { shared.pendingKeys }
@@ -185,7 +188,7 @@ extension Store {
     public var hasPreviousValues: Bool { previous != nil }
 
     /// Whether joining made the store larger than its limits allow; it may shrink, and not grow.
-    public var isOverQuota: Bool { usage.keys > database.limits.keys || usage.bytes > database.limits.totalBytes }
+    public var isOverQuota: Bool { usage.keys > limits.keys || usage.bytes > limits.totalBytes }
 
     /// The keys that do not fit when all entries are added up by stamp, oldest first; the same on every device.
     public var overflow: [Key] {
@@ -196,7 +199,7 @@ extension Store {
         }
         return oldestFirst.filter { _, record in
             sum.replace(nil, by: record.content)
-            return sum.keys > database.limits.keys || sum.bytes > database.limits.totalBytes
+            return sum.keys > limits.keys || sum.bytes > limits.totalBytes
         }.map(\.key).sorted()
     }
 

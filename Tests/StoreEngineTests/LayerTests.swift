@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PropertyList
+import Replication
+import StoreEngine
+import Testing
+
+@Suite struct LayerTests {
+    private let layer = Store.layerIdentifier(ofDomain: "org.example.Notes", isHost: false)
+    private let host = Store.layerIdentifier(ofDomain: "org.example.Notes", isHost: true)
+
+    @Test func `the layers of a domain are stores of names that no app's store has`() {
+        #expect(Store.layer(layer)?.domain == "org.example.Notes" && Store.layer(layer)?.isHost == false)
+        #expect(Store.layer(host)?.domain == "org.example.Notes" && Store.layer(host)?.isHost == true)
+        #expect(layer != host && Store.layer("org.example.Notes") == nil && Store.layer("@devices") == nil)
+    }
+
+    @Test func `what is written to a layer is never pending, in a state, or in a vector`() throws {
+        let device = try Device()
+        _ = try device.database.enter(account: "A", bringingValues: false)
+        try device.database.completeDownload(cursor: [1])
+        try device.write([("key", .integer(1))], to: layer)
+        let store = try device.store(layer)
+        #expect(store.value(for: key("key")) == .integer(1) && store.snapshot().state == StoreState())
+        #expect(try device.database.pendingChanges() == 0 && store.pendingChanges == 0 && !store.isReplicated)
+        #expect(store.usage.keys == 1 && store.usage.bytes == 8)
+    }
+
+    @Test func `signing in, switching and clearing an account leave a layer as it was`() throws {
+        let device = try Device()
+        try device.write([("key", .integer(1))], to: layer)
+        let generation = try device.store(layer).generation
+        for account in ["A", "B"] {
+            _ = try device.database.enter(account: account, bringingValues: true)
+            try device.database.completeDownload(cursor: [1])
+        }
+        _ = try device.database.clearAccount()
+        try device.reopen()
+        let store = try device.store(layer)
+        #expect(store.values == [key("key"): .integer(1)] && store.generation == generation)
+        #expect(store.knowsChanges(since: generation))
+    }
+
+    @Test func `a layer holds 16384 keys of 512 code units, and an app's store none of these`() throws {
+        let device = try Device()
+        let long = String(repeating: "k", count: 512)
+        #expect(throws: EngineError.self) { try device.write([(long, .integer(1))]) }
+        #expect(throws: EngineError.self) { try device.write([(long + "k", .integer(1))], to: layer) }
+        try device.write([(long, .integer(1))], to: layer)
+        try device.write((1..<16_384).map { ("\($0)", .boolean(true)) }, to: layer)
+        #expect(throws: EngineError.self) { try device.write([("one more", .boolean(true))], to: layer) }
+        try device.reopen()
+        #expect(try device.store(layer).values[key(long)] == .integer(1))
+        #expect(try device.store(layer).usage.keys == 16_384)
+    }
+
+    @Test func `a layer holds 4 MiB, and not a byte more`() throws {
+        let device = try Device()
+        let mebibyte = Value.data([UInt8](repeating: 1, count: 1 << 20))
+        for index in 0..<4 { try device.write([("\(index)", mebibyte)], to: layer) }
+        #expect(throws: EngineError.self) { try device.write([("4", .boolean(true))], to: layer) }
+        #expect(try device.store(layer).usage.bytes == 4 << 20)
+    }
+
+    @Test func `an earlier value of a layer is in its history`() throws {
+        let device = try Device()
+        try device.write([("key", .integer(1))], to: layer)
+        try device.write([("key", .integer(2))], to: layer)
+        #expect(try device.database.history(of: key("key"), in: device.store(layer)).map(\.value) == [.integer(1)])
+        try device.reopen()
+        #expect(try device.database.history(of: key("key"), in: device.store(layer)).map(\.value) == [.integer(1)])
+    }
+
+    @Test func `what a damaged database had of a layer is saved, long keys included`() throws {
+        let device = try Device()
+        let long = String(repeating: "k", count: 400)
+        _ = try device.database.enter(account: "A", bringingValues: false)
+        try device.database.completeDownload(cursor: [1])
+        try device.write([(long, .integer(1))], to: layer)
+        try device.write([("key", .integer(1))], to: host)
+        device.close()
+        _ = try UserDatabase.setAside(in: device.directory, at: device.clock.time, account: "A")
+        try device.reopen()
+        #expect(try device.store(layer).values == [key(long): .integer(1)])
+        #expect(try device.store(host).values == [key("key"): .integer(1)])
+    }
+}
