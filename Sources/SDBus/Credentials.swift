@@ -8,12 +8,15 @@ public struct Credentials: Sendable, Equatable {
     public var pid: Int32?
     /// The label of a Linux security module (AppArmor, SELinux), where there is one.
     public var securityLabel: String?
+    /// The numbers of the user's groups, the primary one included; none where the bus doesn't say.
+    public var groups: [UInt32]
 
     /// Credentials, for tests and for connections without a bus.
-    public init(uid: UInt32, pid: Int32? = nil, securityLabel: String? = nil) {
+    public init(uid: UInt32, pid: Int32? = nil, securityLabel: String? = nil, groups: [UInt32] = []) {
         self.uid = uid
         self.pid = pid
         self.securityLabel = securityLabel
+        self.groups = groups
     }
 }
 
@@ -25,12 +28,15 @@ extension Credentials {
         var uid: UInt32?
         var pid: UInt32?
         var label: [UInt8]?
+        var groups: [UInt32] = []
         try reply.readDictionary { key in
             switch key {
             case "UnixUserID": uid = try reply.readVariant("u") { (value) throws(BusError) in try value.readUInt32() }
             case "ProcessID": pid = try reply.readVariant("u") { (value) throws(BusError) in try value.readUInt32() }
             case "LinuxSecurityLabel":
                 label = try reply.readVariant("ay") { (value) throws(BusError) in try value.readBytes() }
+            case "UnixGroupIDs":
+                groups = try reply.readVariant("au") { (value) throws(BusError) in try value.readUInt32s() }
             default: try reply.skip()
             }
         }
@@ -38,12 +44,21 @@ extension Credentials {
         self.init(
             uid: uid,
             pid: pid.flatMap(Int32.init(exactly:)),
-            securityLabel: label.map { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+            securityLabel: label.map { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) },
+            groups: groups
         )
     }
 }
 
 extension Message {
+    fileprivate func readUInt32s() throws(BusError) -> [UInt32] {
+        var numbers: [UInt32] = []
+        try enterContainer("a", "u")
+        while try !isAtEnd(whole: false) { numbers.append(try readUInt32()) }
+        try exitContainer()
+        return numbers
+    }
+
     fileprivate func readVariant<Value>(
         _ contents: StaticString,
         _ read: (Message) throws(BusError) -> Value

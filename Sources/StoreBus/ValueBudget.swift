@@ -27,10 +27,12 @@ public struct ValueBudget: Sendable {
 
     /// A budget for values of a store: twice what the store may hold, since what isn't far beyond is for the store to
     /// judge, and device-local keys have limits of their own.
-    public init(for limits: Limits) {
+    ///
+    /// - Parameter memory: the memory that the values may take, in bytes; `nil`: 64 times what the store may hold.
+    public init(for limits: Limits, memory: Int? = nil) {
         maximumDepth = limits.depth
         maximumBytes = 2 * limits.totalBytes
-        maximumMemory = 64 * limits.totalBytes
+        maximumMemory = memory ?? 64 * limits.totalBytes
     }
 
     /// The largest data that is looked at: what is larger fails before it is copied.

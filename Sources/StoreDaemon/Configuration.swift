@@ -18,6 +18,8 @@ public struct Configuration: Sendable {
     public var runtimeDirectory: String?
     /// Where the apps' manifests are; a file in a later one replaces one of the same name in an earlier one.
     public var manifestDirectories: [String]
+    /// Where administrators put managed settings; a file in a later one replaces one of the same name in an earlier one.
+    public var managedDirectories = ["/usr/share", "/run", "/etc"].map { $0 + "/ubiquitous-store/managed.d" }
     /// The folders under which accounts may be, in system mode.
     public var folderRoots: [String]
     /// What other devices are told this one is called.
@@ -38,6 +40,8 @@ public struct Configuration: Sendable {
     public var pace: SyncPace
     /// What one store may hold, as long as the service runs: the bus has it as a constant.
     public var limits: Limits
+    /// What one layer of a defaults domain may hold, as long as the service runs.
+    public var layerLimits: Limits
     /// What one user may have the service hold.
     public var bounds: UserBounds
     /// The version that the service calls itself.
@@ -83,6 +87,7 @@ public struct Configuration: Sendable {
         self.settingsErrors = settingsErrors
         pace = settings.pace
         limits = settings.limits
+        layerLimits = settings.layerLimits
         bounds = settings.bounds
         self.version = version
         self.backendSchemes = backendSchemes

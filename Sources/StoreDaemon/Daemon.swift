@@ -5,10 +5,13 @@ internal import AppManifest
 internal import CSystemd
 internal import Glibc
 internal import Logging
+internal import ManagedDefaults
+internal import PropertyList
 internal import Replication
 public import SDBus
 internal import StoreBus
 internal import StoreEngine
+internal import SyncEngine
 
 /// The service: stores and accounts of every user, on one bus.
 @BusActor
@@ -18,6 +21,7 @@ public final class Daemon {
     var logger: Logger { configuration.logger }
     let environment = Environment.system
     let manifests: ManifestDirectories
+    let managed: ManagedDirectories
     private(set) lazy var users = Users(daemon: self)
     private(set) lazy var clients = Clients(daemon: self)
     let writes = WriteQueue()
@@ -43,6 +47,7 @@ public final class Daemon {
         readConfiguration = renewed
         lock = try StateLock(configuration.stateDirectory)
         manifests = ManifestDirectories(configuration.manifestDirectories, logger: configuration.logger)
+        managed = ManagedDirectories(configuration.managedDirectories, logger: configuration.logger)
         connection = try BusConnection.open(configuration.bus, description: "ubiquitous-stored")
     }
 
@@ -57,6 +62,7 @@ public final class Daemon {
         connection.onDisconnect = { self.end("The bus has gone.", code: 1) }
         connection.onNameLost = { self.end("The service's name was lost.", code: 1) }
         manifests.onChange = { self.manifestsChanged() }
+        managed.onChange = { self.managedSettingsChanged($0) }
         signals = [
             EventLoop.shared.onSignal(SIGTERM) { self.stop() },
             EventLoop.shared.onSignal(SIGINT) { self.stop() },
@@ -89,6 +95,18 @@ public final class Daemon {
             try connection.enumerate(under: BusNames.usersPath) { prefix, peer in
                 self.clients.children(of: prefix, for: peer)
             },
+            try connection.register(UserDomains.interface(self), under: BusNames.defaultsRoot) {
+                path, peer throws(BusError) in try self.clients.domains(at: path, for: peer)
+            },
+            try connection.register(UserStore.domainInterface(self), under: BusNames.defaultsRoot) {
+                path, peer throws(BusError) in
+                guard let layer = try self.clients.layer(at: path, for: peer) else { return nil }
+                self.idleTimer = nil
+                return layer
+            },
+            try connection.enumerate(under: BusNames.defaultsRoot) { prefix, peer in
+                self.clients.domainChildren(of: prefix, for: peer)
+            },
         ]
     }
 
@@ -119,6 +137,7 @@ public final class Daemon {
         notifyServiceManager("RELOADING=1")
         defer { notifyServiceManager("READY=1\nSTATUS=\(Self.status(configuration.settingsErrors))") }
         manifests.read()
+        managed.read()
         do {
             let next = try readConfiguration()
             configuration.settingsErrors = next.settingsErrors
@@ -138,13 +157,14 @@ public final class Daemon {
     }
 
     private func apply(_ next: Configuration) {
-        let limits = configuration.limits
+        let (limits, layerLimits) = (configuration.limits, configuration.layerLimits)
         configuration = next
         configuration.limits = limits
+        configuration.layerLimits = layerLimits
         if next.limits != limits {
             logger.notice("Other limits of a store hold when the service starts next: clients know these as constants.")
         }
-        manifests.logger = next.logger
+        (manifests.logger, managed.logger) = (next.logger, next.logger)
         clients.apply(next.bounds)
         for user in users.all { user.renewConfiguration() }
         armIdleTimer()
@@ -153,6 +173,19 @@ public final class Daemon {
     private func manifestsChanged() {
         clients.forgetPaths()
         for user in users.all { user.renewLocalKeys() }
+    }
+
+    /// Tells those who follow a domain of which something else is managed now.
+    private func managedSettingsChanged(_ former: ManagedSettings) {
+        for layer in users.all.flatMap(\.storesInUse) {
+            guard let name = layer.layer?.domain, layer.layer?.isHost == false else { continue }
+            layer.notifyEach(.managedChange) { peer in
+                let person = layer.user.domains.person(peer)
+                let now = managed.settings.domain(Text(name), for: person)
+                let before = former.domain(Text(name), for: person)
+                return Set(now.difference(from: before).map { Key(unchecked: $0.string) })
+            }
+        }
     }
 
     private func peerVanished(_ peer: Peer) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // When a subscriber is told. Signals come from the path that was subscribed through, since client libraries deliver
-// them by path. The first change goes out at once; those that follow within 50 ms are merged,
-// and one of another reason sends what is waiting and goes out itself.
+// them by path. The first change goes out at once; those that follow within 50 ms are merged (within 5 ms of a domain,
+// which people change by hand and see at once), and one of another reason sends what is waiting and goes out itself.
 //
 // A subscriber that does not read must not fill the bus (see Delivery): its changes are merged here until it
 // does, one for each reason (see StoreChange).
@@ -12,28 +12,50 @@ internal import SDBus
 internal import StoreBus
 internal import SyncEngine
 
+/// The signal that tells of changes.
+struct ChangeSignal {
+    let interface: String
+    let member: String
+    /// Changes within so many microseconds are merged.
+    let interval: UInt64
+    /// What the signal says besides.
+    var info: [String: Value] = [:]
+
+    static let store = ChangeSignal(
+        interface: BusNames.storeInterface, member: "DidChangeExternally", interval: 50_000)
+
+    static func domain(isHost: Bool) -> ChangeSignal {
+        ChangeSignal(
+            interface: BusNames.domainInterface, member: "DidChange", interval: 5_000,
+            info: isHost ? ["host": .boolean(true)] : [:])
+    }
+}
+
 /// One connection's subscription to one store, through one of its paths.
 @BusActor
 final class StoreSubscription {
     let client: Client
+    let peer: Peer
     /// Changes by other processes of this device are told as well.
     var includesLocal: Bool
 
-    private let peer: Peer
-    private let path: String
+    let path: String
+    private let signal: ChangeSignal
     private let connection: BusConnection
     private var waiting: [StoreChange] = []
     private var lastSent: UInt64?
     private var timer: EventSource?
     private var isHeldUp = false
 
-    private static let interval: UInt64 = 50_000
-
-    init(_ client: Client, _ peer: Peer, path: String, includesLocal: Bool, connection: BusConnection) {
+    init(
+        _ client: Client, _ peer: Peer, path: String, includesLocal: Bool, signal: ChangeSignal = .store,
+        connection: BusConnection
+    ) {
         self.client = client
         self.peer = peer
         self.path = path
         self.includesLocal = includesLocal
+        self.signal = signal
         self.connection = connection
     }
 
@@ -47,7 +69,7 @@ final class StoreSubscription {
             waiting.append(change)
             if flushes { return send() }
         }
-        let due = lastSent.map { $0 + Self.interval } ?? 0
+        let due = lastSent.map { $0 + signal.interval } ?? 0
         let now = EventLoop.now
         if due <= now { return send() }
         if timer == nil {
@@ -101,12 +123,13 @@ final class StoreSubscription {
 
     private func send(_ change: StoreChange, _ keys: ArraySlice<String>) {
         // If it fails, the connection is gone, and with it everyone who could be told.
-        try? connection.signal(path, BusNames.storeInterface, "DidChangeExternally", to: peer) { signal in
-            try signal.append(change.reason.rawValue)
-            try signal.append(strings: keys)
-            try signal.append(change.generation)
-            try signal.appendDictionary {
-                for (key, value) in change.info { try signal.append(info: key, value) }
+        try? connection.signal(path, signal.interface, signal.member, to: peer) { message in
+            try message.append(change.reason.rawValue)
+            try message.append(strings: keys)
+            try message.append(change.generation)
+            try message.appendDictionary {
+                for (key, value) in change.info { try message.append(info: key, value) }
+                for (key, value) in signal.info { try message.append(entry: key, value) }
             }
         }
     }

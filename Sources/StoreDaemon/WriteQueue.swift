@@ -58,13 +58,16 @@ final class WriteQueue {
     private func commit(_ writes: [Waiting], of user: User) {
         if let failure = commit(user) {
             writes.first?.store.daemon.noteRefusal(BusError(mapping: failure), of: user.uid)
-            for write in writes { write.call.fail(BusError(mapping: failure, for: write.client)) }
+            for write in writes {
+                write.store.forgetWeight()
+                write.call.fail(BusError(mapping: failure, for: write.client))
+            }
             return
         }
         for write in writes { answer(write) }
         for write in writes where !write.keys.isEmpty {
             write.store.notify(.localChange, keys: write.keys, except: write.client)
-            user.account.sync.noteLocalChange()
+            if write.store.layer == nil { user.account.sync.noteLocalChange() }
         }
     }
 

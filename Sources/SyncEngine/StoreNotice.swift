@@ -21,6 +21,8 @@ public struct StoreNotice {
         case quotaViolationChange = 2
         case accountChange = 3
         case localChange = 16
+        /// What an administrator says about a defaults domain changed.
+        case managedChange = 32
     }
 
     /// A notice of its parts.

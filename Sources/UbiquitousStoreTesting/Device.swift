@@ -42,6 +42,8 @@ public final class Device: Sendable {
     public let runtimeDirectory: String
     /// Where the manifests are installed.
     public let manifestDirectory: String
+    /// Where the managed settings are.
+    public let managedDirectory: String
     /// A directory that is gone with the device.
     public let directory: TemporaryDirectory
 
@@ -67,6 +69,7 @@ public final class Device: Sendable {
             try options.stateDirectory ?? directory.makeDirectory("state", mode: 0o700, owner: options.user)
         runtimeDirectory = try directory.makeDirectory("run", mode: 0o700, owner: options.user)
         manifestDirectory = try directory.makeDirectory("manifests")
+        managedDirectory = try directory.makeDirectory("managed")
         notifications = try NotifySocket(directory.path + "/notify")
         for (index, manifest) in options.manifests.enumerated() {
             try install(manifest.xml, as: "app\(index).plist")
@@ -105,6 +108,7 @@ public final class Device: Sendable {
         if options.isBare { return options.arguments }
         return [
             "--bus", bus.address, "--state-directory", stateDirectory, "--manifest-directory", manifestDirectory,
+            "--managed-directory", managedDirectory,
             "--mode", options.mode, "--device-name", options.name, "--idle-exit", "0", "--log-level", options.logLevel,
         ] + options.arguments
     }

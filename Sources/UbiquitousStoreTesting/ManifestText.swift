@@ -11,14 +11,20 @@ public struct ManifestText: Sendable {
     /// `org.example.UbiquitousStore.local-keys`.
     public var localKeys: [String]
     /// `org.example.UbiquitousStore.executables`.
-    public var executables: [String] = []
+    public var executables: [String]
+    /// `org.example.UbiquitousStore.ubiquitous-defaults`.
+    public var ubiquitousDefaults: [String] = []
 
     /// A manifest of an app that is called as its store; `nil` leaves a key out.
-    public init(_ identifier: String?, application: String?, team: String? = nil, localKeys: [String] = []) {
+    public init(
+        _ identifier: String?, application: String?, team: String? = nil, localKeys: [String] = [],
+        executables: [String] = []
+    ) {
         self.identifier = identifier
         self.application = application
         self.team = team
         self.localKeys = localKeys
+        self.executables = executables
     }
 
     /// A manifest of an app that is called as its store.
@@ -43,6 +49,7 @@ public struct ManifestText: Sendable {
         add("com.apple.developer.team-identifier", team)
         addList("local-keys", localKeys)
         addList("executables", executables)
+        addList("ubiquitous-defaults", ubiquitousDefaults)
         return """
             <?xml version="1.0" encoding="UTF-8"?>
             <plist version="1.0"><dict>

@@ -15,7 +15,7 @@ extension Command {
     func makeConfiguration(_ state: String) throws -> Configuration {
         let (settings, errors) = try effectiveSettings()
         let authority = DefaultAuthority(settings.defaultAccount)
-        return Configuration(
+        var configuration = Configuration(
             bus: busAddress, mode: effectiveMode, stateDirectory: state,
             runtimeDirectory: runtimeDirectory, manifestDirectories: effectiveManifestDirectories,
             deviceName: settings.deviceName ?? hostName, allowsUndeclared: allowUndeclared, settings: settings,
@@ -23,6 +23,8 @@ extension Command {
             version: Release.version, backendSchemes: Backends.schemes, makeBackend: Backends.make,
             checkBackend: Backends.check,
             logger: Logger(label: "ubiquitous-stored") { _ in JournalLogHandler(logLevel: settings.logLevel) })
+        if !managedDirectories.isEmpty { configuration.managedDirectories = managedDirectories }
+        return configuration
     }
 
     private var busAddress: BusAddress {

@@ -32,6 +32,11 @@ struct Command: ParsableCommand {
         help: "A directory of manifests; repeatable, and replaces the default list.")
     var manifestDirectories: [String] = []
 
+    @Option(
+        name: .customLong("managed-directory"), parsing: .singleValue,
+        help: "A directory of managed settings; repeatable, and replaces the default list.")
+    var managedDirectories: [String] = []
+
     @Option(help: "system or user; it decides about folders and manifests (default: system on the system bus).")
     var mode: Configuration.Mode?
 
@@ -68,7 +73,7 @@ struct Command: ParsableCommand {
         if let deviceName, !(1...255).contains(deviceName.utf8.count) {
             throw ValidationError("--device-name takes 1 to 255 bytes")
         }
-        for path in folderRoots + manifestDirectories where !path.hasPrefix("/") {
+        for path in folderRoots + manifestDirectories + managedDirectories where !path.hasPrefix("/") {
             throw ValidationError("\(path) is no absolute path")
         }
     }

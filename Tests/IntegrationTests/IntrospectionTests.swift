@@ -15,12 +15,14 @@ struct IntrospectionTests {
         let definition = Description(
             try String(contentsOfFile: repositoryFile("dbus/org.example.UbiquitousStore.xml"), encoding: .utf8)
         )
-        #expect(definition.lines.count == 3)
+        #expect(definition.lines.count == 5)
         try await withMachine { machine in
             let client = try machine.client()
             let objects = [
                 BusNames.managerInterface: BusNames.managerPath, BusNames.accountInterface: client.account.path,
                 BusNames.storeInterface: try client.store(notes).path,
+                BusNames.defaultsInterface: client.defaults.path,
+                BusNames.domainInterface: try client.domain("org.example.Notes").path,
             ]
             for (interface, path) in objects {
                 let described = Description(try await client.introspect(path))

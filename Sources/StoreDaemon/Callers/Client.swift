@@ -51,12 +51,17 @@ final class Client {
 
     /// How many subscriptions the client has; through two paths of one object, two.
     var subscriptions: Int {
-        stores.count { $0.value.isSubscribed(self, at: $0.key) }
+        stores.count { $0.value.layer == nil && $0.value.isSubscribed(self, at: $0.key) }
             + accounts.count { $0.value.isSubscribed(self, at: $0.key) }
     }
 
     private var unsubscribedStores: [String: UserStore] {
-        stores.filter { !$0.value.isSubscribed(self, at: $0.key) }
+        stores.filter { !$0.value.tells(self, at: $0.key) }
+    }
+
+    /// How many domains the client is subscribed to; these are counted apart.
+    var domainSubscriptions: Int {
+        stores.count { $0.value.layer != nil && $0.value.isSubscribed(self, at: $0.key) }
     }
 
     /// Forgets where paths led, since the manifests are others; what is subscribed to stays.
@@ -69,8 +74,8 @@ final class Client {
 
     /// Gives everything up: the connection is gone.
     func leave() {
-        for (path, store) in stores {
-            store.unsubscribe(self, at: path)
+        for store in stores.values {
+            store.unsubscribe(self)
             store.release()
         }
         for (path, account) in accounts { account.unsubscribe(self, at: path) }

@@ -71,7 +71,8 @@ struct CallKind {
     init(_ message: Message) {
         let member = message.member ?? ""
         switch message.interface {
-        case nil, BusNames.storeInterface, BusNames.managerInterface, BusNames.accountInterface:
+        case nil, BusNames.storeInterface, BusNames.managerInterface, BusNames.accountInterface,
+            BusNames.defaultsInterface, BusNames.domainInterface:
             (answer, unweighed) = (Self.smallAnswers.contains(member) ? Self.small : Self.large, Self.small / 2)
             arguments = Self.largeArguments[member, default: Self.smallArguments]
         case "org.freedesktop.DBus.Introspectable":
@@ -93,7 +94,7 @@ struct CallKind {
     private static let smallAnswers: Set<String> = [
         "SetValue", "RemoveValue", "Apply", "Synchronize", "Subscribe", "Unsubscribe", "OpenStore", "RemoveStore",
         "RegisterManifest", "Reload", "SignIn", "SignOut", "SyncNow", "Resolve", "SetPaused", "SetStoreSynchronized",
-        "RenameDevice", "ForgetDevice",
+        "RenameDevice", "ForgetDevice", "RemoveDomain",
     ]
 
     /// The calls that bring much, and how much. Those without a bound here are bounded while they are read.

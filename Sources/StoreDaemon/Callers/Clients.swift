@@ -6,7 +6,7 @@ internal import StoreBus
 /// The clients that hold something, and what they may reach.
 @BusActor
 final class Clients {
-    private unowned let daemon: Daemon
+    unowned let daemon: Daemon
     private var present: [ObjectIdentifier: Presence] = [:]
     private var shares: [UInt32: UserShare] = [:]
     private let pool = SharePool()
@@ -83,6 +83,11 @@ final class Clients {
         if ofUser >= bounds.subscriptions {
             throw .limitsExceeded("A user may have \(bounds.subscriptions) subscriptions")
         }
+    }
+
+    /// How many subscriptions to domains the connections of a user have.
+    func domainSubscriptions(ofUser uid: UInt32) -> Int {
+        present.values.filter { $0.client.uid == uid }.reduce(0) { $0 + $1.client.domainSubscriptions }
     }
 
     /// Other bounds hold from now on; what is beyond them already stays until it goes by itself.
@@ -173,7 +178,7 @@ final class Clients {
     }
 
     /// Introspection lists so many stores; ListStores lists all.
-    private static let mostChildren = 4096
+    static let mostChildren = 4096
 }
 
 /// What a path below the users' path names.

@@ -12,11 +12,13 @@ internal import SyncEngine
 extension UserStore {
     // MARK: Reading
 
-    fileprivate func getValue(_ call: MethodCall) throws {
+    func getValue(_ call: MethodCall) throws {
         try checkReadable()
         let name = try call.message.readString()
         // A key that is too long to be one is not repeated: the answer would be as large as the question.
-        guard let key = try? Key(name) else { throw BusError.store(.noSuchKey, "There can be no such key") }
+        guard let key = try? Key(name, limit: store.limits.keyLength) else {
+            throw BusError.store(.noSuchKey, "There can be no such key")
+        }
         guard let value = store.value(for: key) else {
             throw BusError.store(.noSuchKey, "There is no key \"\(name)\"")
         }
@@ -39,7 +41,7 @@ extension UserStore {
     /// A call may name so many keys: more than a store has.
     private static let mostKeys = 65_536
 
-    fileprivate func getSnapshot(_ call: MethodCall) throws {
+    func getSnapshot(_ call: MethodCall) throws {
         try checkReadable()
         let since = try call.message.readUInt64()
         _ = try call.message.readFlags()
@@ -71,7 +73,7 @@ extension UserStore {
 
     /// What was lost with a damaged database is not shown as absent while it is still to come from the remote.
     private func checkReadable() throws(BusError) {
-        guard user.database.isAwaitingRemote else { return }
+        guard layer == nil, user.database.isAwaitingRemote else { return }
         throw .store(.corrupt, "The database was damaged; its values are on their way from the account's remote")
     }
 
@@ -119,8 +121,8 @@ extension UserStore {
     }
 
     /// Refuses values that are so large that they were not read to their end.
-    private func refuse(_ call: MethodCall, _ daemon: Daemon, _ keys: [Key], needing bytes: Int) throws {
-        let maximum = user.database.limits.totalBytes
+    func refuse(_ call: MethodCall, _ daemon: Daemon, _ keys: [Key], needing bytes: Int) throws {
+        let maximum = store.limits.totalBytes
         try write(call, daemon) { store throws in
             throw EngineError.quota(
                 QuotaViolation(
@@ -162,11 +164,13 @@ extension UserStore {
 
     // MARK: History
 
-    fileprivate func getHistory(_ call: MethodCall) throws {
+    func getHistory(_ call: MethodCall) throws {
         try checkReadable()
         let name = try call.message.readString()
         _ = try call.message.readFlags()
-        guard let key = try? Key(name) else { throw BusError.store(.noSuchKey, "There can be no such key") }
+        guard let key = try? Key(name, limit: store.limits.keyLength) else {
+            throw BusError.store(.noSuchKey, "There can be no such key")
+        }
         let values = try user.database.history(of: key, in: store)
         try call.reply { reply in
             try reply.container("a", "a{sv}") {

@@ -70,7 +70,7 @@ final class ManifestDirectories {
         }
     }
 
-    private static func nearestExisting(_ path: String) -> String {
+    static func nearestExisting(_ path: String) -> String {
         var path = path
         var status = stat()
         while path.count > 1, stat(path, &status) != 0 || status.st_mode & S_IFMT != S_IFDIR {

@@ -23,6 +23,8 @@ public struct Settings: Equatable, Sendable {
     public var pace = SyncPace()
     /// What one store may hold.
     public var limits = Limits.standard
+    /// What one layer of a defaults domain may hold.
+    public var layerLimits = Limits.domain
     /// What one user may have the service hold.
     public var bounds = UserBounds()
 
@@ -46,6 +48,10 @@ public struct UserBounds: Equatable, Sendable {
     public var stores = 16384
     /// Bytes of the database, history and traces included.
     public var databaseBytes = 256 << 20
+    /// Defaults domains that hold a value.
+    public var domains = 1024
+    /// Subscriptions of all connections to domains.
+    public var domainSubscriptions = 1024
     /// Subscriptions of all connections.
     public var subscriptions = 256
     /// Subscriptions of one connection.

@@ -15,9 +15,11 @@ struct SettingsEntry: Sendable {
     /// - Returns: whether the value is one that is allowed.
     let set: @Sendable (inout Settings, Substring) -> Bool
 
-    static var sections: String { ["Service", "Sync", "Store", "User"].map { "[\($0)]" }.joined(separator: ", ") }
+    static var sections: String {
+        ["Service", "Sync", "Store", "Domain", "User"].map { "[\($0)]" }.joined(separator: ", ")
+    }
 
-    static let all: [SettingsEntry] = service + sync + store + user
+    static let all: [SettingsEntry] = service + sync + store + domain + user
 
     private static let service: [SettingsEntry] = [
         SettingsEntry(
@@ -79,8 +81,14 @@ struct SettingsEntry: Sendable {
         SettingsEntry.size("Store", "TotalBytes", 4 << 10, 4 << 20) { $0.limits.totalBytes = $1 },
     ]
 
+    private static let domain: [SettingsEntry] = [
+        SettingsEntry.count("Domain", "Keys", 1...65_536) { $0.layerLimits.keys = $1 },
+        SettingsEntry.size("Domain", "TotalBytes", 4 << 10, 8 << 20) { $0.layerLimits.totalBytes = $1 },
+    ]
+
     private static let user: [SettingsEntry] = [
         SettingsEntry.count("User", "Stores", 1...65_536) { $0.bounds.stores = $1 },
+        SettingsEntry.count("User", "Domains", 1...65_536) { $0.bounds.domains = $1 },
         SettingsEntry.size("User", "DatabaseBytes", 1 << 20, 64 << 30) { $0.bounds.databaseBytes = $1 },
         SettingsEntry.count("User", "Subscriptions", 1...65_536) { $0.bounds.subscriptions = $1 },
         SettingsEntry.count("User", "SubscriptionsPerConnection", 1...4096) {

@@ -28,6 +28,8 @@ final class User {
     private var historyPace = Pace()
     /// The manifests that this user's apps have registered.
     private(set) var registered: RegisteredManifests
+    /// This user's defaults domains.
+    private(set) lazy var domains = UserDomains(of: self, daemon: daemon)
 
     /// Opens the user's data; a damaged database is set aside.
     init(_ uid: UInt32, daemon: Daemon) throws {
@@ -174,7 +176,7 @@ final class User {
     /// Refuses to set values for which there is no room, or in a store too many.
     /// - Parameter bytes: about what the values take.
     func checkRoom(for store: Store, bytes: Int) throws {
-        if !store.isStored { try checkStores(besides: store.identifier) }
+        if !store.isStored && !store.isLayer { try checkStores(besides: store.identifier) }
         allowance.bytes -= bytes + Self.pages
         if allowance.bytes < 0 { try renewAllowance(for: bytes) }
     }
@@ -281,7 +283,7 @@ final class User {
             let configuration = daemon.configuration
             let database = try UserDatabase(
                 in: directory.path, runtimeDirectory: configuration.runtimeDirectory, limits: configuration.limits,
-                environment: daemon.environment)
+                layerLimits: configuration.layerLimits, environment: daemon.environment)
             try database.bound(fileSize: configuration.bounds.largestDatabase)
             return database
         }

@@ -70,6 +70,8 @@ struct UserDirectory {
         guard statvfs(path, &status) == 0 else { return nil }
         return UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize)).partialValue
     }
+    /// The name of the user whose data it is; `nil` where it can't be told.
+    var ownerName: String? { recordedName ?? UserName.name(of: uid) }
 
     private var nameFile: String { path + "/user" }
 

@@ -17,17 +17,49 @@ final class UserStore {
     unowned let daemon: Daemon
 
     var identifier: String { store.identifier }
+    /// Of which domain it is a layer; `nil`: it is an app's store.
+    let layer: (domain: String, isHost: Bool)?
+    /// What its values take in a message at most, as far as it was added up.
+    private var knownWeight: Int?
 
     init(_ store: Store, of user: User, daemon: Daemon) throws {
         self.store = store
         self.user = user
         self.daemon = daemon
-        path = try BusNames.storePath(uid: user.uid, identifier: store.identifier)
+        layer = Store.layer(store.identifier)
+        path =
+            if let layer {
+                try BusNames.domainPath(uid: user.uid, domain: layer.domain, isHost: layer.isHost)
+            } else {
+                try BusNames.storePath(uid: user.uid, identifier: store.identifier)
+            }
+    }
+
+    /// What its values take in a message at most.
+    var weight: Int {
+        if let knownWeight { return knownWeight }
+        var weight = 0
+        store.forEachValue { weight += Value.entrySize($0.text, $1) }
+        knownWeight = weight
+        return weight
+    }
+
+    /// A change was staged after which its values take so much.
+    func noteStaged(weight: Int) {
+        knownWeight = weight
+        user.domains.sizes.note(store)
+    }
+
+    /// What was staged was not committed, or its values are others for another reason.
+    func forgetWeight() {
+        knownWeight = nil
+        if layer != nil { user.domains.sizes.forget() }
     }
 
     /// Goes on with the same store of a new database.
     func replace(_ store: Store) {
         self.store = store
+        forgetWeight()
     }
 
     // MARK: Holders
@@ -49,6 +81,7 @@ final class UserStore {
     // MARK: Subscribers
 
     /// Subscribes a client through a path; again changes what it is told.
+    /// - Parameter path: where changes are told to come from.
     func subscribe(_ client: Client, _ peer: Peer, at path: String, includingLocal: Bool) {
         let key = SubscriptionKey(client, path)
         if let subscription = subscriptions[key] {
@@ -56,19 +89,47 @@ final class UserStore {
             return
         }
         subscriptions[key] = StoreSubscription(
-            client, peer, path: path, includesLocal: includingLocal, connection: daemon.connection)
-        user.account.subscribersChanged(by: 1)
+            client, peer, path: path, includesLocal: includingLocal, signal: signal,
+            connection: daemon.connection)
+        if layer == nil { user.account.subscribersChanged(by: 1) }
     }
 
     /// Ends the subscription of a client through a path, if there is one.
     func unsubscribe(_ client: Client, at path: String) {
         guard let subscription = subscriptions.removeValue(forKey: SubscriptionKey(client, path)) else { return }
         subscription.cancel()
-        user.account.subscribersChanged(by: -1)
+        if layer == nil { user.account.subscribersChanged(by: -1) }
     }
 
     func isSubscribed(_ client: Client, at path: String) -> Bool {
         subscriptions[SubscriptionKey(client, path)] != nil
+    }
+
+    /// Ends all subscriptions of a client.
+    func unsubscribe(_ client: Client) {
+        for subscription in subscriptions.values where subscription.client === client {
+            unsubscribe(client, at: subscription.path)
+        }
+    }
+
+    /// Whether a client that was led here by a path is told of changes: this host's layer of a domain tells from the
+    /// domain's path as well.
+    func tells(_ client: Client, at path: String) -> Bool {
+        if isSubscribed(client, at: path) { return true }
+        let isHost = layer?.isHost == true
+        return isHost && isSubscribed(client, at: String(path.dropLast(BusNames.hostSuffix.utf8.count)))
+    }
+
+    private var signal: ChangeSignal { layer.map { .domain(isHost: $0.isHost) } ?? .store }
+
+    /// Tells each subscriber what changed for it.
+    /// - Parameter keys: the keys that changed for a subscriber.
+    func notifyEach(_ reason: StoreNotice.Reason, keys: (Peer) -> Set<Key>) {
+        for subscription in subscriptions.values {
+            let keys = keys(subscription.peer)
+            if keys.isEmpty { continue }
+            subscription.add(StoreChange(reason: reason, keys: keys, generation: store.generation, info: [:]))
+        }
     }
 
     /// Tells the subscribers of a change that was committed.

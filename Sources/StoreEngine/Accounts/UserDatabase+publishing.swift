@@ -66,7 +66,9 @@ extension UserDatabase {
     }
 
     /// Those that take part in the sync and were not forgotten.
-    static let replicatedStores = "(SELECT id FROM store WHERE synchronized AND NOT forgotten AND identifier NOT GLOB '!*')"
+    static let replicatedStores = """
+        (SELECT id FROM store WHERE synchronized AND NOT forgotten AND identifier NOT GLOB '!*')
+        """
 
     /// The stores of the account whose first download is still to be completed.
     public func storesAwaitingDownload() throws(EngineError) -> [String] {

@@ -49,8 +49,10 @@ extension Salvage {
             // Without an account, or beside it: these values are nowhere else. What takes no part in the sync does not
             // come back from the remote either.
             let isOnlyHere = account <= 0 || account == current && saved.unsynchronized.contains(name)
-            saved.changes += last.filter { isValue($0, in: name) && (isOnlyHere || $0.isOwn && $0.sequence > published) }
-                .map { SavedChange(store: name, account: owner, row: $0) }
+            saved.changes += last.filter {
+                isValue($0, in: name) && (isOnlyHere || $0.isOwn && $0.sequence > published)
+            }
+            .map { SavedChange(store: name, account: owner, row: $0) }
         }
     }
 

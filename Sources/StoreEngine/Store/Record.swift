@@ -85,7 +85,8 @@ extension Record.Content {
             self = .tombstone
             return
         }
-        if key.violation(limit: limits.keyLength) == nil, let (value, size) = try? Value.decode(encoded, limits: limits) {
+        if key.violation(limit: limits.keyLength) == nil, let (value, size) = try? Value.decode(encoded, limits: limits)
+        {
             self = .value(value, size: size)
         } else {
             self = .hidden(encoded)

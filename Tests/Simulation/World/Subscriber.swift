@@ -85,6 +85,7 @@ final class Subscriber {
                 report("I14: told of another account, which is the same")
             }
         case .localChange: report("I14: told of a write of this device")
+        case .managedChange: report("I14: a store is told of managed settings")
         case .quotaViolationChange: break
         }
     }

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ManagedDefaults
+internal import SDBus
+internal import StoreBus
+internal import StoreEngine
+
+/// Which domains there are for a caller. The rules are those of stores: what is not the caller's does not exist for it.
+extension Clients {
+    /// All domains of the user that a path names.
+    func domains(at path: String, for peer: Peer) throws(BusError) -> UserDomains? {
+        guard let target = DomainTarget(path), target.domain == nil else { return nil }
+        return try user(of: target, client(peer))?.domains
+    }
+
+    /// The layer that a path is for a caller; `nil`: there is none for it.
+    func layer(at path: String, for peer: Peer) throws(BusError) -> UserStore? {
+        let client = client(peer)
+        if let store = client.store(at: path) { return store }
+        guard let target = DomainTarget(path), let domain = target.domain, let user = try user(of: target, client),
+            user.domains.access(of: client.identity, to: domain) != .none
+        else { return nil }
+        // To load a store may commit, and may set a damaged database aside.
+        daemon.writes.commit()
+        do {
+            let layer = try user.store(Store.layerIdentifier(ofDomain: domain, isHost: target.isHost))
+            hold(layer, at: path, client, peer)
+            return layer
+        } catch {
+            throw BusError(mapping: error, for: client)
+        }
+    }
+
+    /// The user that a path names, if the caller may see it. A look of root's does not make anybody's data.
+    private func user(of target: DomainTarget, _ client: Client) throws(BusError) -> User? {
+        let uid = target.uid ?? client.uid
+        guard uid == client.uid || client.isRoot, client.identity.engine != .unknown,
+            uid == client.uid || daemon.users.known.contains(uid)
+        else { return nil }
+        do { return try daemon.users.user(uid) } catch { throw BusError(mapping: error, for: client) }
+    }
+
+    /// The objects below a path that are the caller's own.
+    func domainChildren(of prefix: String, for peer: Peer) -> [String] {
+        let client = client(peer)
+        guard client.identity.engine != .unknown, let user = try? daemon.users.user(client.uid) else { return [] }
+        let names = ((try? user.domains.names()) ?? []).filter {
+            user.domains.access(of: client.identity, to: $0) != .none
+        }
+        let layers = names.flatMap { name in
+            [false, true].compactMap { try? BusNames.domainPath(uid: user.uid, domain: name, isHost: $0) }
+        }
+        let paths = [BusNames.defaultsPath(uid: user.uid)] + layers.prefix(Self.mostChildren)
+        noteSent(paths.reduce(0) { $0 + $1.utf8.count }, to: peer)
+        return paths
+    }
+
+    /// Refuses a subscription to a domain beyond what a user may have.
+    func checkDomainSubscriptions(of client: Client) throws(BusError) {
+        let bound = daemon.configuration.bounds.domainSubscriptions
+        guard domainSubscriptions(ofUser: client.uid) < bound else {
+            throw .limitsExceeded("A user may have \(bound) subscriptions to domains. End some with Unsubscribe.")
+        }
+    }
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// org.example.UbiquitousStore.Defaults: one person's defaults domains.
+
+internal import ManagedDefaults
+internal import PropertyList
+internal import SDBus
+internal import StoreBus
+internal import StoreEngine
+internal import SyncEngine
+
+extension UserDomains {
+    /// An answer of ``openDomains(_:)`` has so many bytes of values at most; with names and paths it has 16 MiB.
+    private static let largestAnswer = (16 << 20) - (64 << 10)
+    /// A call opens so many domains at most: the layers of each are held for the caller.
+    private static let mostDomains = 24
+
+    fileprivate func openDomains(_ call: MethodCall) throws {
+        let names = try call.message.readStrings()
+        let options = try call.message.readOptions(["program": "s", "subscribe": "b"])
+        guard names.count <= Self.mostDomains else {
+            throw BusError.invalidArguments("A call opens \(Self.mostDomains) domains at most; make several")
+        }
+        let client = daemon.clients.client(call.peer)
+        let program = try options.string("program").map { try self.program($0, for: client.identity) }
+        let opened = try names.compactMap { name in
+            try open(name, program, call.peer, subscribing: options.boolean("subscribe", default: false))
+        }
+        var room = Self.largestAnswer
+        try call.reply { reply in
+            try reply.container("a", "a{sv}") {
+                for domain in opened {
+                    let isOmitted = domain.weight > room
+                    if !isOmitted { room -= domain.weight }
+                    try reply.appendDictionary { try append(domain, to: reply, isOmitted: isOmitted) }
+                }
+            }
+        }
+    }
+
+    /// A domain that a caller opens.
+    private struct Opened {
+        let name: String
+        let values: UserStore
+        let host: UserStore
+        let managed: ManagedDomain
+        let isWritable: Bool
+        let store: String
+
+        @BusActor var weight: Int {
+            values.weight + host.weight + managed.weight
+        }
+    }
+
+    /// - Returns: `nil` if the domain does not exist for the caller.
+    private func open(_ name: String, _ program: Program?, _ peer: Peer, subscribing: Bool) throws -> Opened? {
+        let client = daemon.clients.client(peer)
+        let domain = try resolve(name, program)
+        let access = access(of: client.identity, to: domain)
+        guard access != .none else { return nil }
+        let path = try BusNames.domainPath(uid: user.uid, domain: domain)
+        guard let values = try daemon.clients.layer(at: path, for: peer),
+            let host = try daemon.clients.layer(at: path + BusNames.hostSuffix, for: peer)
+        else { return nil }
+        if subscribing { try values.subscribe(peer, alsoTo: host, at: path, daemon) }
+        var managed = managed(domain, for: peer)
+        let isOwn = domain == program?.domain
+        if isOwn { managed.ubiquitous = managed.ubiquitous ?? program?.ubiquitous }
+        return Opened(
+            name: domain, values: values, host: host, managed: managed, isWritable: access == .write,
+            store: isOwn ? program?.store ?? "" : "")
+    }
+
+    /// The domain that a name means: "" is the program's own.
+    private func resolve(_ name: String, _ program: Program?) throws(BusError) -> String {
+        if name.isEmpty {
+            guard let program else { throw .invalidArguments("\"\" is a program's own domain; name the program, too") }
+            return program.domain
+        }
+        if let problem = DomainName.problem(name) { throw .invalidArguments("The domain can't be opened: \(problem)") }
+        return name
+    }
+
+    private func append(_ domain: Opened, to reply: Message, isOmitted: Bool) throws {
+        try reply.append(entry: "domain", .string(Text(domain.name)))
+        try reply.append(option: "path", objectPath: domain.values.path)
+        try reply.append(entry: "writable", .boolean(domain.isWritable))
+        try reply.append(entry: "store", .string(Text(domain.store)))
+        try reply.append(option: "generation", domain.values.store.generation)
+        try reply.append(option: "host-generation", domain.host.store.generation)
+        if isOmitted { return try reply.append(entry: "omitted", .boolean(true)) }
+        try reply.append(values: "values", of: domain.values.store)
+        try reply.append(values: "host-values", of: domain.host.store)
+        try reply.append(name: "managed") { try reply.append(managed: domain.managed) }
+    }
+
+    fileprivate func listDomains(_ call: MethodCall) throws {
+        let includesManaged = try call.message.readFlags(0x1) != 0
+        let client = daemon.clients.client(call.peer)
+        var names = Set(try self.names())
+        if includesManaged { names.formUnion(managedNames(for: call.peer)) }
+        let visible = names.filter { access(of: client.identity, to: $0) != .none }
+        try call.reply { try $0.append(strings: visible.sorted()) }
+    }
+
+    fileprivate func removeDomain(_ call: MethodCall) throws {
+        let domain = try call.message.readString()
+        let flags = try call.message.readFlags(0x1)
+        let client = daemon.clients.client(call.peer)
+        if let problem = DomainName.problem(domain) { throw BusError.invalidArguments("\(problem)") }
+        guard access(of: client.identity, to: domain) == .write else {
+            throw BusError.accessDenied("The domain is not the caller's to remove")
+        }
+        let layers = try (flags == 0 ? [false] : [false, true]).map { isHost in
+            try user.store(Store.layerIdentifier(ofDomain: domain, isHost: isHost))
+        }
+        for layer in layers { layer.hold() }
+        defer { for layer in layers { layer.release() } }
+        let changes = try layers.map { ($0, try $0.store.stage(setting: [], removing: Array($0.store.values.keys))) }
+        do { try user.database.commit() } catch {
+            for layer in layers { layer.forgetWeight() }
+            throw error
+        }
+        for (layer, keys) in changes where !keys.isEmpty {
+            layer.noteStaged(weight: 0)
+            layer.notify(.localChange, keys: keys, except: client)
+        }
+        try call.reply()
+    }
+
+    // MARK: The table
+
+    /// Every method and property of the interface, in the order of its XML.
+    static func interface(_ daemon: Daemon) -> Interface<UserDomains> {
+        Interface(
+            BusNames.defaultsInterface,
+            [
+                .method(
+                    "OpenDomains", in: ["domains": "as", "options": "a{sv}"], out: ["opened": "aa{sv}"], on: daemon
+                ) {
+                    try $0.openDomains($1)
+                },
+                .method("ListDomains", in: ["flags": "t"], out: ["domains": "as"], on: daemon) {
+                    try $0.listDomains($1)
+                },
+                .method("RemoveDomain", in: ["domain": "s", "flags": "t"], on: daemon) { try $0.removeDomain($1) },
+                .property("Limits", "a{st}", changes: .never) { domains, message, _ in
+                    try message.append(domains.user.database.layerLimits)
+                },
+            ])
+    }
+}
+
+extension ManagedDomain {
+    /// What it takes in a message at most.
+    fileprivate var weight: Int {
+        let values = [forced, recommended].joined().reduce(0) { $0 + Value.entrySize($1.key, $1.value) }
+        let patterns = (locked.patterns + (ubiquitous?.patterns ?? [])).reduce(0) { $0 + 8 + $1.utf8Count }
+        return sources.reduce(values + patterns) { $0 + 24 + $1.key.utf8Count + $1.value.utf8.count }
+    }
+}
+
+extension Message {
+    /// Writes an entry of an `a{sv}` whose value is an `a{sv}` that `body` writes.
+    func append(name: String, _ body: () throws -> Void) throws {
+        try container("e", "sv") {
+            try append(name)
+            try container("v", "a{sv}") { try appendDictionary(body) }
+        }
+    }
+
+    /// Writes everything that a store shows as such an entry.
+    fileprivate func append(values name: String, of store: Store) throws {
+        try append(name: name) {
+            try store.forEachValue { try append(entry: $0.string, $1) }
+        }
+    }
+
+    fileprivate func append(option name: String, objectPath path: String) throws {
+        try container("e", "sv") {
+            try append(name)
+            try container("v", "o") { try append(objectPath: path) }
+        }
+    }
+
+    /// Writes the entries of what is managed.
+    func append(managed: ManagedDomain) throws {
+        for (name, values) in [("forced", managed.forced), ("recommended", managed.recommended)] {
+            try append(name: name) {
+                for (key, value) in values { try append(entry: key.string, value) }
+            }
+        }
+        for (name, patterns) in [("locked", managed.locked), ("ubiquitous", managed.ubiquitous ?? .none)] {
+            try container("e", "sv") {
+                try append(name)
+                try container("v", "as") { try append(strings: patterns.patterns.map(\.string)) }
+            }
+        }
+        try container("e", "sv") {
+            try append("sources")
+            try container("v", "a{ss}") {
+                try container("a", "{ss}") {
+                    for (key, path) in managed.sources {
+                        try container("e", "ss") {
+                            try append(key.string)
+                            try append(path)
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import AppManifest
+internal import Glibc
+internal import Logging
+internal import ManagedDefaults
+internal import SDBus
+
+/// The directories where administrators put managed settings, read again when one of them changes.
+///
+/// A file that becomes invalid stays in force as it was, until it is removed or the service starts anew: a typing
+/// mistake must not set people free of what is forced.
+@BusActor
+final class ManagedDirectories {
+    private let directories: [String]
+    var logger: Logger
+    private var watches: [EventSource] = []
+    private var reload: EventSource?
+    /// The files that were right when they were read last, by path.
+    private var valid: [String: ManagedFile] = [:]
+    private var groups = GroupNames()
+
+    /// What is in force.
+    private(set) var settings = ManagedSettings()
+    /// Called with what was in force after other settings have come into force.
+    var onChange: ((_ former: ManagedSettings) -> Void)?
+
+    init(_ directories: [String], logger: Logger) {
+        self.directories = directories
+        self.logger = logger
+        read()
+    }
+
+    /// Reads all directories anew.
+    func read() {
+        watch()
+        var files: [(path: String, file: ManagedFile)] = []
+        for path in InstalledManifests.files(in: directories).sorted(by: Self.isBefore) {
+            if let file = read(path) { files.append((path, file)) }
+        }
+        valid = Dictionary(uniqueKeysWithValues: files.map { ($0.path, $0.file) })
+        let next = ManagedSettings(files)
+        if next == settings { return }
+        let former = settings
+        settings = next
+        onChange?(former)
+        groups.look(up: next.groupNames) { [weak self] missing in self?.groupsFound(missing: missing) }
+    }
+
+    private func groupsFound(missing: [String]) {
+        for name in missing {
+            logger.warning("The group \(name) of managed settings is not known; it is looked up again in a minute")
+        }
+        // Of whom these settings hold is known only now.
+        onChange?(ManagedSettings(settings.files.filter { $0.file.groups == nil }))
+    }
+
+    /// The order in which files win: by name, whatever their directory.
+    private static func isBefore(_ one: String, _ other: String) -> Bool {
+        name(one) < name(other)
+    }
+
+    private static func name(_ path: String) -> Substring { path.split(separator: "/").last ?? "" }
+
+    private func read(_ path: String) -> ManagedFile? {
+        do {
+            let bytes = try ManifestFile.read(path, trusting: geteuid(), maximumSize: ManagedFile.maximumSize)
+            return bytes.isEmpty ? nil : try ManagedFile(propertyList: bytes)
+        } catch {
+            let former = valid[path]
+            let rest = former == nil ? "it is left out" : "it stays in force as it was"
+            logger.error("The managed settings in \(path) are refused, and \(rest): \(error)")
+            return former
+        }
+    }
+
+    // MARK: People
+
+    /// A caller, as the files know people.
+    func person(named name: String?, groups ids: [UInt32]) -> ManagedPerson {
+        ManagedPerson(name: name, groups: groups.names(of: ids))
+    }
+
+    // MARK: Watching
+
+    private func watch() {
+        let places = Set(directories.map(ManifestDirectories.nearestExisting))
+        watches = places.compactMap { place in
+            try? EventLoop.shared.watch(directory: place) { [weak self] _ in self?.reloadSoon() }
+        }
+    }
+
+    /// Files come one after the other: they are read once, when that is over.
+    private func reloadSoon() {
+        reload = EventLoop.shared.after(.milliseconds(200)) { [weak self] in
+            self?.reload = nil
+            self?.read()
+        }
+    }
+}
+
+/// The numbers of the groups that files name. A directory service may take long to say them.
+@BusActor
+private final class GroupNames {
+    private var numbers: [String: UInt32] = [:]
+    private var retry: EventSource?
+
+    /// The names of the groups with these numbers, as far as files name them.
+    func names(of ids: [UInt32]) -> Set<String> {
+        if numbers.isEmpty { return [] }
+        return Set(numbers.filter { ids.contains($0.value) }.keys)
+    }
+
+    /// Looks names up that are not known yet, off this thread, and those that don't exist again each minute.
+    ///
+    /// - Parameter done: told of the names that were not found, if anything was looked up.
+    func look(up names: Set<String>, done: @escaping @BusActor ([String]) -> Void) {
+        retry = nil
+        numbers = numbers.filter { names.contains($0.key) }
+        let unknown = names.subtracting(numbers.keys).sorted()
+        if unknown.isEmpty { return }
+        EventLoop.task { [self] in
+            let found = await Task.detached { Self.numbers(of: unknown) }.value
+            numbers.merge(found) { $1 }
+            let missing = unknown.filter { found[$0] == nil }
+            done(missing)
+            if missing.isEmpty { return }
+            retry = EventLoop.shared.after(.seconds(60), accuracy: .seconds(5)) { [weak self] in
+                self?.look(up: names, done: done)
+            }
+        }
+    }
+
+    private nonisolated static func numbers(of names: [String]) -> [String: UInt32] {
+        var numbers: [String: UInt32] = [:]
+        for name in names {
+            var entry = group()
+            var result: UnsafeMutablePointer<group>?
+            var buffer = [CChar](repeating: 0, count: 64 << 10)
+            guard getgrnam_r(name, &entry, &buffer, buffer.count, &result) == 0, result != nil else { continue }
+            numbers[name] = entry.gr_gid
+        }
+        return numbers
+    }
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import AppManifest
+internal import ManagedDefaults
+internal import PropertyList
+internal import SDBus
+internal import StoreBus
+internal import StoreEngine
+
+/// One user's defaults domains. Each layer of one is a store: see `Store.layer(_:)`.
+@BusActor
+final class UserDomains {
+    unowned let user: User
+    unowned let daemon: Daemon
+    /// How much the layers hold.
+    let sizes: LayerSizes
+
+    init(of user: User, daemon: Daemon) {
+        self.user = user
+        self.daemon = daemon
+        sizes = LayerSizes(of: user, daemon: daemon)
+    }
+
+    /// A sandboxed app may have so many domains, with so many bytes in all.
+    static let ofOneApp = (domains: 16, bytes: 16 << 20)
+
+    // MARK: Who may what
+
+    func access(of caller: CallerIdentity, to domain: String) -> DomainAccess {
+        DomainAccess.of(caller, to: domain, groups: groups(of: caller))
+    }
+
+    private func groups(of caller: CallerIdentity) -> [String] {
+        guard caller.engine == .flatpak else { return [] }
+        let application = caller.applicationIdentifier
+        let installed = daemon.manifests.manifests.byIdentifier.values.flatMap { $0 }
+        return installed.filter { $0.applicationIdentifier == application }.flatMap(\.groups)
+    }
+
+    // MARK: Which there are
+
+    /// The names of the domains that hold a value, sorted.
+    func names() throws -> [String] { try sizes.domains.sorted() }
+
+    /// Refuses to begin a domain too many.
+    func checkRoom(for layer: UserStore, of caller: CallerIdentity) throws {
+        guard let domain = layer.layer?.domain, layer.store.usage.keys == 0 else { return }
+        let others = try sizes.domains.subtracting([domain])
+        let bound = daemon.configuration.bounds.domains
+        guard others.count < bound else {
+            throw BusError.limitsExceeded(
+                "The user has \(bound) domains, and may have no more. See ubiquitousctl defaults domains.")
+        }
+        guard caller.engine == .flatpak else { return }
+        guard others.count(where: { access(of: caller, to: $0) == .write }) < Self.ofOneApp.domains else {
+            throw BusError.limitsExceeded(
+                "The app has \(Self.ofOneApp.domains) domains, and in a sandbox it may have no more. Remove one.")
+        }
+    }
+
+    /// Refuses a write of a sandboxed app that its domains have no room for.
+    func checkRoom(forBytes bytes: Int, of caller: CallerIdentity) throws {
+        guard caller.engine == .flatpak else { return }
+        let own = try sizes.domains.filter { access(of: caller, to: $0) == .write }
+        let used = try sizes.bytes(of: own)
+        guard used + bytes <= Self.ofOneApp.bytes else {
+            throw BusError.store(
+                .quotaExceeded,
+                """
+                The app's domains have \(used) bytes, the write needs \(bytes), and a sandboxed app may have \
+                \(Self.ofOneApp.bytes). Remove values.
+                """)
+        }
+    }
+
+    // MARK: What is managed
+
+    /// What is managed of a domain, for a caller.
+    func managed(_ domain: String, for peer: Peer) -> ManagedDomain {
+        daemon.managed.settings.isEmpty
+            ? ManagedDomain() : daemon.managed.settings.domain(Text(domain), for: person(peer))
+    }
+
+    /// The domains that files name, for a caller.
+    func managedNames(for peer: Peer) -> [String] {
+        daemon.managed.settings.domains(for: person(peer)).map(\.string)
+    }
+
+    /// A caller, as files of managed settings know people.
+    func person(_ peer: Peer) -> ManagedPerson {
+        // Root looks at somebody else's: of the groups only the name is known.
+        let groups = peer.credentials.uid == user.uid ? peer.credentials.groups : []
+        return daemon.managed.person(named: user.directory.ownerName, groups: groups)
+    }
+
+    // MARK: Programs
+
+    /// What a program is to domains.
+    struct Program {
+        /// Its own domain.
+        let domain: String
+        /// The store where its roaming keys live; `nil`: none roam.
+        let store: String?
+        /// The keys that its manifest has roam.
+        let ubiquitous: KeyPatterns
+    }
+
+    /// What the manifest that names a program says, or else its file name.
+    func program(_ path: String, for caller: CallerIdentity) throws(BusError) -> Program {
+        let manifests = daemon.manifests.manifests.byIdentifier.values.flatMap { $0 }
+        let isApp = caller.engine == .flatpak
+        let found = manifests.filter {
+            isApp ? $0.applicationIdentifier == caller.applicationIdentifier : $0.executables.contains(path)
+        }
+        if let manifest = found.first, Set(found.map(\.applicationIdentifier)).count == 1 {
+            let store = Set(found.map(\.identifier)).count == 1 ? manifest.identifier : nil
+            return Program(
+                domain: manifest.applicationIdentifier, store: store,
+                ubiquitous: KeyPatterns(manifest.ubiquitousDefaults.map { Text($0) }))
+        }
+        let name = isApp ? caller.applicationIdentifier : String(path.split(separator: "/").last ?? "")
+        if DomainName.problem(name) != nil || name == ManagedFile.globalDomain.string {
+            throw .invalidArguments("The program \"\(path)\" has no domain of its own; name one")
+        }
+        return Program(domain: name, store: nil, ubiquitous: .none)
+    }
+}
