@@ -20,13 +20,13 @@ package final class WorkPool: Sendable {
     package static let decoding = WorkPool(threads: 4)
 
     private let limit: Int
+    /// How many seconds a thread waits for more work.
+    private let patience: Double
     private let startThread: @Sendable (WorkPool) -> Bool
     private let state = Mutex(State())
     // A semaphore is there for threads to share.
     private nonisolated(unsafe) let hasMore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 
-    /// Longer than a disk or a server nearby takes to answer: the work of a sync cycle comes in pieces.
-    private static let patience = 0.25
 
     private struct State {
         /// Those that have work which no thread has taken, in their order.
@@ -39,13 +39,16 @@ package final class WorkPool: Sendable {
     private enum Need { case nothing, wakeUp, thread }
 
     /// A pool of at most so many threads, none of which is there yet.
-    package convenience init(threads: Int) {
-        self.init(threads: threads) { $0.start() }
+    ///
+    /// - Parameter patience: how many seconds a thread waits for more work: longer than a disk or a server nearby takes to
+    ///   answer, since the work of a sync cycle comes in pieces.
+    package convenience init(threads: Int, patience: Double = 0.25) {
+        self.init(threads: threads, patience: patience) { $0.start() }
     }
 
     /// A pool that starts its threads in another way.
-    init(threads: Int, start: @escaping @Sendable (WorkPool) -> Bool) {
-        (limit, startThread) = (threads, start)
+    init(threads: Int, patience: Double = 0.25, start: @escaping @Sendable (WorkPool) -> Bool) {
+        (limit, self.patience, startThread) = (threads, patience, start)
         sem_init(hasMore, 0, 0)
     }
 
@@ -145,7 +148,7 @@ package final class WorkPool: Sendable {
         var end = timespec()
         // By the clock that may be set: then the thread is there for shorter or longer, which harms nobody.
         clock_gettime(CLOCK_REALTIME, &end)
-        let nanoseconds = end.tv_nsec + Int(Self.patience * 1e9)
+        let nanoseconds = end.tv_nsec + Int(patience * 1e9)
         (end.tv_sec, end.tv_nsec) = (end.tv_sec + nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000)
         while sem_timedwait(hasMore, &end) != 0 {
             if errno != EINTR { return false }
