@@ -47,12 +47,12 @@ public struct Accessible {
 
     /// The first below it, in its order, whose label contains a text; `nil`: there is none.
     public func find(_ text: String, role: String? = nil) async throws -> Accessible? {
-        for child in try await children() {
-            // What goes while it is looked at is not there.
+        // What goes while it is looked at is not there.
+        for child in (try? await children()) ?? [] {
             guard let label = try? await child.label() else { continue }
             if label.contains(text) {
                 guard let role else { return child }
-                if try await child.role() == role { return child }
+                if try? await child.role() == role { return child }
             }
             if let found = try await child.find(text, role: role) { return found }
         }
