@@ -3,19 +3,19 @@
 public import Foundation
 
 extension UbiquitousStore {
-    /// How the person's account and its sync are.
+    /// The state of the user's account and its sync.
     public struct AccountState: Sendable {
-        /// In a word.
+        /// The state as a word.
         public let status: Status
-        /// Whether the account's values are here: the first download is complete.
+        /// Whether the first download of the account is complete.
         public let isInitialSyncDone: Bool
-        /// Changes of all of the person's stores that wait for their upload.
+        /// The number of pending changes in all of the user's stores.
         public let pendingChanges: Int
-        /// When something was last downloaded; `nil`: never.
+        /// When the service last polled the remote successfully; `nil` if never.
         public let lastDownload: Date?
-        /// When something was last uploaded; `nil`: never.
+        /// When the remote last acknowledged an upload; `nil` if never.
         public let lastUpload: Date?
-        /// The error that sync has.
+        /// The current error of sync; `nil` if there is none.
         public let lastError: UbiquitousStoreError?
 
         init(_ account: AccountDescription) {
@@ -34,29 +34,29 @@ extension UbiquitousStore {
 }
 
 extension UbiquitousStore.AccountState {
-    /// What an account is at. There may be more of them in later versions.
+    /// What an account is doing. Later versions may add more.
     public struct Status: RawRepresentable, Sendable, Hashable {
-        /// The word that it has on the bus.
+        /// Its word on the bus.
         public let rawValue: String
 
         /// A status by its word.
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// Nobody has signed in: values stay on this device.
+        /// No account: values stay on this device.
         public static let signedOut = Status(rawValue: "signed-out")
         /// The first download is under way.
         public static let initialSync = Status(rawValue: "initial-sync")
-        /// Everything is done.
+        /// Nothing is left to do.
         public static let idle = Status(rawValue: "idle")
-        /// Something is uploaded or downloaded.
+        /// An upload or download is under way.
         public static let syncing = Status(rawValue: "syncing")
-        /// The remote can't be reached; it is tried again.
+        /// The remote can't be reached; the service retries.
         public static let offline = Status(rawValue: "offline")
         /// The remote refuses the credentials.
         public static let authenticationFailed = Status(rawValue: "auth-failed")
-        /// Sync rests until somebody says so.
+        /// The user has paused sync, or the remote was reset and needs a decision.
         public static let paused = Status(rawValue: "paused")
-        /// Something else is wrong; see ``UbiquitousStore/AccountState/lastError``.
+        /// Another error; see ``UbiquitousStore/AccountState/lastError``.
         public static let error = Status(rawValue: "error")
     }
 }

@@ -3,7 +3,7 @@
 internal import Foundation
 internal import SDBus
 
-/// Those in this process who want to know how the account is, on a store's connection.
+/// This process's watchers of the account, on a store's connection.
 @BusActor
 final class AccountWatch {
     private var watchers: [UUID: AsyncStream<UbiquitousStore.AccountState>.Continuation] = [:]
@@ -12,13 +12,13 @@ final class AccountWatch {
 
     nonisolated init() {}
 
-    /// Adds somebody, and tells the present state if it is known.
+    /// Adds a watcher, and reports the present state to it if it is known.
     func add(_ watcher: UUID, _ continuation: AsyncStream<UbiquitousStore.AccountState>.Continuation) async {
         watchers[watcher] = continuation
         if account != nil { await tell() }
     }
 
-    /// Removes somebody.
+    /// Removes a watcher.
     func remove(_ watcher: UUID) {
         watchers[watcher] = nil
         guard watchers.isEmpty, let account else { return }
@@ -26,7 +26,7 @@ final class AccountWatch {
         EventLoop.task { _ = try? await account.unsubscribe() }
     }
 
-    /// Subscribes at a service that was found, if somebody wants to know.
+    /// Subscribes to a service that was found, if there are watchers.
     func follow(_ connection: ServiceConnection) async {
         if watchers.isEmpty { return }
         let account = connection.account()
@@ -41,7 +41,7 @@ final class AccountWatch {
         }
     }
 
-    /// Whether somebody waits for a service to be followed.
+    /// Whether no service is being followed.
     var isIdle: Bool { account == nil }
 
     private func tell() async {

@@ -2,22 +2,22 @@
 
 internal import PropertyList
 
-/// What the app is told: that something changed, or was refused, which it didn't do itself.
+/// A change that the app didn't make itself, or a refused write.
 struct Announcement: Sendable {
-    /// In the numbers of the interface, or ``ExternalChange/invalidWrite``.
+    /// A reason of the D-Bus interface, or ``ExternalChange/invalidWrite``.
     var reason: UInt32
     /// The keys, sorted.
     var changes: [KeyChange]
-    /// The device that the change came from, where it is known and one.
+    /// The device that the change came from, if it is known and a single one.
     var originDevice: String?
     /// Why a write was refused.
     var error: UbiquitousStoreError?
 }
 
 extension Announcement {
-    /// What this one and the next are together: of each key the value before the first and the one after the last.
+    /// Merges this announcement with the next: for each key, the value before the first and after the last.
     ///
-    /// - Returns: `nil` if nothing is left to tell.
+    /// - Returns: `nil` if the changes cancel out.
     func joined(with next: Announcement) -> Announcement? {
         var changes: [Text: KeyChange] = [:]
         for change in self.changes + next.changes {
@@ -31,14 +31,14 @@ extension Announcement {
             originDevice: originDevice == next.originDevice ? originDevice : nil, error: next.error ?? error)
     }
 
-    /// Whether an app does the same on both.
+    /// Whether an app handles both in the same way.
     func isLike(_ other: Announcement) -> Bool {
         reason == other.reason || isOnlyAboutValues && other.isOnlyAboutValues
     }
 
     private var isOnlyAboutValues: Bool { ExternalChange.isOnlyAboutValues(reason) }
 
-    /// Which reason an app has to know of if it can know of one only: the account's, then the first download's, then a
+    /// The priority of the reason when only one can be reported: the account's, then the first download's, then a
     /// refusal, then other devices'.
     private var weight: Int {
         let reasons = [
@@ -63,20 +63,20 @@ extension ExternalChange {
     static let quotaViolation: UInt32 = 2
     /// Another process of this device wrote.
     static let localChange: UInt32 = 16
-    /// A write of this process is none that a store can hold. The library's own: no signal has this reason.
+    /// No store can hold what this process wrote. Only the library uses this reason; no signal has it.
     static let invalidWrite = UInt32.max
 
-    /// Why a write is announced that was refused.
+    /// The reason with which a refused write is announced.
     static func reason(of refusal: UbiquitousStoreError) -> UInt32 {
         refusal.code == .quotaExceeded ? quotaViolation : invalidWrite
     }
 
-    /// What changed while the service couldn't tell.
+    /// What changed while the service was away.
     init(returningTo generation: UInt64, _ keys: some Sequence<Text>) {
         self.init(reason: Self.serverChange, keys: keys.sorted(), generation: generation)
     }
 
-    /// Whether it is no news where no value changed.
+    /// Whether it is worth announcing only if a value changed.
     var isOnlyAboutValues: Bool { Self.isOnlyAboutValues(reason) }
 
     static func isOnlyAboutValues(_ reason: UInt32) -> Bool { reason == serverChange || reason == localChange }

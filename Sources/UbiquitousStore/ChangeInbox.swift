@@ -3,11 +3,11 @@
 internal import Foundation
 internal import Synchronization
 
-/// What a loop over a store's changes has not taken yet.
+/// The changes that a loop over a store's changes has not taken yet.
 ///
-/// It stays bounded however slow the loop is: a change is joined with the one before it if that still waits and an app
-/// does the same on both; and of more than ``maximumCount`` the two oldest become one. Whoever goes from old values to
-/// new ones misses nothing but what was replaced meanwhile.
+/// It stays bounded however slow the loop is: a change is merged with the waiting one before it if an app handles both
+/// in the same way, and beyond ``maximumCount`` the two oldest are merged. A loop that goes from old values to new ones
+/// misses only intermediate values.
 struct ChangeBacklog {
     static let maximumCount = 16
 
@@ -30,7 +30,7 @@ struct ChangeBacklog {
     }
 }
 
-/// Receives a store's announcements for a loop, from when it is made until it is released or ended.
+/// Receives a store's announcements for a loop, from its creation until it is released or ended.
 final class ChangeInbox: Sendable {
     private struct State {
         var backlog = ChangeBacklog()
@@ -50,7 +50,7 @@ final class ChangeInbox: Sendable {
 
     deinit { stopObserving() }
 
-    /// The next one, when there is one; `nil` after the end.
+    /// Waits for the next announcement; `nil` after the end.
     func next() async -> Announcement? {
         await withCheckedContinuation { loop in
             let answer: Announcement?? = state.withLock { state in

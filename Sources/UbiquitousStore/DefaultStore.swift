@@ -3,7 +3,7 @@
 internal import Foundation
 internal import Synchronization
 
-/// Which store ``NSUbiquitousKeyValueStore/default`` is; found out at its first use.
+/// The store behind ``NSUbiquitousKeyValueStore/default``, determined at its first use.
 final class DefaultStore: Sendable {
     static let shared = DefaultStore()
 
@@ -31,7 +31,7 @@ final class DefaultStore: Sendable {
         }
     }
 
-    /// Names it, unless it is in use.
+    /// Sets the store's identifier and bus, unless it is already in use.
     func use(identifier: String?, bus: String?) -> Bool {
         state.withLock { state in
             guard state.place == nil else { return false }

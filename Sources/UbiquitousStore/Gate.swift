@@ -3,7 +3,7 @@
 internal import Dispatch
 internal import Synchronization
 
-/// Something that threads wait for, for a limited time, and that happens once.
+/// A one-time event that threads can wait for with a timeout.
 final class Gate: Sendable {
     private let outcome = Mutex<Bool?>(nil)
     // A group waits by the monotonic clock. NSCondition waits by the wall clock, which may be set meanwhile.
@@ -14,11 +14,11 @@ final class Gate: Sendable {
     }
 
     deinit {
-        // A group that is released before everybody left ends the process.
+        // Releasing a group that still has members crashes the process.
         open()
     }
 
-    /// Lets everybody through, now and later; the first time counts.
+    /// Opens the gate for all present and later waiters. Only the first call has an effect.
     func open(_ outcome: Bool = true) {
         let isFirst = self.outcome.withLock { present in
             defer { present = present ?? outcome }
@@ -29,7 +29,7 @@ final class Gate: Sendable {
 
     /// Waits until it is open.
     ///
-    /// - Returns: what it was opened with; `nil` if the time was over first.
+    /// - Returns: the outcome it was opened with; `nil` after the timeout.
     func wait(atMost seconds: Double) -> Bool? {
         _ = closed.wait(timeout: .now() + seconds)
         return outcome.withLock { $0 }

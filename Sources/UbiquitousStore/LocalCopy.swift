@@ -28,76 +28,76 @@ internal import PropertyList
 /// Changes of one call: keys with their new values; `nil` removes.
 typealias Changes = [Text: Value?]
 
-/// Who waits for a write's answer.
+/// Identifies a caller that waits for the reply to a write.
 typealias Ticket = UInt64
 
 struct LocalCopy {
-    /// What is to be done; by the one who tells of the event, in order.
+    /// What the caller that reports an event must do, in order.
     enum Action {
-        /// Ask for what changed since a generation, and tell ``LocalCopy/loaded(_:)``.
+        /// Request what changed since a generation, and pass it to ``LocalCopy/loaded(_:)``.
         case fetch(since: UInt64)
-        /// Ask for what changed since a generation, and tell ``LocalCopy/examined(_:)``.
+        /// Request what changed since a generation, and pass it to ``LocalCopy/examined(_:)``.
         case examine(since: UInt64)
-        /// On the bus's thread, send what ``LocalCopy/nextCall()`` has.
+        /// On the bus's thread, send what ``LocalCopy/nextCall()`` returns.
         case send
-        /// Tell the app.
+        /// Notify the app.
         case announce(Announcement)
-        /// Tell those who wait for an answer.
+        /// Resume the callers that wait for a reply.
         case finish([Ticket], UbiquitousStoreError?)
     }
 
-    /// The way to the service.
+    /// The connection to the service.
     enum Link {
         case down
-        /// Subscribed, and the first snapshot is on its way.
+        /// Subscribed; the first snapshot is on its way.
         case loading
         case up
     }
 
     /// What became of the call in ``LocalCopy/sent``.
     private enum Fate {
-        /// Its answer is on its way.
+        /// Its reply is on its way.
         case awaited
-        /// The service went before it answered. It had answered everything before by this generation, and this is what
-        /// was known of it then.
+        /// The service went away before it replied. `since` is the generation of its last reply before the call, and
+        /// `base` what was known then.
         case unknown(since: UInt64, base: [Text: Value])
     }
 
     private(set) var visible: [Text: Value] = [:]
     private(set) var base: [Text: Value] = [:]
-    /// Of the last snapshot; `nil` before the first one.
+    /// The generation of the last snapshot; `nil` before the first one.
     private(set) var generation: UInt64?
     private(set) var sent: [Write] = []
     private(set) var queue = WriteBacklog()
     private(set) var link = Link.down
 
     private var fate = Fate.awaited
-    /// Of the last answer to a write.
+    /// The generation of the last reply to a write.
     private var acknowledgedGeneration: UInt64 = 0
 
-    /// Somebody was told what is here before anything was.
+    /// The app has read before the first snapshot arrived.
     private var isReadEarly = false
     /// A ``Action/send`` is under way.
     private var isSending = false
     private var isFetching = false
-    /// So many writes are sent one by one, after they were refused together.
+    /// The number of writes to send one by one, after they were refused together.
     private var singles = 0
-    /// Signals of changes that the snapshot under way will have.
+    /// Signals whose changes the snapshot under way will contain.
     private var signals: [ExternalChange] = []
-    /// Keys whose visible value changed before the signal that says why, with the value that the app knows.
+    /// Keys whose visible value changed before the signal with the reason arrived, with the value that the app knows.
     private var unannounced: [Text: Value?] = [:]
-    /// Keys of refused calls of our own, which the service's signal tells once more.
+    /// Keys of our own refused calls, which the service's signal will report again.
     private var ownViolations: Set<Text> = []
 
-    /// Whether a read has to wait no longer for the first snapshot.
+    /// Whether a read need not wait for the first snapshot.
     var isReadable: Bool { generation != nil || isReadEarly }
 
-    /// Whether the service has everything that was written.
+    /// Whether the service has replied to every write.
     var isSettled: Bool { sent.isEmpty && queue.isEmpty }
 
     // MARK: The app
 
-    /// The app reads without waiting any longer; it will be told of what it missed.
+    /// The app stops waiting and reads; later it is notified of what it missed.
     mutating func readEarly() {
         if generation == nil { isReadEarly = true }
     }
@@ -117,7 +117,7 @@ struct LocalCopy {
         return sendNext()
     }
 
-    /// The app wants to know when everything that was written until now is answered.
+    /// The app wants to be resumed when everything written so far has a reply.
     mutating func settle(_ ticket: Ticket) -> [Action] {
         if queue.addTicket(ticket) { return [] }
         guard let last = sent.indices.last else { return finish([ticket], nil) }
@@ -135,7 +135,7 @@ struct LocalCopy {
         return [.fetch(since: generation ?? 0)]
     }
 
-    /// The service has gone, or the way to it.
+    /// The service or the connection is gone.
     mutating func lost() {
         link = .down
         isFetching = false
@@ -147,7 +147,7 @@ struct LocalCopy {
         }
     }
 
-    /// What is to be sent now; `nil`: nothing.
+    /// The call to send now; `nil` if there is none.
     mutating func nextCall() -> Changes? {
         isSending = false
         guard link == .up, sent.isEmpty, !queue.isEmpty else { return nil }
@@ -156,20 +156,20 @@ struct LocalCopy {
         return sent.changes
     }
 
-    /// The service has taken what was sent.
+    /// The service has applied the call in flight.
     mutating func acknowledged(_ generation: UInt64) -> [Action] {
         let writes = sent
         sent = []
         acknowledgedGeneration = generation
-        // Ours stays the snapshot's, even if this is the next one: a write of what somebody else has just written makes
-        // no generation of its own, and this would be theirs, with more in it.
+        // Our generation stays the snapshot's, even if this one is the next: writing what another client has just
+        // written makes no new generation, so this may be theirs, with more changes in it.
         if generation > self.generation ?? 0 { for write in writes { base.merge(write.changes) } }
-        // Where a snapshot was ahead of this answer, it has what is right.
+        // If a snapshot was ahead of this reply, it is right.
         for key in Set(writes.flatMap(\.changes.keys)) { uncover(key) }
         return finish(writes.flatMap(\.tickets), nil) + sendNext()
     }
 
-    /// The service refuses what was sent, for good.
+    /// The service refuses the call in flight permanently.
     mutating func refused(_ error: UbiquitousStoreError) -> [Action] {
         let writes = sent
         sent = []
@@ -183,8 +183,8 @@ struct LocalCopy {
         return announcements + finish(writes.flatMap(\.tickets), error) + sendNext()
     }
 
-    /// The service can't take what was sent now, and perhaps later: it is to be linked again after a while. Who waits
-    /// is told; the write stays.
+    /// The service can't apply the call in flight now, but may later: link again after a while. Waiting callers get the
+    /// error; the write stays.
     mutating func postponed(_ error: UbiquitousStoreError) -> [Action] {
         let tickets = sent.flatMap(\.tickets)
         for index in sent.indices { sent[index].tickets = [] }
@@ -198,7 +198,7 @@ struct LocalCopy {
     mutating func loaded(_ snapshot: Snapshot) -> [Action] {
         let isFirst = generation == nil
         take(snapshot)
-        // Before the first snapshot nobody has seen anything, unless somebody didn't wait.
+        // Before the first snapshot the app has seen nothing, unless it read early.
         if isFirst && !isReadEarly { unannounced = [:] }
         if case .unknown(let generation, _) = fate { return [.examine(since: generation)] }
         return upToDate()
@@ -218,7 +218,7 @@ struct LocalCopy {
         return finish(writes.flatMap(\.tickets), nil) + upToDate()
     }
 
-    /// The service tells of a change.
+    /// The service signals a change.
     mutating func received(_ signal: ExternalChange) -> [Action] {
         var signal = signal
         if signal.reason == ExternalChange.quotaViolation {
@@ -235,34 +235,34 @@ struct LocalCopy {
 // MARK: - What is done with it
 
 extension LocalCopy {
-    /// The last value that was written to a key and not answered yet.
+    /// The last value written to a key whose reply is outstanding.
     private func pending(_ key: Text) -> Value?? {
         queue.value(key) ?? sent.last { $0.changes[key] != nil }?.changes[key]
     }
 
-    /// Makes a key's visible value what it is without writes that are gone now.
+    /// Recomputes a key's visible value after writes to it are gone.
     private mutating func uncover(_ key: Text) {
         visible[key] = pending(key) ?? base[key]
     }
 
-    /// The copy is what the service has, and it is known what became of every call.
+    /// The copy equals the service's state, and the outcome of every call is known.
     private mutating func upToDate() -> [Action] {
         let isReturn = link == .loading
         isFetching = false
         link = .up
         var actions = explain()
-        // What changed while we weren't there has no signal.
+        // Changes from while we were disconnected have no signal.
         if isReturn, let change = announcement(ExternalChange(returningTo: generation ?? 0, unannounced.keys)) {
             actions.append(.announce(change))
         }
         return actions + fetchIfNeeded() + sendNext()
     }
 
-    /// Whether the service can't have taken a call: it takes all of it or nothing, and a key of it has another value and
-    /// hasn't changed since.
+    /// Whether the service cannot have applied a call. It applies a call as a whole, so it has not if a key of the call
+    /// has another value and hasn't changed since.
     ///
-    /// Otherwise the service took it, or others have written what differs since the app last heard from the service:
-    /// theirs counts as the later write.
+    /// Otherwise the service applied it, or other programs have written the differing values since the app last heard
+    /// from the service; theirs counts as the later write (decision 50).
     ///
     /// - Parameters:
     ///   - snapshot: what changed since before the call.
@@ -275,7 +275,7 @@ extension LocalCopy {
         }
     }
 
-    /// Shows what others made of keys that were written here.
+    /// Shows what others wrote to keys that were written here.
     private mutating func reveal(_ writes: [Write]) {
         for key in Set(writes.flatMap(\.changes.keys)) where pending(key) == nil && visible[key] != base[key] {
             unannounced[key] = unannounced[key] ?? .some(visible[key])
@@ -296,7 +296,7 @@ extension LocalCopy {
         generation = snapshot.generation
     }
 
-    /// Announces what the signals say whose changes are here.
+    /// Announces the signals whose changes have arrived.
     private mutating func explain() -> [Action] {
         guard let generation, link == .up else { return [] }
         let explained = signals.filter { $0.generation <= generation }
@@ -304,7 +304,7 @@ extension LocalCopy {
         return explained.compactMap { announcement($0).map(Action.announce) }
     }
 
-    /// `nil` where nothing is left to tell: changes are announced once, but the other reasons are news by themselves.
+    /// `nil` if nothing is left to announce: changes are announced once, but the other reasons are news in themselves.
     private mutating func announcement(_ signal: ExternalChange) -> Announcement? {
         var changes: [KeyChange] = []
         for key in signal.keys {
@@ -316,7 +316,7 @@ extension LocalCopy {
         return Announcement(reason: signal.reason, changes: changes, originDevice: signal.originDevice)
     }
 
-    /// Takes back what a write made visible.
+    /// Reverts what a write made visible.
     private mutating func refusal(of write: Write, _ error: UbiquitousStoreError) -> Announcement {
         let changes = write.changes.keys.sorted().map { key in
             let old = visible[key]
@@ -344,7 +344,7 @@ extension LocalCopy {
 }
 
 extension [Write] {
-    /// What they change together.
+    /// Their combined changes.
     var changes: Changes { reduce(into: [:]) { $0.merge($1.changes) { $1 } } }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
-// They are called as Apple's are.
+// The names are Apple's.
 
-/// The reason of a change, an `Int`, in the notification's user info; absent where a write was ignored, for which Apple
+/// The reason of a change, an `Int`, in the notification's user info. Absent if a write was ignored, for which Apple
 /// has no reason.
 public let NSUbiquitousKeyValueStoreChangeReasonKey = "NSUbiquitousKeyValueStoreChangeReasonKey"
 /// The keys that changed, a `[String]`, in the notification's user info.
@@ -14,7 +14,7 @@ public let NSUbiquitousKeyValueStoreErrorKey = "NSUbiquitousKeyValueStoreErrorKe
 public var NSUbiquitousKeyValueStoreServerChange: Int { 0 }
 /// The first download of the account is complete, and its values are here.
 public var NSUbiquitousKeyValueStoreInitialSyncChange: Int { 1 }
-/// A write was refused and taken back, or what several devices wrote doesn't fit together.
+/// A write was refused and reverted, or the writes of several devices together exceed a limit.
 public var NSUbiquitousKeyValueStoreQuotaViolationChange: Int { 2 }
-/// The person has signed in to another account, and the values are those of it.
+/// The user signed in to another account, whose values are now visible.
 public var NSUbiquitousKeyValueStoreAccountChange: Int { 3 }

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Apple's class, for code that was written for it. What each member does is Apple's documentation of Foundation;
-// where it is silent or differs, it says so here.
+// Apple's class, for code written for it. Apple's documentation of Foundation describes each member; comments here
+// cover what it leaves open and where this class differs.
 
 public import Foundation
 internal import PropertyList
 
-/// A store of the app's settings that is the same on all of a person's devices, as in Apple's Foundation.
+/// A store of the app's settings that is synced between a user's devices, as in Apple's Foundation.
 ///
-/// Reads come from memory. A write is in memory at once; it is sent to the service without waiting, and a write that
-/// the service refuses is taken back and announced. May be used from any thread.
+/// Reads come from memory. A write changes memory at once and is sent to the service without waiting; if the service
+/// refuses it, it is reverted and announced. The class is thread-safe.
 open class NSUbiquitousKeyValueStore: NSObject, @unchecked Sendable {
-    // @unchecked because NSObject isn't Sendable; what is here is, and never changes.
+    // @unchecked because NSObject isn't Sendable; the only property is, and never changes.
     private let store: SharedStore
     private let observer: NotificationPoster
 
     /// The app's store.
     ///
-    /// Its identifier is, in this order, that of ``use(identifier:bus:)``, the environment variable
+    /// Its identifier is the first of these that exists: that of ``use(identifier:bus:)``, the environment variable
     /// `UBIQUITOUS_STORE_IDENTIFIER`, that of the installed manifest that names this program, or that of the manifest
     /// that the service finds for it.
     open class var `default`: NSUbiquitousKeyValueStore { DefaultStore.shared.object }
 
-    /// The app's store, as ``default`` is it.
+    /// Creates an object for the same store as ``default``.
     public override init() {
         store = DefaultStore.shared.place.store
         observer = NotificationPoster()
@@ -48,51 +48,51 @@ open class NSUbiquitousKeyValueStore: NSObject, @unchecked Sendable {
         store.value(aKey)?.object
     }
 
-    /// The string of a key; `nil` if there is none, or something else.
+    /// The string of a key; `nil` if there is no value or one of another type.
     open func string(forKey aKey: String) -> String? {
         if case .string(let text) = store.value(aKey) { text.string } else { nil }
     }
 
-    /// The array of a key; `nil` if there is none, or something else.
+    /// The array of a key; `nil` if there is no value or one of another type.
     open func array(forKey aKey: String) -> [Any]? {
         if case .array(let values) = store.value(aKey) { values.map(\.object) } else { nil }
     }
 
-    /// The dictionary of a key; `nil` if there is none, or something else.
+    /// The dictionary of a key; `nil` if there is no value or one of another type.
     open func dictionary(forKey aKey: String) -> [String: Any]? {
         if case .dictionary(let values) = store.value(aKey) { values.objects } else { nil }
     }
 
-    /// The data of a key; `nil` if there is none, or something else.
+    /// The data of a key; `nil` if there is no value or one of another type.
     open func data(forKey aKey: String) -> Data? {
         if case .data(let bytes) = store.value(aKey) { Data(bytes) } else { nil }
     }
 
-    /// The integer of a key; another number as NSNumber converts it, 0 if there is none.
+    /// The integer of a key. Other numbers are converted as by NSNumber; 0 if there is none.
     open func longLong(forKey aKey: String) -> Int64 {
         store.value(aKey)?.asInt64 ?? 0
     }
 
-    /// The real number of a key; another number as NSNumber converts it, 0 if there is none.
+    /// The real number of a key. Other numbers are converted as by NSNumber; 0 if there is none.
     open func double(forKey aKey: String) -> Double {
         store.value(aKey)?.asDouble ?? 0
     }
 
-    /// The Boolean of a key; another number as NSNumber converts it, false if there is none.
+    /// The Boolean of a key. Other numbers are converted as by NSNumber; false if there is none.
     open func bool(forKey aKey: String) -> Bool {
         store.value(aKey)?.asBool ?? false
     }
 
-    /// Everything that is in memory.
+    /// All keys and values in memory.
     open var dictionaryRepresentation: [String: Any] { store.values.objects }
 
     // MARK: Setting values
 
     /// Sets a property list; `nil` removes.
     ///
-    /// What is no property list, such as a URL, or has a key that is too long, is logged and ignored, and announced with
-    /// the error and no reason: it never ends the app, as a key that is too long does on Apple's systems. A `Decimal`
-    /// becomes a real number, as on Apple's systems.
+    /// A value that is no property list, such as a URL, or a key that is too long is logged and ignored, and announced
+    /// with the error and no reason. It never crashes the app, as a key that is too long does on Apple's systems. A
+    /// `Decimal` becomes a real number, as on Apple's systems.
     open func set(_ anObject: Any?, forKey aKey: String) {
         write(aKey) { try anObject.map { try Value(object: $0) } }
     }
@@ -132,7 +132,7 @@ open class NSUbiquitousKeyValueStore: NSObject, @unchecked Sendable {
         write(aKey) { .boolean(value) }
     }
 
-    /// Removes a key; nothing happens if there is none.
+    /// Removes a key, if it is there.
     open func removeObject(forKey aKey: String) {
         write(aKey) { nil }
     }
@@ -147,13 +147,13 @@ open class NSUbiquitousKeyValueStore: NSObject, @unchecked Sendable {
 
     // MARK: Synchronizing
 
-    /// Has the service put on disk what was written, and takes in what it has received from other devices.
+    /// Makes the service write everything to disk, and takes in what it has received from other devices.
     ///
-    /// It waits a second at most, and not again before the service gives a sign of life. There is no need to call it
-    /// but when the app starts. A process that ends by `exit` or by returning from `main` waits 0.1 s at most for the
-    /// service to take what was written; call this before where the service may be slow.
+    /// It waits at most one second, and after a timeout not again until the service responds. Call it only when the app
+    /// starts. A process that ends by `exit` or by returning from `main` waits at most 0.1 s for the service to accept
+    /// its writes; if the service may be slow, call this first.
     ///
-    /// - Returns: false if that could not be done: there is no service, or it doesn't answer, or the app has no manifest.
+    /// - Returns: false if there is no service, it doesn't answer in time, or the app has no manifest.
     @discardableResult
     open func synchronize() -> Bool { store.synchronizeSoon() }
 }
@@ -161,23 +161,23 @@ open class NSUbiquitousKeyValueStore: NSObject, @unchecked Sendable {
 // MARK: - Being told
 
 extension NSUbiquitousKeyValueStore {
-    /// Posted when values changed otherwise than by this process: by another device or another process of the app, and
-    /// when a write was refused and taken back. The object is the store.
+    /// Posted when another device or another process changed values, and when a write was refused and reverted. The
+    /// object is the store.
     ///
-    /// It is posted on a serial queue of the store, and never on the main thread: so it is on Apple's systems, where the
-    /// queue is `com.apple.kvs.client.callback`. Observe with `queue: .main`, or hop to the main actor, where the
-    /// interface is changed.
+    /// It is posted on a serial queue of the store, never on the main thread, as on Apple's systems, where the queue is
+    /// `com.apple.kvs.client.callback`. To update the user interface, observe with `queue: .main`, or hop to the main
+    /// actor.
     public static let didChangeExternallyNotification = NSNotification.Name(
         "NSUbiquitousKeyValueStoreDidChangeExternallyNotification")
 }
 
 extension NSUbiquitousKeyValueStore {
-    /// Says which store ``default`` is, and on which bus; before its first use, and only then.
+    /// Sets the store and the bus of ``default``. Call it before the first use of ``default``.
     ///
     /// - Parameters:
     ///   - identifier: as a manifest declares it; `nil` leaves it to the environment and the manifests.
     ///   - bus: `system`, `session` or an address; `nil` leaves it to the environment.
-    /// - Returns: false if ``default`` was in use before: nothing has changed then.
+    /// - Returns: false if ``default`` was already in use; nothing changes then.
     @discardableResult
     public class func use(identifier: String?, bus: String? = nil) -> Bool {
         DefaultStore.shared.use(identifier: identifier, bus: bus)

@@ -4,7 +4,7 @@ internal import Foundation
 internal import PropertyList
 internal import Synchronization
 
-/// Posts what a store announces as Apple's notification.
+/// Posts a store's announcements as Apple's notification.
 final class NotificationPoster: Sendable {
     private let registration = Mutex<UUID?>(nil)
 
@@ -25,7 +25,7 @@ final class NotificationPoster: Sendable {
     }
 
     static func userInfo(_ announcement: Announcement) -> [AnyHashable: Any] {
-        // Apple knows no processes besides; to an app both mean that it has to look at the keys.
+        // Apple has no reason for another process; to an app both mean that it should check the keys.
         let reason = announcement.reason == ExternalChange.localChange ? 0 : announcement.reason
         var info: [AnyHashable: Any] = [
             NSUbiquitousKeyValueStoreChangedKeysKey: announcement.changes.map(\.key.string)
@@ -38,7 +38,7 @@ final class NotificationPoster: Sendable {
 }
 
 extension SharedStore {
-    /// Says in the log and to the observers that a write could not be made. Its key stays as it was.
+    /// Reports in the log and to observers that a write was refused locally. Its key stays as it was.
     func announce(refusing name: String, _ error: any Error) {
         let error = error as? UbiquitousStoreError ?? UbiquitousStoreError(.other, "\(error)", cause: error)
         try? FileHandle.standardError.write(contentsOf: Data("UbiquitousStore: \(error)\n".utf8))

@@ -2,14 +2,14 @@
 
 internal import Glibc
 
-/// The process that the library's thread is in.
+/// The process that runs the library's thread.
 ///
-/// A child that was forked, and is no program of its own, has the library's memory and not its thread: whoever waited
-/// there for the service would wait for ever.
+/// A child that forked without exec has the library's memory but not its thread, so waiting for the service there would
+/// never end.
 enum OwnProcess {
     private static let pid = getpid()
 
-    /// Whether the thread is there, or will be when it is needed. The first call decides which process has it.
+    /// Whether this process has the thread, or will when it is needed. The process of the first call gets it.
     static var isThis: Bool { pid == getpid() }
 
     /// - Throws: ``UbiquitousStoreError`` in a forked child.

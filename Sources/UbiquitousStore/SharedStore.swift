@@ -5,22 +5,23 @@ internal import PropertyList
 internal import SDBus
 internal import Synchronization
 
-/// One store in this process: the copy that is read, behind a lock that is held for a lookup, and who waits for it.
+/// One store in this process: the copy for reads, behind a lock that is held only for a lookup, and the callers that
+/// wait.
 ///
-/// All faces of the same store have the same one, so what is written through one of them is read through the other.
-/// What takes time happens elsewhere: on the bus's thread, which starts with the first store, and observers are
-/// called on a queue of their own.
+/// All objects for the same store share one, so what is written through one is read through the others. Slow work
+/// happens elsewhere: on the bus's thread, which starts with the first store, and observers are called on a queue of
+/// their own.
 final class SharedStore: Sendable {
-    /// How long the first read may wait for a service that is there and doesn't answer, in seconds.
+    /// How long the first read waits for a service that is running but doesn't answer, in seconds.
     static let readPatience: TimeInterval = 0.5
-    /// How long ``synchronize()`` may wait, in seconds.
+    /// How long ``synchronize()`` waits at most, in seconds.
     static let synchronizePatience: TimeInterval = 1
-    /// How long the end of the process may wait for the service to take what was written, in seconds.
+    /// How long a process waits at its end for the service to accept its writes, in seconds.
     static let exitPatience: TimeInterval = 0.1
 
     private let copy = Mutex(LocalCopy())
     private let visitors: Mutex<Visitors>
-    /// Opened when the first snapshot is here, or when waiting for it is of no use.
+    /// Opened when the first snapshot arrives, or when waiting for it is pointless.
     private let firstSnapshot = Gate()
     let link: StoreLink
     private let queue = DispatchQueue(label: "org.example.UbiquitousStore.observers")
@@ -39,12 +40,12 @@ final class SharedStore: Sendable {
         EventLoop.task { [link] in link.close() }
     }
 
-    /// The store's identifier; empty as long as only the service knows it.
+    /// The store's identifier; empty while only the service knows it.
     var identifier: String { visitors.withLock { $0.identifier } }
 
     // MARK: Reading
 
-    /// What is here for a key.
+    /// The value of a key in the copy.
     func value(_ name: String) -> Value? {
         let key = Text(name)
         if let value = copy.withLock({ $0.isReadable ? .some($0.visible[key]) : nil }) { return value }
@@ -52,14 +53,14 @@ final class SharedStore: Sendable {
         return copy.withLock { $0.visible[key] }
     }
 
-    /// All that is here.
+    /// All values in the copy.
     var values: [Text: Value] {
         if let values = copy.withLock({ $0.isReadable ? $0.visible : nil }) { return values }
         awaitFirstSnapshot()
         return copy.withLock { $0.visible }
     }
 
-    /// Whether the bus's thread is another one, which gets on while this one waits.
+    /// Whether the bus's thread is another one, which makes progress while this one waits.
     private static var canWait: Bool {
         OwnProcess.isThis && EventLoop.shared.isIsolatingCurrentContext() != true
     }
@@ -71,19 +72,19 @@ final class SharedStore: Sendable {
 
     // MARK: Writing
 
-    /// Makes changes, here at once, and in the service soon.
+    /// Changes the copy at once, and the service soon.
     ///
-    /// - Throws: ``UbiquitousStoreError`` for what no store can hold; nothing has changed then.
+    /// - Throws: ``UbiquitousStoreError`` for what no store can hold; nothing changes then.
     func write(_ changes: Changes) throws {
         let write = try Write(checking: changes)
         perform(copy.withLock { $0.write(write) })
         stayWhileUnsettled()
     }
 
-    /// Makes changes, here at once, and returns when the service has them.
+    /// Changes the copy at once, and returns when the service has applied the changes.
     ///
-    /// - Throws: ``UbiquitousStoreError`` if they are refused; nothing has changed then. `CancellationError` if the task
-    ///   is cancelled, while they are on their way.
+    /// - Throws: ``UbiquitousStoreError`` if they are refused, and then nothing has changed; `CancellationError` if the
+    ///   task is cancelled, and then they are still sent.
     func writeAndWait(_ changes: Changes) async throws {
         let write = try Write(checking: changes)
         try await withTicket { ticket in
@@ -93,7 +94,7 @@ final class SharedStore: Sendable {
         }
     }
 
-    /// Returns when the service has answered everything that was written.
+    /// Returns when the service has replied to every write.
     func settle() async throws {
         try await withTicket { ticket in copy.withLock { $0.settle(ticket) } }
     }
@@ -106,7 +107,7 @@ final class SharedStore: Sendable {
                 visitors.withLock { $0.waiting[ticket] = continuation }
                 perform(begin(ticket))
                 stayWhileUnsettled()
-                // The handler may have come before there was somebody to tell.
+                // The cancellation handler may have run before the ticket was registered.
                 if Task.isCancelled { finish([ticket], CancellationError()) }
             }
         } onCancel: {
@@ -119,7 +120,7 @@ final class SharedStore: Sendable {
         for continuation in finished { continuation.resume(with: error.map { .failure($0) } ?? .success(())) }
     }
 
-    /// Stores with writes that the service has not answered yet: these outlive whoever made them.
+    /// Stores with unanswered writes. They outlive the objects that made the writes.
     private static let unsettled = Mutex<[ObjectIdentifier: SharedStore]>([:])
 
     private func stayWhileUnsettled() {
@@ -127,7 +128,7 @@ final class SharedStore: Sendable {
         Self.unsettled.withLock { $0[ObjectIdentifier(self)] = copy.withLock { $0.isSettled } ? nil : self }
     }
 
-    /// Has the process wait for the service at its end, ``exitPatience`` at most, if writes are on their way.
+    /// Makes the process wait for the service at exit, for at most ``exitPatience``, if writes are in flight.
     private static let flushesAtExit: Void = { _ = atexit { SharedStore.flush() } }()
 
     private static func flush() {
@@ -143,18 +144,17 @@ final class SharedStore: Sendable {
 
     // MARK: The service itself
 
-    /// The store's object, once there is a way to it.
+    /// The store's object, once the service is reached.
     ///
-    /// - Throws: ``UbiquitousStoreError``: why there is none.
+    /// - Throws: ``UbiquitousStoreError`` if it can't be reached.
     func object() async throws -> StoreObject {
         try OwnProcess.check()
         return try await link.object()
     }
 
-    /// Returns when the service has answered everything that was written, whatever it said: what was refused has been
-    /// announced.
+    /// Returns when the service has replied to every write, with success or not; refusals have been announced.
     ///
-    /// - Throws: ``UbiquitousStoreError`` if there is no way to the service; `CancellationError`.
+    /// - Throws: ``UbiquitousStoreError`` if the service can't be reached; `CancellationError`.
     func settleQuietly() async throws {
         _ = try await object()
         do { try await settle() } catch is UbiquitousStoreError {}
@@ -168,7 +168,7 @@ final class SharedStore: Sendable {
         try await link.refresh()
     }
 
-    /// Has what was written put on disk, and takes in what has arrived.
+    /// Makes the service write everything to disk, and takes in what has arrived.
     ///
     /// - Throws: ``UbiquitousStoreError``.
     @discardableResult
@@ -177,8 +177,7 @@ final class SharedStore: Sendable {
         return try await link.synchronize(waitingForRemote: waitingForRemote, timeout: timeout)
     }
 
-    /// The same, and waits for it a second at most. After having waited in vain it doesn't wait again before the
-    /// service gives a sign of life.
+    /// Does the same, but waits at most a second. After a timeout it doesn't wait again until the service responds.
     func synchronizeSoon() -> Bool {
         let isHopeless = !Self.canWait || visitors.withLock { $0.isServiceSilent }
         if isHopeless { return false }
@@ -194,8 +193,8 @@ final class SharedStore: Sendable {
 
     // MARK: Observing
 
-    /// Calls `action` with what changes otherwise than by a write of this process, and with what is refused; on a
-    /// serial queue of this store, until ``stopObserving(_:)``.
+    /// Calls `action` with changes that this process didn't make, and with refused writes, on a serial queue of this
+    /// store, until ``stopObserving(_:)``.
     func observe(_ action: @escaping @Sendable (Announcement) -> Void) -> UUID {
         let observer = UUID()
         visitors.withLock { $0.observers[observer] = action }
@@ -218,7 +217,7 @@ final class SharedStore: Sendable {
 // MARK: - The link
 
 extension SharedStore {
-    /// Tells the copy what came from the service, and does what it asks for.
+    /// Passes an event from the service to the copy, and carries out its actions.
     func tell(_ event: (inout LocalCopy) -> [LocalCopy.Action]) {
         visitors.withLock { $0.isServiceSilent = false }
         let (actions, isReadable) = copy.withLock { (event(&$0), $0.isReadable) }
@@ -227,19 +226,19 @@ extension SharedStore {
         if isReadable { firstSnapshot.open() }
     }
 
-    /// Tells the copy that there is no way to the service.
+    /// Tells the copy that the service is gone.
     func lose() {
         copy.withLock { $0.lost() }
         firstSnapshot.open()
     }
 
-    /// What is to be sent now.
+    /// The call to send now.
     func nextCall() -> Changes? { copy.withLock { $0.nextCall() } }
 
-    /// The generation that the copy is of; 0 before the first snapshot.
+    /// The copy's generation; 0 before the first snapshot.
     var generation: UInt64 { copy.withLock { $0.generation ?? 0 } }
 
-    /// The service says which store this is.
+    /// Records the identifier that the service reported.
     func noteIdentifier(_ identifier: String) {
         visitors.withLock { $0.identifier = identifier }
     }
@@ -263,12 +262,12 @@ extension SharedStore {
     }
 }
 
-/// Who waits for a store's service, and who is told.
+/// The callers that wait for a store's service, and its observers.
 private struct Visitors {
     var identifier: String
     var waiting: [Ticket: CheckedContinuation<Void, any Error>] = [:]
     var observers: [UUID: @Sendable (Announcement) -> Void] = [:]
-    /// It has answered nothing since somebody waited for it in vain.
+    /// Nothing has arrived from the service since a caller's wait timed out.
     var isServiceSilent = false
     private var lastTicket: Ticket = 0
 

@@ -3,17 +3,17 @@
 internal import SDBus
 internal import StoreBus
 
-/// What keeps a store's copy like the service's: finds the service, tells the copy what comes from it, and does what
-/// the copy asks for.
+/// Keeps a store's copy in step with the service: finds the service, passes its events to the copy, and carries out the
+/// copy's actions.
 ///
-/// It has a connection of its own. The service doesn't tell a connection of its own writes, so two copies in one
+/// It has a connection of its own. The service doesn't signal a connection's own writes to it, so two copies in one
 /// process need two.
 @BusActor
 final class StoreLink {
     private typealias Opening = Task<Result<StoreObject, any Error>, Never>
 
     private let address: BusAddress
-    /// Empty: the service knows which one is this program's.
+    /// Empty if only the service knows this program's store.
     private let identifier: String
     /// Whose copy it is.
     weak var store: SharedStore?
@@ -22,9 +22,9 @@ final class StoreLink {
 
     private var connection: ServiceConnection?
     private var match: Slot?
-    /// The store's object, found or on its way; `nil` while the service is known not to be there.
+    /// The attempt to open the store's object, finished or not; `nil` while the service is known to be absent.
     private var opening: Opening?
-    /// What belongs to an earlier attempt is of no use any more.
+    /// The number of the present attempt; results of earlier ones are ignored.
     private var attempt = 0
     private var retry: EventSource?
     private var failures = 0
@@ -36,12 +36,12 @@ final class StoreLink {
 
     /// The store's object, once the service has our subscription.
     ///
-    /// - Throws: why there is no way to it now; it is looked for again later.
+    /// - Throws: the reason why it can't be reached now; the link retries later.
     func object() async throws -> StoreObject {
         try await (opening ?? open()).value.get()
     }
 
-    /// Ends the connection for good.
+    /// Closes the connection permanently.
     func close() {
         attempt += 1
         retry = nil
@@ -76,7 +76,7 @@ final class StoreLink {
         }
     }
 
-    /// Somebody waits for an attempt that another one has taken the place of.
+    /// Waits for the attempt that has replaced the one a caller was waiting for.
     private func successor() async -> Result<StoreObject, any Error> {
         if let opening { return await opening.value }
         return .failure(UbiquitousStoreError(.serviceUnavailable, "The service has gone"))
@@ -87,8 +87,8 @@ final class StoreLink {
         let opened = try await connection.manager.openStore(identifier)
         let object = StoreObject(connection: connection, path: opened.path)
         match = try await object.onChange { [weak store] signal in
-            // An answer that came before this resumes its task in a job. So that the copy hears of both in the order in
-            // which they came, this is a job as well.
+            // A reply that came before this signal resumes its task in a job. This is a job as well, so that the copy
+            // receives both in the order in which they came.
             EventLoop.task { store?.tell { $0.received(signal) } }
         }
         try await object.subscribe(includingLocal: true)
@@ -111,7 +111,7 @@ final class StoreLink {
         if connection?.owner == nil {
             lose(UbiquitousStoreError(.serviceUnavailable, "The service has gone"))
         } else if former != nil || opening == nil {
-            // Otherwise it has started because of the call that waits for it.
+            // Otherwise the waiting call has started the service.
             open()
         }
     }
@@ -126,7 +126,7 @@ final class StoreLink {
         retryLater(error)
     }
 
-    /// Tries again after 0.1 s, and after twice as long each time, a minute at most.
+    /// Retries after 0.1 s, and then after twice as long each time, up to a minute.
     private func retryLater(_ error: any Error) {
         retry = nil
         if isForTheServiceToChange(error) { return }
@@ -135,15 +135,15 @@ final class StoreLink {
         retry = EventLoop.shared.after(delay, accuracy: delay / 4) { [weak self] in self?.open() }
     }
 
-    /// Whether nothing changes before another service is there: that is told, and needs no asking.
+    /// Whether nothing will change until another service appears, which the bus signals, so retrying is pointless.
     private func isForTheServiceToChange(_ error: any Error) -> Bool {
         guard connection?.isOpen == true, let error = error as? UbiquitousStoreError else { return false }
         switch error.code {
         case .notEntitled, .identityUnknown, .ambiguousIdentity, .accessDenied, .unknownObject, .noSuchStore:
             return true
         default:
-            // The bus doesn't know how to start it; unless it has started since the bus said so, which was told before
-            // this attempt had learnt that it failed.
+            // The bus can't activate it; unless it has started since, which was signalled before this attempt learnt of
+            // its failure.
             return (error.cause as? BusError)?.name == "org.freedesktop.DBus.Error.ServiceUnknown"
                 && connection?.owner == nil
         }
@@ -151,7 +151,7 @@ final class StoreLink {
 
     // MARK: What the copy asks for
 
-    /// Asks for what changed since a generation, and tells the copy.
+    /// Requests what changed since a generation, and passes it to the copy.
     func fetch(
         since generation: UInt64, _ event: @Sendable (inout LocalCopy, Snapshot) -> [LocalCopy.Action]
     ) async {
@@ -166,7 +166,7 @@ final class StoreLink {
         }
     }
 
-    /// Sends what waits.
+    /// Sends the waiting writes.
     func send() async {
         guard let call = store?.nextCall() else { return }
         let attempt = attempt
@@ -192,7 +192,7 @@ final class StoreLink {
         }
     }
 
-    /// Has what was written put on disk, and brings the copy up to date.
+    /// Makes the service write everything to disk, and brings the copy up to date.
     func synchronize(waitingForRemote: Bool, timeout: Duration?) async throws -> Bool {
         let accepted = try await object().synchronize(waitingForRemote: waitingForRemote, timeout: timeout)
         try await refresh()
@@ -209,6 +209,6 @@ final class StoreLink {
 }
 
 extension Duration {
-    /// No limit of time.
+    /// No timeout.
     static let forever = Duration.seconds(Int64.max)
 }

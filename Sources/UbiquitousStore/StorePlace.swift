@@ -5,18 +5,18 @@ internal import Foundation
 internal import SDBus
 internal import Synchronization
 
-/// Where a store is: on which bus, and under which identifier.
+/// A store's bus and identifier.
 struct StorePlace: Hashable, Sendable {
     /// The bus, as ``UbiquitousStore`` names it.
     let busName: String
-    /// Empty: the service is to find out which one is this program's.
+    /// Empty if the service is to determine this program's store.
     let identifier: String
 
-    /// The place that the app, or else the environment, or else the app's manifest names.
+    /// Takes what the app names, or else the environment, or else the app's manifest.
     ///
     /// - Parameters:
-    ///   - identifier: what the app says.
-    ///   - bus: `system`, `session` or an address; what the app says.
+    ///   - identifier: the app's choice.
+    ///   - bus: the app's choice: `system`, `session` or an address.
     init(
         identifier: String? = nil, bus: String? = nil,
         environment: [String: String] = ProcessInfo.processInfo.environment,
@@ -28,7 +28,7 @@ struct StorePlace: Hashable, Sendable {
             ?? Self.declaredIdentifier(manifestDirectories ?? InstalledManifests.directories(in: environment)) ?? ""
     }
 
-    /// What the manifest of this program declares.
+    /// The identifier that this program's manifest declares.
     private static func declaredIdentifier(_ directories: [String]) -> String? {
         guard let program = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe") else {
             return nil
@@ -45,7 +45,7 @@ struct StorePlace: Hashable, Sendable {
         }
     }
 
-    /// The store that is there; the same one for everybody in this process, as long as somebody has it.
+    /// The store at this place. The whole process shares one as long as it is in use.
     var store: SharedStore {
         Self.stores.withLock { stores in
             if let store = stores[self]?.store { return store }
@@ -63,7 +63,7 @@ struct StorePlace: Hashable, Sendable {
 }
 
 extension InstalledManifests {
-    /// The directories of the system and of the person whose environment it is.
+    /// The manifest directories of the system and of the user with this environment.
     fileprivate static func directories(in environment: [String: String]) -> [String] {
         let dataHome = environment.named("XDG_DATA_HOME") ?? environment.named("HOME").map { $0 + "/.local/share" }
         return dataHome.map { directories(dataHome: $0) } ?? systemDirectories
@@ -71,7 +71,7 @@ extension InstalledManifests {
 }
 
 extension [String: String] {
-    /// A variable that says something.
+    /// A variable, if it is set and not empty.
     fileprivate func named(_ name: String) -> String? {
         self[name].flatMap { $0.isEmpty ? nil : $0 }
     }

@@ -4,15 +4,15 @@ public import Foundation
 internal import PropertyList
 
 extension UbiquitousStore {
-    /// Something that changed otherwise than by this process, or that was refused.
+    /// A change that this process didn't make, or a refused write.
     public struct Change: Sendable {
-        /// Why.
+        /// The reason.
         public let reason: Reason
         /// The keys, sorted by their UTF-8.
         public let keys: [String]
-        /// The identifier of the device that the change came from, where it is known and one.
+        /// The identifier of the device that the change came from, if it is known and a single one.
         public let originDevice: String?
-        /// Why a write of this process was refused and taken back, with ``Reason/quotaViolation`` or
+        /// Why a write of this process was refused and reverted; only with ``Reason/quotaViolation`` or
         /// ``Reason/invalidWrite``.
         public let error: UbiquitousStoreError?
 
@@ -26,14 +26,15 @@ extension UbiquitousStore {
             values = Dictionary(announcement.changes.map { ($0.key, $0) }) { $1 }
         }
 
-        /// What this process saw before; `nil` if there was no value, or the key isn't one of ``keys``.
+        /// The value before the change, as this process saw it; `nil` if there was none, or the key isn't one of
+        /// ``keys``.
         ///
         /// - Throws: ``UbiquitousStoreError``: `typeMismatch` if it isn't of the key's type.
         public func oldValue<Value>(for key: Key<Value>) throws -> Value? {
             try values[Text(key.name)]?.old.map { try key.decode($0) }
         }
 
-        /// What this process sees now; `nil` if there is no value, or the key isn't one of ``keys``.
+        /// The value after the change; `nil` if there is none, or the key isn't one of ``keys``.
         ///
         /// - Throws: ``UbiquitousStoreError``: `typeMismatch` if it isn't of the key's type.
         public func newValue<Value>(for key: Key<Value>) throws -> Value? {
@@ -43,23 +44,23 @@ extension UbiquitousStore {
 }
 
 extension UbiquitousStore.Change {
-    /// Why something changed. There may be more of them in later versions.
+    /// The reason for a change. Later versions may add more.
     public struct Reason: RawRepresentable, Sendable, Hashable {
-        /// The number that it has on the bus, where the first four are Apple's; ``invalidWrite`` is never there.
+        /// Its number on the bus. The first four are Apple's; ``invalidWrite`` is never sent.
         public let rawValue: UInt32
 
         /// A reason by its number.
         public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-        /// Changes of other devices arrived, or what changed while the service was away.
+        /// Changes of other devices, or changes made while the service was away.
         public static let server = Reason(rawValue: 0)
         /// The first download of the account is complete.
         public static let initialSync = Reason(rawValue: 1)
-        /// A write was refused, or what several devices wrote doesn't fit together.
+        /// A write was refused, or the writes of several devices together exceed a limit.
         public static let quotaViolation = Reason(rawValue: 2)
-        /// The person signed in to another account.
+        /// The user signed in to another account.
         public static let account = Reason(rawValue: 3)
-        /// A write of this process is none that a store can hold: its key or its value breaks a rule. Nothing changed.
+        /// No store can hold what this process wrote: its key or value breaks a rule. Nothing changed.
         public static let invalidWrite = Reason(rawValue: .max)
         /// Another process of this device wrote.
         public static let otherProcess = Reason(rawValue: 16)
@@ -71,11 +72,11 @@ extension UbiquitousStore {
     public struct FormerValue<Value: Codable & Sendable>: Sendable {
         /// The value.
         public let value: Value
-        /// When it ceased to be the key's value.
+        /// When it was replaced.
         public let date: Date
-        /// The identifier of the device that had written it, where it is known.
+        /// The identifier of the device that wrote it, if known.
         public let originDevice: String?
-        /// Why it ceased to be: `replaced`, `removed`, `initial-sync`, `account` or `merge`.
+        /// Why it was replaced: `replaced`, `removed`, `initial-sync`, `account` or `merge`.
         public let why: String
 
         init?(_ former: HistoryEntry, _ key: Key<Value>) {

@@ -6,7 +6,7 @@ internal import PropertyList
 extension UbiquitousStore {
     /// A key with the type of its value.
     ///
-    /// Give keys a name where their type is known:
+    /// Declare keys once, with their type:
     ///
     /// ```swift
     /// extension UbiquitousStore.Key<[String]> {
@@ -14,9 +14,9 @@ extension UbiquitousStore {
     /// }
     /// ```
     ///
-    /// Booleans, numbers, strings, data, dates, and arrays and dictionaries of them are stored as what they are, so that
-    /// programs in every language read them. Other `Codable` values become dictionaries and arrays, as
-    /// `PropertyListEncoder` makes them.
+    /// Booleans, numbers, strings, data, dates, and arrays and dictionaries of them are stored with their own types, so
+    /// that programs in any language can read them. Other `Codable` values become dictionaries and arrays, as by
+    /// `PropertyListEncoder`.
     public struct Key<Value: Codable & Sendable>: Sendable, Hashable {
         /// 1 to 128 UTF-16 code units, without U+0000.
         public let name: String
@@ -29,7 +29,7 @@ extension UbiquitousStore {
 }
 
 extension UbiquitousStore.Key {
-    /// A key has a value or none; `nil` is none. The property list of an optional would be a string.
+    /// A missing value is `nil` already. The property list of an optional would be a string.
     @available(*, unavailable, message: "Use the type without the optional; remove the key where it is nil.")
     public init<Wrapped>(_ name: String) where Value == Wrapped? {
         self.name = name
@@ -50,7 +50,7 @@ extension UbiquitousStore.Key {
         do {
             let encoder = PropertyListEncoder()
             encoder.outputFormat = .binary
-            // In an array: a number by itself is no document.
+            // In an array, because a number alone is no document.
             let document = try encoder.encode([value])
             guard let objects = try PropertyListSerialization.propertyList(from: document, format: nil) as? [Any],
                 let object = objects.first
@@ -72,7 +72,7 @@ extension UbiquitousStore.Key {
         }
     }
 
-    /// What needs no decoder.
+    /// Decodes the types that need no decoder.
     private func quickly(_ value: PropertyList.Value) -> Value? {
         switch value {
         case .boolean(let value): value as? Value

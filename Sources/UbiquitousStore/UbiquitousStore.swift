@@ -4,7 +4,7 @@ public import Foundation
 internal import PropertyList
 internal import SDBus
 
-/// An app's store: settings that are the same on all of a person's devices.
+/// An app's store: settings that are synced between a user's devices.
 ///
 /// ```swift
 /// extension UbiquitousStore.Key<Int> {
@@ -18,11 +18,12 @@ internal import SDBus
 /// }
 /// ```
 ///
-/// Three ways lead to a value. The subscript reads and writes the copy in this process: it takes no time, and a write is
-/// sent without waiting. The methods ask the service, and throw what goes wrong. And ``changes`` tells what others do.
+/// There are three ways to use it. The subscript reads and writes the copy in this process; it takes tens of
+/// nanoseconds, and a write is sent without waiting. The methods call the service, and throw its errors. ``changes``
+/// reports what others change.
 ///
-/// Stores of one identifier in one process, ``NSUbiquitousKeyValueStore`` among them, share the copy: what one writes
-/// the others read.
+/// All objects for one identifier in a process, including ``NSUbiquitousKeyValueStore``, share one copy: what one
+/// writes the others read.
 public final class UbiquitousStore: Sendable {
     private let store: SharedStore
 
@@ -34,9 +35,9 @@ public final class UbiquitousStore: Sendable {
     public enum Bus: Sendable, Hashable {
         /// The system bus, where an installed service is.
         case system
-        /// The session bus, where a person may run one of their own.
+        /// The session bus, where a user may run a service of their own.
         case session
-        /// A bus by its address, as `unix:path=/run/test/bus`.
+        /// A bus by its address, such as `unix:path=/run/test/bus`.
         case address(String)
 
         fileprivate var name: String {
@@ -55,7 +56,7 @@ public final class UbiquitousStore: Sendable {
     ///     `UBIQUITOUS_STORE_IDENTIFIER`, of the manifest that names this program, or of the one that the service finds.
     ///   - bus: `nil` is what the environment variable `UBIQUITOUS_STORE_BUS` says (`system`, `session` or an address),
     ///     or else the system bus.
-    /// - Returns: the store, when its values are in memory.
+    /// - Returns: the store, once its values are in memory.
     /// - Throws: ``UbiquitousStoreError``, such as `notEntitled` and `serviceUnavailable`.
     public static func open(identifier: String? = nil, on bus: Bus? = nil) async throws -> UbiquitousStore {
         let store = StorePlace(identifier: identifier, bus: bus?.name).store
@@ -63,15 +64,15 @@ public final class UbiquitousStore: Sendable {
         return UbiquitousStore(store)
     }
 
-    /// Declares an app's store for this person: for an app that is installed in a home, where the system's service
-    /// doesn't look. Call it at each start, before the store is opened.
+    /// Declares an app's store for this user, for an app installed in a home directory, which the system service
+    /// doesn't read. Call it at each start, before opening the store.
     ///
     /// - Parameters:
-    ///   - manifest: an XML or binary property list; see the page about manifests.
+    ///   - manifest: an XML or binary property list; see <doc:DeclaringTheStore>.
     ///   - bus: as for ``open(identifier:on:)``.
     /// - Returns: the identifiers that it declares.
-    /// - Throws: ``UbiquitousStoreError``: `invalidArguments` says what is wrong in the manifest, `notEntitled` that
-    ///   an installed one declares the identifier.
+    /// - Throws: ``UbiquitousStoreError``: `invalidArguments` if the manifest is invalid, with the reason;
+    ///   `notEntitled` if an installed manifest declares the identifier.
     @discardableResult
     public static func register(manifest: Data, on bus: Bus? = nil) async throws -> [String] {
         try OwnProcess.check()
@@ -87,8 +88,8 @@ public final class UbiquitousStore: Sendable {
 
     /// The value of a key in this process's copy; `nil` if there is none, or one that isn't of the key's type.
     ///
-    /// Reading and writing take no time. A value that no store can hold isn't set, and one that the service refuses later
-    /// is taken back; ``changes`` tells of both.
+    /// Neither reading nor writing waits for the service. A value that no store can hold isn't set, and one that the
+    /// service refuses later is reverted; ``changes`` reports both.
     public subscript<Value>(key: Key<Value>) -> Value? {
         get { store.value(key.name).flatMap { try? key.decode($0) } }
         set {
@@ -110,7 +111,7 @@ public final class UbiquitousStore: Sendable {
 
     // MARK: In the service
 
-    /// What the service has for a key, with what this process has written.
+    /// The value of a key in the service, after all writes of this process.
     ///
     /// - Returns: `nil` if there is no value.
     /// - Throws: ``UbiquitousStoreError``: `typeMismatch` if the value isn't of the key's type.
@@ -121,23 +122,23 @@ public final class UbiquitousStore: Sendable {
 
     /// Sets a value.
     ///
-    /// When this returns the value survives a crash of app and service; after ``synchronize(waitingForRemote:)``, a
-    /// power cut.
+    /// When this returns, the value survives a crash of the app and the service; after
+    /// ``synchronize(waitingForRemote:)``, also a power cut.
     ///
-    /// - Throws: ``UbiquitousStoreError`` if it is refused, and then the store is as before. Without a service this waits
-    ///   for one; cancel the task to wait no longer, which leaves the write on its way.
+    /// - Throws: ``UbiquitousStoreError`` if it is refused; the store is then as before. Without a service this waits
+    ///   for one. Cancelling the task ends the wait, but not the write.
     public func set<Value>(_ value: Value, for key: Key<Value>) async throws {
         try await store.writeAndWait([Text(key.name): try key.encode(value)])
     }
 
-    /// Removes a value; that there is none is no error.
+    /// Removes a value, if there is one.
     ///
     /// - Throws: as ``set(_:for:)``.
     public func remove<Value>(_ key: Key<Value>) async throws {
         try await store.writeAndWait([Text(key.name): nil])
     }
 
-    /// Makes several changes, all or none of them. Others never see one without the others.
+    /// Makes several changes atomically: all or none, and others never see only some of them.
     ///
     /// - Throws: as ``set(_:for:)``, and what `body` throws; then the store is as before.
     public func update(_ body: (inout Update) throws -> Void) async throws {
@@ -146,19 +147,19 @@ public final class UbiquitousStore: Sendable {
         if !update.changes.isEmpty { try await store.writeAndWait(update.changes) }
     }
 
-    /// Has everything written before put on disk, so that it survives a power cut, and takes in what has arrived.
+    /// Makes the service write everything to disk, so that it survives a power cut, and takes in what has arrived.
     ///
-    /// There is no need to call it for values to reach other devices.
+    /// Values reach other devices without this call.
     ///
-    /// - Parameter waitingForRemote: also wait until the account's remote has it, and its changes are here.
-    /// - Returns: whether nothing waits for its upload, or the upload is due. False: it stays on this device for now.
+    /// - Parameter waitingForRemote: also wait until the upload is done and the remote's changes have arrived.
+    /// - Returns: whether nothing is pending, or the upload is due. If false, changes stay on this device for now.
     /// - Throws: ``UbiquitousStoreError``.
     @discardableResult
     public func synchronize(waitingForRemote: Bool = false) async throws -> Bool {
         try await store.synchronize(waitingForRemote: waitingForRemote, timeout: waitingForRemote ? .forever : nil)
     }
 
-    /// What a key held before on this device, the newest first: 16 values at most, of the last 90 days.
+    /// A key's earlier values on this device, the newest first: at most 16, of the last 90 days.
     ///
     /// Values that aren't of the key's type are left out.
     ///
@@ -170,10 +171,10 @@ public final class UbiquitousStore: Sendable {
 
     // MARK: Being told
 
-    /// What changes from now on otherwise than by this process, and what is refused.
+    /// Changes from now on that this process doesn't make, and refused writes.
     ///
-    /// Each loop over it has its own. What it hasn't taken yet waits for it, in bounded memory: changes that wait are
-    /// joined, so that a key's old value is the one that the loop knows and its new value the latest.
+    /// Each loop gets all changes. Those it hasn't taken yet wait in bounded memory and are merged: a key's old value
+    /// is then the one that the loop knows, and its new value the latest.
     public var changes: AsyncStream<Change> {
         let inbox = ChangeInbox(store)
         return AsyncStream {
@@ -183,20 +184,20 @@ public final class UbiquitousStore: Sendable {
         }
     }
 
-    /// The state of the person's account: the present one, and each one that follows.
+    /// The state of the user's account: the present one, and each one that follows.
     ///
-    /// Each loop over it has its own; a state that was replaced before it was taken isn't seen.
+    /// Each loop gets all states, except those replaced before it takes them.
     public var account: AsyncStream<AccountState> { store.accountStates() }
 }
 
 extension UbiquitousStore {
-    /// Changes that only go together, in ``UbiquitousStore/update(_:)``.
+    /// The changes of one ``UbiquitousStore/update(_:)``, which are made together.
     public struct Update {
         fileprivate var changes: Changes = [:]
 
         /// Sets a value.
         ///
-        /// - Throws: ``UbiquitousStoreError`` if it is none that a store can hold.
+        /// - Throws: ``UbiquitousStoreError`` if no store can hold it.
         public mutating func set<Value>(_ value: Value, for key: Key<Value>) throws {
             changes[Text(key.name)] = .some(try key.encode(value))
         }

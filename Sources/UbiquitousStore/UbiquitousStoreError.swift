@@ -3,18 +3,18 @@
 internal import SDBus
 internal import StoreBus
 
-/// Why the service, or the way to it, didn't do what was asked.
+/// Why a call to the service failed.
 ///
-/// Programs look at ``code``, people read ``message``.
+/// Programs check ``code``; ``message`` is for users.
 public struct UbiquitousStoreError: Error, Sendable {
-    /// What kind of error it is. There may be more of them in later versions.
+    /// The kind of error. Later versions may add more.
     public let code: Code
-    /// A sentence that says what is wrong. It holds nothing of any value.
+    /// A sentence that says what is wrong. It never contains a value.
     public let message: String
-    /// What this error was made of, for logs; as the error that came over the bus.
+    /// The underlying error, such as the one from the bus, for logs.
     public let cause: (any Error)?
 
-    /// Makes an error; for tests of what an app does with one.
+    /// Makes an error, to test how an app handles it.
     public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
         self.code = code
         self.message = message
@@ -25,26 +25,26 @@ public struct UbiquitousStoreError: Error, Sendable {
 extension UbiquitousStoreError {
     /// A kind of error.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
-        /// The word, as `quotaExceeded`.
+        /// The name, such as `quotaExceeded`.
         public let description: String
 
         private init(_ word: String) { description = word }
 
         // MARK: Keys and values
 
-        /// The store has no value for the key, where one has to be there.
+        /// The store has no value for the key, and one is required.
         public static let noSuchKey = Code("noSuchKey")
         /// The key is empty or has a U+0000.
         public static let invalidKey = Code("invalidKey")
         /// The key is longer than 128 UTF-16 code units.
         public static let keyTooLong = Code("keyTooLong")
-        /// The value is no property list, or holds what a store can't.
+        /// The value is no property list, or contains something that a store can't hold.
         public static let invalidValue = Code("invalidValue")
         /// The value is nested deeper than 16 containers.
         public static let depthExceeded = Code("depthExceeded")
-        /// The write breaks a limit of the store; the message says which one.
+        /// The write exceeds a limit of the store; the message says which one.
         public static let quotaExceeded = Code("quotaExceeded")
-        /// What is stored isn't what the key's type says.
+        /// The stored value doesn't have the key's type.
         public static let typeMismatch = Code("typeMismatch")
         /// A condition of the call doesn't hold.
         public static let conflict = Code("conflict")
@@ -53,9 +53,9 @@ extension UbiquitousStoreError {
 
         /// No installed manifest declares the identifier for this program.
         public static let notEntitled = Code("notEntitled")
-        /// It can't be told which app, or in which sandbox, this program is.
+        /// The service can't identify this program's app or sandbox.
         public static let identityUnknown = Code("identityUnknown")
-        /// This program has no default store, or several fit.
+        /// This program has no default store, or several match.
         public static let ambiguousIdentity = Code("ambiguousIdentity")
         /// The identifier holds nothing.
         public static let noSuchStore = Code("noSuchStore")
@@ -64,26 +64,26 @@ extension UbiquitousStoreError {
 
         // MARK: Accounts
 
-        /// Nobody has signed in to an account on this device.
+        /// The user has no account on this device.
         public static let notSignedIn = Code("notSignedIn")
-        /// The remote is there, and has no account.
+        /// The remote exists, but has no account.
         public static let noAccount = Code("noAccount")
         /// The server or folder can't be reached, or sync is paused.
         public static let backendUnavailable = Code("backendUnavailable")
         /// The server refuses the credentials.
         public static let backendAuthenticationFailed = Code("backendAuthenticationFailed")
-        /// No space is left in the remote.
+        /// The remote has no space left.
         public static let backendFull = Code("backendFull")
         /// The service has no backend for the URL's scheme.
         public static let backendUnsupported = Code("backendUnsupported")
         /// A newer version wrote the remote.
         public static let remoteFormatTooNew = Code("remoteFormatTooNew")
-        /// The remote was emptied, or is another account's.
+        /// The remote was emptied, or holds another account.
         public static let remoteReset = Code("remoteReset")
 
         // MARK: The service
 
-        /// There is no bus, or nobody on it has the service's name, or the service went before it answered.
+        /// There is no bus, no service on it, or the service went away before it replied.
         public static let serviceUnavailable = Code("serviceUnavailable")
         /// The service didn't answer in time.
         public static let timedOut = Code("timedOut")
@@ -93,15 +93,15 @@ extension UbiquitousStoreError {
         public static let limitsExceeded = Code("limitsExceeded")
         /// This program may not do that.
         public static let accessDenied = Code("accessDenied")
-        /// An argument isn't right; the message says which one.
+        /// An argument is invalid; the message says which one.
         public static let invalidArguments = Code("invalidArguments")
         /// There is no such object for this program.
         public static let unknownObject = Code("unknownObject")
-        /// This version of the service doesn't do that.
+        /// This version of the service doesn't support that.
         public static let notSupported = Code("notSupported")
-        /// The service can't write: its disk is full, or fails. Nothing was stored.
+        /// The service can't write because its disk is full or failing. Nothing was stored.
         public static let storageFailed = Code("storageFailed")
-        /// Something else; look at the message and the cause.
+        /// Another error; see the message and the cause.
         public static let other = Code("other")
     }
 }
@@ -114,10 +114,10 @@ extension UbiquitousStoreError: CustomStringConvertible {
 // MARK: From the bus
 
 extension UbiquitousStoreError {
-    /// What an error of the bus or of the service means to an app. An error that isn't of the bus stays what it is.
+    /// Converts an error of the bus or of the service. Other errors stay as they are.
     static func mapping(_ error: any Error) -> any Error {
         guard let error = error as? BusError else { return error }
-        // What libsystemd says of a call whose time is up; from the bus that name means that the service has gone.
+        // libsystemd's error for a timeout; from the bus the same name means that the service is gone.
         let code = error == .noReply("Method call timed out") ? .timedOut : code(of: error.name)
         return UbiquitousStoreError(code, error.message, cause: error)
     }
@@ -128,7 +128,7 @@ extension UbiquitousStoreError {
         return own.publicCode
     }
 
-    /// Of the names of the D-Bus Specification and of sd-bus.
+    /// From the names of the D-Bus specification and of sd-bus.
     private static let standardCodes: [String: Code] = [
         "ServiceUnknown": .serviceUnavailable, "NameHasNoOwner": .serviceUnavailable, "NoReply": .serviceUnavailable,
         "Disconnected": .serviceUnavailable, "NoServer": .serviceUnavailable, "FileNotFound": .serviceUnavailable,

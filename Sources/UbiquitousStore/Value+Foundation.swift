@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Values as Foundation has them. Numbers come out as NSNumber, as on Apple's systems: only so are `as? Bool`,
-// `as? Int` and `as? Double` of an object what they are there.
+// Values as Foundation objects. Numbers become NSNumber, as on Apple's systems, so that `as? Bool`, `as? Int` and `as?
+// Double` of an object give the same results.
 
 internal import Foundation
 internal import PropertyList
@@ -23,7 +23,7 @@ extension Value {
 
     /// The value of an object of Foundation, or of Swift's types that become one.
     ///
-    /// - Throws: ``UbiquitousStoreError`` if it is no property list, or nested deeper than a store takes.
+    /// - Throws: ``UbiquitousStoreError`` if it is no property list, or nested deeper than a store allows.
     init(object: Any) throws {
         try self.init(object: object, depth: 0)
     }
@@ -34,7 +34,7 @@ extension Value {
         }
         switch object {
         case let number as NSNumber: self = try Value(number)
-        // Linux's Foundation doesn't bridge it.
+        // Foundation on Linux doesn't bridge it.
         case let number as CGFloat: self = .real(Double(number))
         case let string as String: self = .string(Text(string))
         case let data as Data: self = .data(Array(data))
@@ -54,7 +54,7 @@ extension Value {
 
     private init(_ number: NSNumber) throws {
         switch Character(Unicode.Scalar(UInt8(bitPattern: number.objCType.pointee))) {
-        // An Int8 is no "c": Foundation has made an Int32 of it.
+        // "c" is never an Int8: Foundation converts that to Int32.
         case "c", "B": self = .boolean(number.boolValue)
         case "f", "d": self = .real(number.doubleValue)
         case "Q" where number.uint64Value > UInt64(Int64.max):
@@ -64,23 +64,23 @@ extension Value {
     }
 }
 
-/// Whether something that was converted to `Any` is an optional without a value.
+/// Whether an `Any` is an optional without a value.
 func isNil(_ object: Any) -> Bool {
     let mirror = Mirror(reflecting: object)
     return mirror.displayStyle == .optional && mirror.children.allSatisfy { isNil($0.value) }
 }
 
 extension [Text: Value] {
-    /// Objects of Foundation by String. Of keys that Swift takes for one, since they differ only in how their
-    /// characters are composed, the one whose UTF-8 sorts last counts.
+    /// Foundation objects by String. If keys differ only in how their characters are composed, so that Swift considers
+    /// them equal, the one whose UTF-8 sorts last wins.
     var objects: [String: Any] {
         let pairs = sorted { $0.key < $1.key }.map { ($0.key.string, $0.value.object) }
         return [String: Any](pairs) { $1 }
     }
 }
 
-/// The typed getters of `NSUbiquitousKeyValueStore`: numbers convert among each other as NSNumber does it, and nothing
-/// else converts. As Apple's page of `boolValue` has it, any number but 0 is true; Linux's NSNumber has 0.5 as false.
+/// The typed getters of `NSUbiquitousKeyValueStore`. Numbers are converted as by NSNumber, and nothing else is
+/// converted. Any number but 0 is true, as Apple documents `boolValue`; NSNumber on Linux makes 0.5 false.
 extension Value {
     var asBool: Bool {
         switch self {

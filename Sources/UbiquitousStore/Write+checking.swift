@@ -3,9 +3,9 @@
 internal import PropertyList
 
 extension Write {
-    /// A write of what a store can hold.
+    /// Makes a write after checking that a store can hold it.
     ///
-    /// - Throws: ``UbiquitousStoreError`` that says which key or value it can't.
+    /// - Throws: ``UbiquitousStoreError`` that names the key or value it can't hold.
     init(checking changes: Changes, tickets: [Ticket] = []) throws {
         var size = 0
         for (key, value) in changes {
@@ -21,7 +21,7 @@ extension Write {
 }
 
 extension UbiquitousStoreError {
-    /// A rule of keys or values that is broken.
+    /// A broken rule for keys or values.
     init(refusing error: any Error) {
         let code: Code =
             switch error {

@@ -2,13 +2,13 @@
 
 internal import PropertyList
 
-/// A write of the app: of one key, or of several that only go together.
+/// A write of the app: of one key, or of several keys together.
 struct Write {
     /// What it changes.
     let changes: Changes
     /// The values' size, as the limits count it.
     let size: Int
-    /// Who waits for its answer.
+    /// The callers that wait for its reply.
     var tickets: [Ticket]
 
     init(_ changes: Changes, size: Int, tickets: [Ticket] = []) {
@@ -22,13 +22,13 @@ struct Write {
 
 /// Writes in the order in which they were made.
 ///
-/// It holds no more than a store can: twice the limits, since keys that stay on the device have limits of their own.
-/// A write is dropped where a later one of the same key replaces it and isn't larger, so that it is taken wherever
-/// the first one would be; and, if there is no room without that, where a larger one replaces it.
+/// It holds no more than a store can: twice the limits, because device-local keys have limits of their own. A write is
+/// dropped if a later one of the same key replaces it and isn't larger, so that the service accepts it wherever it
+/// would accept the first; and, if there is no room otherwise, also if the later one is larger.
 struct WriteBacklog {
     private(set) var writes: [Write] = []
     private var size = 0
-    /// As many writes make it worth while to look for those that are replaced.
+    /// With this many writes it is worth looking for replaced ones.
     private var threshold = 64
 
     static let maximumCount = 2 * Limits.standard.keys
@@ -56,7 +56,7 @@ struct WriteBacklog {
         return false
     }
 
-    /// Has somebody wait for the last write, if there is one.
+    /// Makes a caller wait for the last write, if there is one.
     mutating func addTicket(_ ticket: Ticket) -> Bool {
         guard let last = writes.indices.last else { return false }
         writes[last].tickets.append(ticket)
@@ -71,7 +71,7 @@ struct WriteBacklog {
         return taken
     }
 
-    /// Puts writes back that were taken.
+    /// Puts back writes that were taken.
     mutating func putBack(_ taken: [Write]) {
         writes = taken + writes
         size += taken.reduce(0) { $0 + $1.size }

@@ -4,7 +4,7 @@ internal import PropertyList
 internal import SDBus
 internal import StoreBus
 
-/// The options of `SignIn` and `CheckBackend`; what is `nil` isn't sent.
+/// The options of `SignIn` and `CheckBackend`; `nil` options are not sent.
 package struct SignInOptions: Sendable {
     /// Credentials.
     package var user: String?
@@ -14,13 +14,13 @@ package struct SignInOptions: Sendable {
     package var token: String?
     /// Certificates to trust for this server, in PEM.
     package var certificateAuthority: [UInt8]?
-    /// What people read as this device's name.
+    /// The name that users see for this device.
     package var deviceName: String?
-    /// Whether to create an account where nothing is.
+    /// Whether to create an account if there is none.
     package var createsAccount: Bool?
-    /// Whether to take the present values along into a new, empty account.
+    /// Whether to copy the present values into a new, empty account.
     package var bringsValues: Bool?
-    /// Whether the account that is signed in keeps what isn't given.
+    /// Whether the signed-in account keeps the options that are not given.
     package var renews: Bool?
 
     /// No options.
@@ -47,9 +47,9 @@ package struct SignInOptions: Sendable {
 
 /// A step of `CheckBackend`.
 package struct BackendStep: Sendable, Equatable {
-    /// What was tried.
+    /// The step's name.
     package let step: String
-    /// Whether it went well.
+    /// Whether it succeeded.
     package let isPassed: Bool
     /// What was found.
     package let detail: String
@@ -63,7 +63,7 @@ package struct DeviceDescription: Sendable, Equatable {
     package let name: String
     /// Microseconds since 1970-01-01T00:00:00Z; 0 is never.
     package let lastSeen: UInt64
-    /// Whether it is this one.
+    /// Whether it is this device.
     package let isThisOne: Bool
 }
 
@@ -81,19 +81,19 @@ package struct AccountDescription: Sendable, Equatable {
     package let deviceName: String
     /// Whether the first download is complete.
     package let isInitialSyncDone: Bool
-    /// Changes that wait for their upload.
+    /// The number of pending changes.
     package let pendingChanges: Int
-    /// When something was last downloaded.
+    /// When the service last polled the remote successfully.
     package let lastPull: UInt64
-    /// When something was last uploaded.
+    /// When the remote last acknowledged an upload.
     package let lastPush: UInt64
-    /// The error that sync has, with the code of its name; `nil`: none.
+    /// The current error of sync, with the code of its name; `nil` if there is none.
     package let lastError: UbiquitousStoreError?
-    /// When sync is tried next.
+    /// When sync is retried.
     package let nextAttempt: UInt64
-    /// Where the account is that an administrator has ready; "": there is none.
+    /// The URL of the account that the administrator has configured; "" if there is none.
     package let defaultBackend: String
-    /// How many bytes this device has left for the user's data.
+    /// The bytes left for the user's data on this device's disk.
     package let freeBytes: Int64
     /// The databases that were damaged and set aside.
     package let databasesSetAside: [String]

@@ -4,22 +4,22 @@ internal import PropertyList
 package import SDBus
 internal import StoreBus
 
-/// One person's account as the service has it.
+/// A user's account, through the service.
 @BusActor
 package struct AccountObject: ServiceObject {
     package static let interface = BusNames.accountInterface
-    /// The way to it.
+    /// The connection to the service.
     package let connection: ServiceConnection
-    /// The object, with the user's number: signals come from there.
+    /// The object's path, with the user's number. Signals come from this path.
     package let path: String
 
     // MARK: Signing in and out
 
-    /// `SignIn`: answers when the backend has been verified; the download follows.
+    /// `SignIn`: returns when the backend has been verified; the download follows.
     ///
     /// - Parameters:
     ///   - url: where the account lives, without secrets.
-    ///   - timeout: for a remote that is slow to answer.
+    ///   - timeout: how long a slow remote may take.
     /// - Returns: the account's identifier.
     package func signIn(_ url: String, _ options: SignInOptions, timeout: Duration) async throws -> String {
         try await call("SignIn", timeout: timeout) {
@@ -36,7 +36,7 @@ package struct AccountObject: ServiceObject {
         }
     }
 
-    /// `CheckBackend`: tries a backend out, step by step.
+    /// `CheckBackend`: tests a backend step by step.
     package func check(_ url: String, _ options: SignInOptions, timeout: Duration) async throws -> [BackendStep] {
         try await call("CheckBackend", timeout: timeout) {
             try options.write(url, to: $0)
@@ -49,12 +49,12 @@ package struct AccountObject: ServiceObject {
 
     // MARK: Sync
 
-    /// `SyncNow`: answers when pushed and pulled.
+    /// `SyncNow`: returns when upload and download are done.
     package func syncNow(timeout: Duration) async throws {
         try await call("SyncNow", timeout: timeout) { try $0.append(0 as UInt64) }
     }
 
-    /// `Resolve`: after RemoteReset, which side is right.
+    /// `Resolve`: decides after RemoteReset which side is right.
     package func resolve(_ side: Side) async throws {
         try await call("Resolve") { try $0.append(side.rawValue) }
     }
@@ -64,7 +64,7 @@ package struct AccountObject: ServiceObject {
         try await call("SetPaused") { try $0.append(isPaused) }
     }
 
-    /// `SetStoreSynchronized`: whether a store leaves the device.
+    /// `SetStoreSynchronized`: includes a store in sync, or excludes it.
     package func setSynchronized(_ identifier: String, _ isOn: Bool) async throws {
         try await call("SetStoreSynchronized") {
             try $0.append(identifier)
@@ -114,8 +114,8 @@ package struct AccountObject: ServiceObject {
         AccountDescription(try await allProperties())
     }
 
-    /// Calls `handler` with each state that the service tells this connection of, as long as the slot is held; it
-    /// tells of none before ``subscribe()``.
+    /// Calls `handler` with each state that the service signals to this connection, as long as the slot is held. There
+    /// are none before ``subscribe()``.
     package func onChange(_ handler: @escaping @BusActor (_ state: String) -> Void) async throws -> Slot {
         try await connection.onSignal(path, Self.interface, "AccountChanged") { message in
             if let state = try? message.readString() { handler(state) }

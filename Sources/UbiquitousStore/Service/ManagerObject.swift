@@ -8,7 +8,7 @@ internal import StoreBus
 @BusActor
 package struct ManagerObject: ServiceObject {
     package static let interface = BusNames.managerInterface
-    /// The way to it.
+    /// The connection to the service.
     package let connection: ServiceConnection
     /// Where it is.
     package let path = BusNames.managerPath
@@ -65,9 +65,9 @@ package struct ManagerObject: ServiceObject {
         }
     }
 
-    /// `RemoveStore`: this device forgets a store.
+    /// `RemoveStore`: deletes a store from this device.
     ///
-    /// - Parameter everywhere: its values go on every device of the account.
+    /// - Parameter everywhere: also remove its values on every device of the account.
     package func removeStore(_ identifier: String, everywhere: Bool = false) async throws {
         try await call("RemoveStore") {
             try $0.append(identifier)
@@ -75,7 +75,7 @@ package struct ManagerObject: ServiceObject {
         }
     }
 
-    /// `Identify`: whom the service takes this program for.
+    /// `Identify`: how the service identifies this program.
     package func identify() async throws -> CallerDescription {
         try await call("Identify") { _ in
         } decode: { answer in
@@ -99,12 +99,12 @@ package struct ManagerObject: ServiceObject {
         }
     }
 
-    /// `Reload`: reads the manifests again.
+    /// `Reload`: reads the manifests and the settings again.
     package func reload() async throws {
         try await call("Reload")
     }
 
-    /// What the service says of itself.
+    /// The service's properties.
     package func properties() async throws -> ServiceDescription {
         let properties = try await allProperties()
         return ServiceDescription(
@@ -113,7 +113,7 @@ package struct ManagerObject: ServiceObject {
     }
 }
 
-/// What `OpenStore` answers.
+/// The result of `OpenStore`.
 package struct OpenedStore: Sendable, Equatable {
     /// The store's object.
     package let path: String
@@ -125,7 +125,7 @@ package struct OpenedStore: Sendable, Equatable {
 
 /// A store in `ListStores`.
 package struct ListedStore: Sendable, Equatable {
-    /// Whose it is.
+    /// The owner's user id.
     package let uid: UInt32
     /// Its identifier.
     package let identifier: String
@@ -133,7 +133,7 @@ package struct ListedStore: Sendable, Equatable {
     package let path: String
 }
 
-/// What `Identify` answers.
+/// The result of `Identify`.
 package struct CallerDescription: Sendable, Equatable {
     /// The user that the bus reports.
     package let uid: UInt32
@@ -143,18 +143,18 @@ package struct CallerDescription: Sendable, Equatable {
     package let applicationIdentifier: String
     /// The store that `OpenStore` finds for "", or "".
     package let defaultIdentifier: String
-    /// The identifiers that may be opened.
+    /// The identifiers that the caller may open.
     package let entitled: [String]
 }
 
 /// The properties of the service's own object.
 package struct ServiceDescription: Sendable, Equatable {
-    /// As "0.1.0".
+    /// The version, such as "0.1.0".
     package let version: String
     /// Words for what it can do.
     package let features: [String]
     /// The limits of every store.
     package let limits: Limits
-    /// What isn't right of the service's settings, in sentences.
+    /// The errors in the service's settings, as sentences.
     package let settingsErrors: [String]
 }

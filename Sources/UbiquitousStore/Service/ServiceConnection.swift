@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The way to the service: calls with the types of this library, and the signals of whoever owns its name.
+// The connection to the service: calls with the types of this library, and the signals of the owner of its name.
 //
-// It is in this library, and not in a layer below, because the errors that it throws are the library's. It is
-// `package`, so that the command-line tool speaks to the service through it and through nothing else.
+// It is in this library, not in a layer below, because it throws the library's errors. It is `package` so that the
+// command line uses it too, and nothing else.
 //
-// Signals: the bus delivers a signal that is sent to us whatever rules we have, and libsystemd, which compares
-// a rule's `sender` with the message's, lets everybody pass for a name that isn't a unique one. So anybody on
-// the bus could tell us of changes. Here the owner of the service's name is known, and only it is heard; and
-// who the owner is is believed only of the bus itself.
+// Signals: the bus delivers a signal that is addressed to us whatever match rules we have. libsystemd compares a rule's
+// `sender` with the message's, and accepts any sender if the rule names a well-known name. So any client of the bus
+// could forge changes. This class therefore tracks the owner of the service's name, accepts signals only from it, and
+// believes only the bus itself about who the owner is.
 
 internal import Glibc
 package import PropertyList
@@ -17,15 +17,14 @@ internal import StoreBus
 
 /// A connection to the bus that the service is on.
 ///
-/// The service needn't be there: a call starts it where the bus knows how, and fails where it doesn't.
+/// The service need not be running: a call starts it if the bus can activate it, and fails otherwise.
 @BusActor
 package final class ServiceConnection {
     /// The connection.
     package let bus: BusConnection
-    /// The unique name that has the service's name; `nil`: nobody has it, or it isn't known yet.
+    /// The unique name that owns the service's name; `nil` if there is no owner, or it isn't known yet.
     package private(set) var owner: String?
-    /// Called with the former owner when the service has started, ended, or another one has taken its place; not for
-    /// the first one found.
+    /// Called with the former owner when the service has started, ended or been replaced; not for the first one found.
     package var onOwnerChange: (@BusActor (_ former: String?) -> Void)?
 
     private var ownerMatch: Slot?
@@ -34,9 +33,9 @@ package final class ServiceConnection {
         self.bus = bus
     }
 
-    /// Connects to a bus and finds out who has the service's name.
+    /// Connects to a bus and looks up the owner of the service's name.
     ///
-    /// - Throws: ``UbiquitousStoreError`` with `serviceUnavailable` where there is no bus.
+    /// - Throws: ``UbiquitousStoreError`` with `serviceUnavailable` if there is no bus.
     package static func open(_ address: BusAddress, description: String) async throws -> ServiceConnection {
         do {
             let connection = ServiceConnection(try BusConnection.open(address, description: description))
@@ -47,15 +46,15 @@ package final class ServiceConnection {
         }
     }
 
-    /// Whether it can still be used; after the bus has gone it can't, and never again.
+    /// Whether it can still be used. Once the bus is gone, it can't be used again.
     package var isOpen: Bool { bus.isOpen }
 
-    /// Called when the bus has gone.
+    /// Sets what to do when the bus is gone.
     package func onDisconnect(_ action: @escaping @BusActor () -> Void) {
         bus.onDisconnect = action
     }
 
-    /// Ends the connection; calls that wait for their answer fail.
+    /// Closes the connection; calls in flight fail.
     package func close() {
         ownerMatch = nil
         bus.close()
@@ -66,9 +65,9 @@ package final class ServiceConnection {
     /// The service itself.
     package var manager: ManagerObject { ManagerObject(connection: self) }
 
-    /// A person's account.
+    /// A user's account.
     ///
-    /// - Parameter uid: whose; `nil` is the caller's own. Only root may name another.
+    /// - Parameter uid: the user; `nil` is the caller. Only root may name another.
     package func account(ofUser uid: UInt32? = nil) -> AccountObject {
         AccountObject(connection: self, path: BusNames.accountPath(uid: uid ?? geteuid()))
     }
@@ -77,8 +76,8 @@ package final class ServiceConnection {
     ///
     /// - Parameters:
     ///   - identifier: as a manifest declares it.
-    ///   - uid: whose; `nil` is the caller's own. Only root may name another.
-    /// - Throws: ``UbiquitousStoreError`` if the identifier can't be one.
+    ///   - uid: the user; `nil` is the caller. Only root may name another.
+    /// - Throws: ``UbiquitousStoreError`` if the identifier is invalid.
     package func store(_ identifier: String, ofUser uid: UInt32? = nil) throws -> StoreObject {
         do {
             let path = try BusNames.storePath(uid: uid ?? geteuid(), identifier: identifier)
@@ -121,7 +120,7 @@ package final class ServiceConnection {
 
     // MARK: Signals
 
-    /// Calls `handler` with each signal of the service from an object, as long as the slot is held.
+    /// Calls `handler` with each signal of the service from an object path, as long as the slot is held.
     func onSignal(
         _ path: String, _ interface: String, _ member: String, _ handler: @escaping @BusActor (Message) -> Void
     ) async throws -> Slot {

@@ -3,15 +3,15 @@
 internal import PropertyList
 package import SDBus
 
-/// An object of the service, by one of its interfaces. Its methods throw ``UbiquitousStoreError``; what each does is in
-/// `dbus/org.example.UbiquitousStore.xml`.
+/// An object of the service, through one of its interfaces. Its methods throw ``UbiquitousStoreError``;
+/// `dbus/org.example.UbiquitousStore.xml` describes each.
 @BusActor
 package protocol ServiceObject: Sendable {
     /// The interface's name.
     static var interface: String { get }
-    /// The way to it.
+    /// The connection to the service.
     var connection: ServiceConnection { get }
-    /// Where it is, with the user's number: signals come from there.
+    /// The object's path, with the user's number. Signals come from this path.
     var path: String { get }
 }
 
@@ -28,7 +28,7 @@ extension ServiceObject {
         try await connection.call(path, Self.interface, member, timeout: timeout, build: build, decode: decode)
     }
 
-    /// Calls a method that answers nothing.
+    /// Calls a method without a result.
     func call(
         _ member: String, timeout: Duration? = nil, _ build: @BusActor (Message) throws -> Void = { _ in }
     ) async throws {

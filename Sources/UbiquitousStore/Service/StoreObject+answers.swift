@@ -4,18 +4,18 @@ package import PropertyList
 internal import SDBus
 internal import StoreBus
 
-/// What `GetSnapshot` answers.
+/// The result of `GetSnapshot`.
 package struct Snapshot: Sendable, Equatable {
-    /// The generation that this is the state of.
+    /// The generation of this snapshot.
     package var generation: UInt64
-    /// Whether ``values`` is everything.
+    /// Whether ``values`` is the whole store.
     package var isComplete: Bool
     /// Keys with their values.
     package var values: [Text: Value]
-    /// Keys that are gone.
+    /// Keys that were removed.
     package var removed: [Text]
 
-    /// What the service would answer.
+    /// Makes a snapshot as the service would return it.
     package init(generation: UInt64, isComplete: Bool, values: [Text: Value], removed: [Text] = []) {
         self.generation = generation
         self.isComplete = isComplete
@@ -26,18 +26,18 @@ package struct Snapshot: Sendable, Equatable {
 
 /// `DidChangeExternally`.
 package struct ExternalChange: Sendable, Equatable {
-    /// Why, in the numbers of the interface.
+    /// The reason, a number of the D-Bus interface.
     package var reason: UInt32
     /// The keys whose visible value changed.
     package var keys: [Text]
     /// The generation after the change.
     package var generation: UInt64
-    /// The device that the change came from, where it is known and one.
+    /// The device that the change came from, if it is known and a single one.
     package var originDevice: String?
     /// With reason 2, the limit's name.
     package var limit: String?
 
-    /// What the service would tell.
+    /// Makes a change as the service would signal it.
     package init(
         reason: UInt32, keys: [Text], generation: UInt64, originDevice: String? = nil, limit: String? = nil
     ) {
@@ -62,9 +62,9 @@ package struct ExternalChange: Sendable, Equatable {
 package struct HistoryEntry: Sendable, Equatable {
     /// The value.
     package let value: Value
-    /// When it ceased to be the key's value, in microseconds since 1970-01-01T00:00:00Z.
+    /// When it was replaced, in microseconds since 1970-01-01T00:00:00Z.
     package let time: UInt64
-    /// The device that had written it; "" where it isn't known.
+    /// The device that wrote it; "" if unknown.
     package let originDevice: String
     /// `replaced`, `removed`, `initial-sync`, `account` or `merge`.
     package let why: String
@@ -82,7 +82,7 @@ package struct HistoryEntry: Sendable, Equatable {
 package struct StoreDescription: Sendable, Equatable {
     /// Its identifier.
     package let identifier: String
-    /// Whose it is.
+    /// The owner's user id.
     package let uid: UInt32
     /// Its present generation.
     package let generation: UInt64
@@ -92,11 +92,11 @@ package struct StoreDescription: Sendable, Equatable {
     package let bytesUsed: Int
     /// Its limits.
     package let limits: Limits
-    /// Changes that wait for their upload.
+    /// The number of pending changes.
     package let pendingChanges: Int
     /// Whether the first download of an account is complete.
     package let isInitialSyncDone: Bool
-    /// Whether it takes part in the sync.
+    /// Whether it is synced.
     package let isSynchronized: Bool
 
     init(_ properties: [String: Value]) {

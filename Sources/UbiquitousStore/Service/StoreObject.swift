@@ -4,18 +4,18 @@ package import PropertyList
 package import SDBus
 internal import StoreBus
 
-/// One app's store as the service has it.
+/// An app's store, through the service.
 @BusActor
 package struct StoreObject: ServiceObject {
     package static let interface = BusNames.storeInterface
-    /// The way to it.
+    /// The connection to the service.
     package let connection: ServiceConnection
-    /// The object, with the user's number: signals come from there.
+    /// The object's path, with the user's number. Signals come from this path.
     package let path: String
 
     // MARK: Reading
 
-    /// `GetValue`; `nil` where it answers `NoSuchKey`.
+    /// `GetValue`; `nil` for `NoSuchKey`.
     package func value(_ key: String) async throws -> Value? {
         do {
             return try await call("GetValue") {
@@ -93,11 +93,11 @@ package struct StoreObject: ServiceObject {
         }
     }
 
-    /// `Apply`: several writes, all or nothing.
+    /// `Apply`: several writes at once, atomically.
     ///
     /// - Parameters:
     ///   - changes: keys with their new values; `nil` removes.
-    ///   - generation: only if this is the store's present generation.
+    ///   - generation: the generation the store must have; otherwise the call fails with `Conflict`.
     ///   - timeout: libsystemd's 25 s if `nil`.
     /// - Returns: the generation after it.
     @discardableResult
@@ -117,12 +117,12 @@ package struct StoreObject: ServiceObject {
         }
     }
 
-    /// `Synchronize`: answers when everything that was written before is on disk.
+    /// `Synchronize`: returns when everything written before is on disk.
     ///
     /// - Parameters:
-    ///   - remote: also wait until the remote has it and its changes are here.
+    ///   - remote: also wait until the upload is done and the remote's changes have arrived.
     ///   - timeout: libsystemd's 25 s if `nil`.
-    /// - Returns: whether nothing is pending, or its upload is due.
+    /// - Returns: whether nothing is pending, or the upload is due.
     @discardableResult
     package func synchronize(waitingForRemote remote: Bool = false, timeout: Duration? = nil) async throws -> Bool {
         try await call("Synchronize", timeout: timeout) {
@@ -134,18 +134,18 @@ package struct StoreObject: ServiceObject {
 
     // MARK: Following
 
-    /// Calls `handler` with each change that the service tells this connection of, as long as the slot is held; it
-    /// tells of none before ``subscribe(includingLocal:)``.
+    /// Calls `handler` with each change that the service signals to this connection, as long as the slot is held. There
+    /// are none before ``subscribe(includingLocal:)``.
     package func onChange(_ handler: @escaping @BusActor (ExternalChange) -> Void) async throws -> Slot {
         try await connection.onSignal(path, Self.interface, "DidChangeExternally") { message in
-            // A signal that can't be read is a newer service's.
+            // A signal that can't be read comes from a newer service.
             if let signal = try? ExternalChange(message) { handler(signal) }
         }
     }
 
     /// `Subscribe`.
     ///
-    /// - Parameter local: also to changes by other processes of this device.
+    /// - Parameter local: also signal changes by other processes of this device.
     /// - Returns: the present generation.
     @discardableResult
     package func subscribe(includingLocal local: Bool = true) async throws -> UInt64 {

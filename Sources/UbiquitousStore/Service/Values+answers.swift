@@ -2,8 +2,8 @@
 
 internal import PropertyList
 
-/// What an interface says in an `a{sv}`. A name that is absent, or of another type than is asked for, is the empty
-/// value of that type: a service of another version may leave it out.
+/// The contents of an `a{sv}`. If a name is absent or has another type than requested, the result is the empty value of
+/// the requested type, because a service of another version may leave it out.
 extension [String: Value] {
     func string(_ name: String) -> String {
         if case .string(let text) = self[name] { text.string } else { "" }
@@ -24,7 +24,7 @@ extension [String: Value] {
 }
 
 extension Limits {
-    /// Reads what is on the bus under the name `Limits`; the standard ones where it says nothing.
+    /// Reads the property `Limits`; missing limits are the standard ones.
     init(_ value: Value?) {
         self = .standard
         guard case .dictionary(let numbers) = value else { return }
