@@ -2,11 +2,11 @@
 
 internal import Glibc
 
-/// Where the system keeps the certificates that it trusts, a file each, under names that OpenSSL finds them by.
+/// The directory of the system's trusted certificates, with one file each, under names by which OpenSSL finds them.
 enum Authorities {
     static let system = "/etc/ssl/certs"
 
-    /// Whether a directory has such names: eight digits of a hash, and a number (`c_rehash`).
+    /// Whether a directory has such names: eight digits of a hash, a dot and a number (`c_rehash`).
     static func areHashed(in directory: String) -> Bool {
         guard let stream = opendir(directory) else { return false }
         defer { closedir(stream) }

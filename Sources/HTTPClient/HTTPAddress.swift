@@ -3,15 +3,15 @@
 internal import EventLoop
 internal import PlaceAddress
 
-/// The address of something that a server has.
+/// The address of a resource on a server.
 public struct HTTPAddress: Hashable, Sendable {
-    /// Whether it goes over TLS.
+    /// Whether it uses TLS.
     public let isSecure: Bool
     /// A name, an address, or an IPv6 address in brackets; in lower case.
     public let host: String
-    /// The port, also where it is the usual one.
+    /// The port, even if it is the default.
     public let port: Int
-    /// With a slash at its beginning, percent-encoded, and with the query if there is one.
+    /// The path: begins with a slash, is percent-encoded, and includes the query if there is one.
     public var path: String
 
     /// An address of its parts.
@@ -22,7 +22,7 @@ public struct HTTPAddress: Hashable, Sendable {
         self.path = path
     }
 
-    /// Reads an `http://` or `https://` address; `nil` if it is none, or has a user in it.
+    /// Parses an `http://` or `https://` address; `nil` if it is invalid or contains a user.
     public init?(_ text: some StringProtocol) {
         let text = String(text)
         guard let colon = text.firstRange(of: "://") else { return nil }
@@ -41,7 +41,7 @@ public struct HTTPAddress: Hashable, Sendable {
         guard self.path.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else { return nil }
     }
 
-    /// Takes `HOST` or `HOST:PORT` apart; `nil` if it is neither.
+    /// Splits `HOST` or `HOST:PORT`; `nil` if it is neither.
     public static func split(_ authority: some StringProtocol) -> (host: String, port: Int?)? {
         var (host, port): (String, Int?) = (String(authority), nil)
         let end = host.hasPrefix("[") ? host.lastIndex(of: "]") ?? host.endIndex : host.startIndex
@@ -62,7 +62,7 @@ public struct HTTPAddress: Hashable, Sendable {
         if host.hasPrefix("[") {
             return host.hasSuffix("]") && host.dropFirst().dropLast().allSatisfy { $0.isHexDigit || ":.%".contains($0) }
         }
-        // What is not ASCII is a name that libcurl knows how to look up.
+        // libcurl can look up names that are not ASCII.
         return !host.isEmpty
             && host.unicodeScalars.allSatisfy {
                 $0.value > 0x9F || $0.properties.isAlphabetic || ("0"..."9").contains($0)
@@ -70,20 +70,21 @@ public struct HTTPAddress: Hashable, Sendable {
             }
     }
 
-    /// The address as it is written, without the path.
+    /// The address as text, without the path.
     public var origin: String { (isSecure ? "https://" : "http://") + authority }
 
-    /// The host, and the port unless it is the usual one.
+    /// The host, and the port unless it is the default.
     var authority: String { port == (isSecure ? 443 : 80) ? host : "\(host):\(port)" }
 
-    /// Whether what is sent never leaves this machine.
+    /// Whether the traffic never leaves this machine.
     public var isLoopback: Bool { PlaceAddress.isLoopback(host) }
 
     func hasSameOrigin(as other: HTTPAddress) -> Bool {
         (isSecure, host, port) == (other.isSecure, other.host, other.port)
     }
 
-    /// Where a `Location` leads from here, by RFC 3986; `nil` if it is no address of HTTP, or has a user in it.
+    /// Resolves a `Location` header against this address, by RFC 3986; `nil` if the result is no HTTP address or
+    /// contains a user.
     @BusActor
     func resolving(_ location: String, by curl: Curl) -> HTTPAddress? {
         // libcurl takes these for the folder.
@@ -93,6 +94,6 @@ public struct HTTPAddress: Hashable, Sendable {
 }
 
 extension HTTPAddress: CustomStringConvertible {
-    /// The address as it is written.
+    /// The address as text.
     public var description: String { origin + path }
 }

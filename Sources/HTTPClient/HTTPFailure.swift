@@ -1,39 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why there is no answer. What a server did answer is an ``HTTPResponse``, whatever its status.
+/// Why there is no answer. Any answer of a server is an ``HTTPResponse``, whatever its status.
 public enum HTTPFailure: Error, Equatable {
-    /// libcurl can't be loaded, with the reason.
+    /// libcurl can't be loaded, for this reason.
     case libraryMissing(String)
-    /// The name of the server leads nowhere.
+    /// The server's name can't be resolved.
     case nameUnknown(String)
-    /// Nobody takes connections there, which is said with the port unless it is the usual one.
+    /// The connection was refused. The place includes the port unless it is the default.
     case refused(String)
     /// The server did not answer in time.
     case timedOut(String)
-    /// The connection ended in the middle.
+    /// The connection broke off.
     case cut(String)
     /// The server's certificate is not trusted, with the reason.
     case certificate(String, reason: String)
-    /// There is no secure connection, with the reason.
+    /// No secure connection could be made, for this reason.
     case secureConnection(String, reason: String)
     /// The certificates to trust can't be read.
     case authority
-    /// There is no way through a proxy, with what it does.
+    /// The proxy failed; the clause says how.
     case proxy(HTTPProxy?, String)
-    /// The answer is larger than anything that was asked for.
+    /// The answer exceeds the request's limit.
     case tooLarge(String)
-    /// The answer is no HTTP.
+    /// The answer is not HTTP.
     case corrupt(String)
-    /// The server sends to another one, where credentials don't go.
+    /// The server redirects to another one, to which no credentials are sent.
     case sentAway(String, to: String)
-    /// What was to be sent can't be: a clause.
+    /// The request can't be sent; the clause says why.
     case unsendable(String)
     /// The client was closed.
     case closed
 }
 
 extension HTTPFailure: CustomStringConvertible {
-    /// A sentence for a person, without secrets.
+    /// A sentence for users, without secrets.
     public var description: String {
         switch self {
         case .libraryMissing(let reason):

@@ -1,42 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is asked of a server.
+/// A request to a server.
 public struct HTTPRequest: Sendable {
     /// `GET`, `PROPFIND`…
     public var method: String
-    /// Of what.
+    /// The URL.
     public var address: HTTPAddress
-    /// Besides those that every request has.
+    /// Headers in addition to those of every request.
     public var headers: [(name: String, value: String)]
-    /// What is sent along; its length is always said.
+    /// The body. Its length is always sent.
     public var body: [UInt8]?
-    /// The most bytes that the answer may have.
+    /// The maximum length of the answer's body, in bytes.
     public var limit: Int
-    /// Takes an answer of one status as it comes, instead of having it collected.
+    /// Receives the body of an answer with one status piece by piece, instead of collecting it.
     public var sink: Sink?
-    /// For how long an answer is waited for.
+    /// How long to wait for an answer.
     public var patience = Patience.usual
 
-    /// For how long an answer is waited for.
+    /// How long to wait for an answer.
     public enum Patience: Sendable {
-        /// As long as the client's options say.
+        /// As the client's options say.
         case usual
-        /// As long as something comes or goes, and that long, or a quarter longer, while nothing does.
+        /// As long as data moves, and while none does, for this long or up to a quarter longer.
         case silence(Duration)
-        /// As long as the connection lasts, which may be silent: for answers that go on.
+        /// As long as the connection lasts, even if it is silent: for answers without an end.
         case endless
     }
 
-    /// Takes an answer as it comes.
+    /// Receives a body piece by piece.
     public struct Sink: Sendable {
         let status: Int
         let isBusy: @Sendable () -> Bool
         let take: @Sendable (UnsafeRawBufferPointer) -> Bool
 
         /// - Parameters:
-        ///   - status: the one whose answer is taken.
-        ///   - isBusy: has the answer wait for some milliseconds, while what was taken is worked on elsewhere.
-        ///   - take: takes a piece; says whether it wants more. What it has no use for ends the request.
+        ///   - status: the status whose body is received.
+        ///   - isBusy: true pauses the answer for some milliseconds, while earlier pieces are processed elsewhere.
+        ///   - take: receives a piece, and returns whether it wants more. False ends the request.
         public init(
             status: Int, isBusy: @escaping @Sendable () -> Bool = { false },
             _ take: @escaping @Sendable (UnsafeRawBufferPointer) -> Bool
@@ -59,17 +59,17 @@ public struct HTTPRequest: Sendable {
     }
 }
 
-/// What a server answered.
+/// A server's answer.
 public struct HTTPResponse: Sendable {
     /// The status.
     public internal(set) var status = 0
-    /// The headers by their names in lower case; the last one of each name, except that challenges are put together.
+    /// The headers by their lower-case names; of several with one name the last, except that challenges are combined.
     public internal(set) var headers: [String: String] = [:]
-    /// What came with it, unless a ``HTTPRequest/Sink`` took it.
+    /// The body, unless a ``HTTPRequest/Sink`` received it.
     public internal(set) var body: [UInt8] = []
-    /// When the server thinks that it is, in seconds since 1970.
+    /// The server's time, in seconds since 1970.
     public internal(set) var date: Int?
-    /// In how many seconds the server wants to be asked again, at least 0.
+    /// `Retry-After` in seconds, at least 0.
     public internal(set) var retryAfter: Int?
 
     /// The media type, in lower case and without parameters.
@@ -78,9 +78,9 @@ public struct HTTPResponse: Sendable {
     }
 }
 
-/// What somebody proves with that a place is theirs.
+/// Credentials for a server.
 public enum HTTPCredentials: Equatable, Sendable {
-    /// For servers that ask for nothing.
+    /// For servers that need none.
     case none
     /// A name and a password, as Basic or Digest.
     case password(user: String, password: String)
@@ -89,7 +89,7 @@ public enum HTTPCredentials: Equatable, Sendable {
 }
 
 extension HTTPCredentials: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Never what is secret.
+    /// Hides the secrets.
     public var description: String {
         switch self {
         case .none: "none"
@@ -98,36 +98,36 @@ extension HTTPCredentials: CustomStringConvertible, CustomDebugStringConvertible
         }
     }
 
-    /// Never what is secret.
+    /// Hides the secrets.
     public var debugDescription: String { description }
 
-    /// Never what is secret.
+    /// Hides the secrets.
     public var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
 extension String {
-    /// There are no control characters in it.
+    /// Whether it has no control characters.
     package var isPrintable: Bool { utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } }
 }
 
-/// How a client works.
+/// A client's options.
 public struct HTTPOptions: Sendable {
-    /// What is proved to the server.
+    /// The credentials for the server.
     public var credentials: HTTPCredentials
-    /// Certificates in PEM, which are trusted instead of the system's.
+    /// Certificates in PEM to trust instead of the system's.
     public var authority: [UInt8]?
     /// Where the system's certificates are.
     var systemAuthorities = Authorities.system
-    /// The time for a connection.
+    /// The time limit for connecting.
     public var connectTime: Duration = .seconds(15)
-    /// After so long with next to nothing coming or going, a request has failed.
+    /// A request fails after this long with hardly any data moving.
     public var stallTime: Duration = .seconds(30)
-    /// The time for all of a request.
+    /// The time limit for a whole request.
     public var wholeTime: Duration = .seconds(300)
-    /// A connection on which nothing was asked for so long is closed.
+    /// A connection is closed after this long without a request.
     public var keepTime: Duration = .seconds(10)
 
-    /// The usual ones.
+    /// The default options.
     public init(credentials: HTTPCredentials = .none, authority: [UInt8]? = nil) {
         (self.credentials, self.authority) = (credentials, authority)
     }

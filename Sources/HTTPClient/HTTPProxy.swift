@@ -4,15 +4,15 @@ internal import Glibc
 
 /// A proxy that the environment names.
 public struct HTTPProxy: Equatable, Sendable {
-    /// Its host, and its port if that is said.
+    /// Its host, and its port if given.
     public let place: String
     /// The variable that names it: `https_proxy`, `all_proxy`…
     public let variable: String
 
     init(place: String, variable: String) { (self.place, self.variable) = (place, variable) }
 
-    /// What libcurl says when it takes one for a request: its name for the variable, and all of the value, which has
-    /// the proxy's password in it.
+    /// Parses libcurl's message that it uses a proxy. The message has the variable's name and its whole value,
+    /// including the proxy's password.
     init?(said text: String) {
         guard text.hasPrefix(Self.beginning), let middle = text.firstRange(of: " == '") else { return nil }
         variable = String(text[..<middle.lowerBound].dropFirst(Self.beginning.count))
@@ -25,7 +25,7 @@ public struct HTTPProxy: Equatable, Sendable {
 
     private static let beginning = "Uses proxy env variable "
 
-    /// Whether there is any, so that it is worth listening to libcurl.
+    /// Whether any is set, so that libcurl's messages need parsing.
     static var isInEnvironment: Bool {
         ["http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"].contains { (name: String) in
             getenv(name) != nil
@@ -34,6 +34,6 @@ public struct HTTPProxy: Equatable, Sendable {
 }
 
 extension HTTPProxy: CustomStringConvertible {
-    /// As a sentence has it.
+    /// The text for a sentence.
     public var description: String { "\(place) (\(variable))" }
 }

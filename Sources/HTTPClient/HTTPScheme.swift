@@ -2,11 +2,11 @@
 
 internal import CCurl
 
-/// How a password is proved.
+/// An authentication scheme for passwords.
 enum HTTPScheme {
     case basic, digest
 
-    /// What a refusal asks for; Digest if there is a choice. `nil` for any other answer.
+    /// The scheme that a refusal asks for, preferring Digest; `nil` for any other answer.
     init?(_ response: HTTPResponse) {
         guard response.status == 401 else { return nil }
         let names = Self.names(in: response.headers["www-authenticate"] ?? "")
@@ -19,7 +19,7 @@ enum HTTPScheme {
         }
     }
 
-    /// The first words of challenges (RFC 9110, 11.6.1). What is quoted may be any text.
+    /// The schemes of challenges (RFC 9110, 11.6.1). Quoted strings may contain any text.
     private static func names(in challenges: String) -> Set<String> {
         var (plain, isQuoted, isEscaped) = ("", false, false)
         for character in challenges.unicodeScalars {
@@ -35,7 +35,7 @@ enum HTTPScheme {
 }
 
 extension Optional<HTTPScheme> {
-    /// As libcurl wants to be told.
+    /// libcurl's constant.
     var bits: Int {
         switch self {
         case .basic: shim_auth_basic

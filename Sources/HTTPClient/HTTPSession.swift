@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// libcurl's multi interface on sd_event: libcurl says which sockets to wait for and when it wants to be called next,
-// and is told what happened. Nothing of it is called from within one of its callbacks.
+// libcurl's multi interface on sd_event: libcurl says which sockets to wait for and when to call it next, and this
+// class reports what happened. It calls no function of libcurl from within a callback of libcurl.
 
 internal import CCurl
 internal import EventLoop
@@ -15,9 +15,9 @@ final class HTTPSession {
     private var timer: EventSource?
     private var keepTimer: EventSource?
     private var transfers: [Curl.Easy: HTTPTransfer] = [:]
-    /// A handle that was used keeps what it has learnt for Digest; one is enough for requests that follow each other.
+    /// A used handle keeps its Digest state. One is enough for sequential requests.
     private var idle: HTTPTransfer?
-    /// How the password is proved, once that is known.
+    /// The authentication scheme, once known.
     private var scheme: HTTPScheme?
     private var isClosed = false
     private var pauses: [Int: (timer: EventSource, continuation: CheckedContinuation<Void, Never>)] = [:]
@@ -38,7 +38,7 @@ final class HTTPSession {
 
     private static let mostRedirections = 5
 
-    /// Where the answer sends to; `nil` if it is the answer.
+    /// The target of a redirection; `nil` if the answer is final.
     private func redirection(
         _ response: HTTPResponse, from request: HTTPRequest
     ) throws(HTTPFailure) -> HTTPAddress? {
@@ -51,21 +51,21 @@ final class HTTPSession {
         guard place.hasSameOrigin(as: request.address) else {
             throw .sentAway(request.address.host, to: place.origin)
         }
-        // A page to look at instead is no answer to anything that is asked here.
+        // 303 leads to a page to display, which never answers a request of ours.
         return response.status == 303 ? nil : place
     }
 
-    /// Asks with credentials, in the way that the server wants them.
+    /// Sends a request with credentials, in the scheme that the server asks for.
     ///
-    /// Over TLS the password is sent at once, so that nothing is ever decided from what anybody may see. Otherwise
-    /// nothing is sent before a refusal says how: whatever else is answered, be it a page of whoever is in between, is
-    /// the answer.
+    /// Over TLS it sends the password at once, so no decision depends on an answer to an unauthenticated request.
+    /// Otherwise it sends no password before a refusal names the scheme; any other answer, even an intermediary's page,
+    /// is final.
     private func authenticate(_ request: HTTPRequest) async throws(HTTPFailure) -> HTTPResponse {
         guard case .password = options.credentials else { return try await transfer(request, .none) }
         let known = scheme ?? (request.address.isSecure ? .basic : nil)
         let response = try await transfer(request, known)
         guard let wanted = HTTPScheme(response), wanted != known else { return response }
-        // Where everybody can listen, a server that need not be told the password is not told it later either.
+        // On an unencrypted connection, never fall back from Digest to Basic, which reveals the password.
         if known == .digest, !request.address.isSecure { return response }
         scheme = wanted
         return try await transfer(request, wanted)
@@ -90,7 +90,7 @@ final class HTTPSession {
         return try result.get()
     }
 
-    /// Ends a transfer on which nothing comes and goes any more.
+    /// Ends a transfer on which no data moves any more.
     private func listen(to transfer: HTTPTransfer, _ silence: HTTPSilence) {
         var silence = silence
         let interval = silence.interval
@@ -142,7 +142,7 @@ final class HTTPSession {
 
     private func watch(_ socket: Int32, _ what: Int32, of easy: Curl.Easy?) {
         if let easy { transfers[easy]?.note(socket, isUsed: what != CURL_POLL_REMOVE) }
-        // Releasing it would not do: it may be the one that is being called.
+        // Cancel it; releasing is not enough, since it may be the source whose action is running.
         sockets.removeValue(forKey: socket)?.cancel()
         var readiness: Readiness = []
         if what & CURL_POLL_IN != 0 { readiness.insert(.read) }
@@ -204,8 +204,8 @@ final class HTTPSession {
         continuation?.resume(returning: result)
     }
 
-    /// Closes the connections some time after the last answer: nobody is to be woken by them, and no server to keep
-    /// them for a poll in five minutes.
+    /// Closes the connections some time after the last answer, so that they cause no wakeups and the server need not
+    /// keep them for a poll in five minutes.
     private func keepForAWhile() {
         keepTimer = EventLoop.shared.after(options.keepTime, accuracy: options.keepTime / 4) { [weak self] in
             self?.closeConnections()

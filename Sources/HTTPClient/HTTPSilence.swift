@@ -2,9 +2,9 @@
 
 internal import Glibc
 
-/// Tells a connection on which something comes or goes, however slowly, from one on which nothing does.
+/// Detects a connection on which no data moves, as opposed to a slow one.
 ///
-/// It is the kernel that knows: what libcurl has written may lie there for seconds where the way is a slow one.
+/// It asks the kernel, because on a slow line data that libcurl has written may wait in the kernel for seconds.
 struct HTTPSilence {
     private let limit: Duration
     private var socket: Int32?
@@ -13,14 +13,14 @@ struct HTTPSilence {
 
     private static let looks = 4
 
-    /// - Parameter limit: for how long nothing may come and go.
+    /// - Parameter limit: how long a connection may be silent.
     init(limit: Duration) { self.limit = limit }
 
-    /// After so long it is worth looking again.
+    /// The time between two checks.
     var interval: Duration { limit / Self.looks }
 
-    /// Looks whether it has lasted too long.
-    /// - Parameter socket: that is used now; `nil` while there is none.
+    /// Checks whether the silence has lasted too long.
+    /// - Parameter socket: the socket in use; `nil` while there is none.
     mutating func hasLasted(on socket: Int32?) -> Bool {
         let counts = socket.map(Self.counts) ?? []
         quietLooks = socket == self.socket && counts == self.counts ? quietLooks + 1 : 0
@@ -28,8 +28,8 @@ struct HTTPSilence {
         return quietLooks >= Self.looks
     }
 
-    /// The bytes that the other side has acknowledged, and those that it has sent: the numbers at 120 and 128 of what
-    /// tcp(7) calls TCP_INFO (linux/tcp.h), of which glibc declares only what is before them.
+    /// The bytes that the other side has acknowledged, and those it has sent: the fields at 120 and 128 of TCP_INFO
+    /// (tcp(7), linux/tcp.h). glibc declares only the fields before them.
     private static func counts(of socket: Int32) -> [UInt64] {
         var info = [UInt64](repeating: 0, count: 32)
         var size = socklen_t(info.count * 8)

@@ -26,10 +26,10 @@ extension HTTPTransfer {
         missingProxy.map { .proxy($0, "leads nowhere: its name can't be looked up now") } ?? .nameUnknown(host)
     }
 
-    /// What did not come in time.
+    /// The failure after a timeout.
     var timeout: HTTPFailure { missingProxy.map { .proxy($0, "did not answer in time") } ?? .timedOut(host) }
 
-    /// The proxy, if that is where no connection came about.
+    /// The proxy, if the connection to it failed.
     private var missingProxy: HTTPProxy? { curl.size(easy, CURLINFO_CONNECT_TIME_T) == 0 ? proxy : nil }
 
     private var connectionFailure: HTTPFailure {
@@ -37,7 +37,8 @@ extension HTTPTransfer {
         return status >= 300 ? .proxy(proxy, "did not let the request through: it answered \(status)") : .cut(host)
     }
 
-    /// What the library says of a certificate. Of other failures it may say the address of a proxy, with its password.
+    /// libcurl's reason for a certificate error. For other errors its text may contain a proxy's address with its
+    /// password.
     private var tlsReason: String {
         let text = String(cString: reason)
         return text.split(separator: ": ").last.map(String.init) ?? "TLS 1.2 or later did not come about"

@@ -3,29 +3,29 @@
 internal import CCurl
 internal import EventLoop
 
-/// A handle of libcurl, which makes one request at a time.
+/// A libcurl handle, which makes one request at a time.
 @BusActor
 final class HTTPTransfer {
     let curl: Curl
     let easy: Curl.Easy
     var continuation: CheckedContinuation<Result<HTTPResponse, HTTPFailure>, Never>?
-    /// The socket that it uses now.
+    /// The socket in use.
     private(set) var socket: Int32?
-    /// Looks whether there is silence.
+    /// Checks for silence.
     var timer: EventSource?
-    /// Goes on with an answer that waits for its sink.
+    /// Resumes an answer that waits for its sink.
     private var pause: EventSource?
-    /// Through which it goes.
+    /// The proxy in use.
     private(set) var proxy: HTTPProxy?
     private let options: HTTPOptions
     private var request: HTTPRequest?
     private var response = HTTPResponse()
     private var headerBytes = 0
     private var receivedBytes = 0
-    /// Why what came was not taken.
+    /// Why received data was refused.
     private var refusal: HTTPFailure?
     private var headers: Curl.List?
-    /// libcurl writes reasons there.
+    /// libcurl writes error texts here.
     let reason = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
 
     private static let mostHeaderBytes = 64 << 10
@@ -47,7 +47,8 @@ final class HTTPTransfer {
         reason.deallocate()
     }
 
-    /// libcurl looks at neither: in Digest the name is a part of a header as it is, and a zero would end both.
+    /// Checks the name and the password, because libcurl doesn't: Digest copies the name into a header unescaped, and a
+    /// zero byte would truncate either.
     private func setPassword(_ credentials: HTTPCredentials) throws(HTTPFailure) {
         guard case .password(let user, let password) = credentials else { return }
         guard user.isPrintable, password.isPrintable else {
@@ -62,23 +63,23 @@ final class HTTPTransfer {
         try curl.set(easy, CURLOPT_HTTP_VERSION, shim_http_1_1)
         try curl.set(easy, CURLOPT_PATH_AS_IS, 1)
         try curl.set(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
-        // Signals are for who has a thread to himself; and a name that is being looked up must not be waited for.
+        // The process's signals are not libcurl's, and it must not block while resolving a name.
         try curl.set(easy, CURLOPT_NOSIGNAL, 1)
         try curl.set(easy, CURLOPT_QUICK_EXIT, 1)
-        // Nobody else would notice that the other side of a silent connection is gone.
+        // Nothing else would notice that the other side of a silent connection is gone.
         try curl.set(easy, CURLOPT_TCP_KEEPALIVE, 1)
     }
 
     private func setTrust(_ options: HTTPOptions) throws(HTTPFailure) {
         try curl.set(easy, CURLOPT_SSLVERSION, shim_tls_1_2)
         guard let authority = options.authority else { return try setSystemTrust(options.systemAuthorities) }
-        // Instead of the system's, not besides: whoever gives one wants no other authority to be able to step in.
+        // Instead of the system's, not in addition: a user who gives an authority trusts no other.
         try curl.set(easy, CURLOPT_CAPATH, nil)
         try curl.set(easy, authority: authority)
     }
 
-    /// Has the authority of a server be looked up by its name: to read all of them, with each connection, would keep
-    /// the event loop for 25 ms.
+    /// Makes OpenSSL look up a server's authority by name. Reading all authorities would block the event loop for 25 ms
+    /// per connection.
     private func setSystemTrust(_ directory: String) throws(HTTPFailure) {
         guard curl.usesOpenSSL, Authorities.areHashed(in: directory) else { return }
         try curl.set(easy, CURLOPT_CAINFO, nil)
@@ -98,7 +99,7 @@ final class HTTPTransfer {
         }
     }
 
-    /// Nothing else says whether there is one, and which, in all versions of the library.
+    /// Finds out which proxy libcurl uses. In some versions of the library only its messages say so.
     private func noteProxies() throws(HTTPFailure) {
         let object = UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque())
         try curl.set(easy, pointer: CURLOPT_DEBUGDATA, object)
@@ -113,7 +114,7 @@ final class HTTPTransfer {
         try curl.set(easy, CURLOPT_VERBOSE, 1)
     }
 
-    /// libcurl has come to use a socket, or to use it no more.
+    /// Records that libcurl starts or stops using a socket.
     func note(_ socket: Int32, isUsed: Bool) {
         if isUsed { self.socket = socket } else if self.socket == socket { self.socket = nil }
     }
@@ -125,12 +126,12 @@ final class HTTPTransfer {
         (response, headerBytes, receivedBytes, refusal, proxy) = (HTTPResponse(), 0, 0, nil, nil)
         reason[0] = 0
         try curl.set(easy, CURLOPT_URL, request.address.description)
-        // What this machine says to itself no proxy could pass on.
+        // A proxy can't reach this machine's loopback.
         try curl.set(easy, CURLOPT_NOPROXY, request.address.isLoopback ? "*" : nil)
         try curl.set(easy, CURLOPT_HTTPAUTH, scheme.bits)
         try curl.set(easy, CURLOPT_NOBODY, 0)
         if let body = request.body { try curl.set(easy, body: body) } else { try curl.set(easy, CURLOPT_HTTPGET, 1) }
-        // Its answer says a length, and nothing of it comes.
+        // The answer to HEAD states a length but has no body.
         if request.method == "HEAD" { try curl.set(easy, CURLOPT_NOBODY, 1) }
         try curl.set(easy, CURLOPT_CUSTOMREQUEST, request.method)
         try setPatience(request.patience)
@@ -146,14 +147,14 @@ final class HTTPTransfer {
         }
         try curl.set(easy, CURLOPT_CONNECTTIMEOUT_MS, options.connectTime.milliseconds)
         try curl.set(easy, CURLOPT_TIMEOUT_MS, whole.milliseconds)
-        // Where there is a limit libcurl looks every second, whatever the time.
+        // With a limit, libcurl wakes up every second, whatever the time.
         try curl.set(easy, CURLOPT_LOW_SPEED_LIMIT, stall == .zero ? 0 : 16)
         try curl.set(easy, CURLOPT_LOW_SPEED_TIME, stall.milliseconds / 1000)
     }
 
     private func setHeaders(_ request: HTTPRequest) throws(HTTPFailure) {
         var lines = ["User-Agent: UbiquitousStore", "Accept-Encoding: identity", "Accept: */*"]
-        // libcurl would say that what is sent is a form, and would wait for leave to send what is long.
+        // By default libcurl declares the body a form, and waits for permission to send a long one.
         lines += ["Expect:", "Content-Type:"].filter { line in
             !request.headers.contains { line.lowercased().hasPrefix($0.name.lowercased() + ":") }
         }
@@ -167,7 +168,7 @@ final class HTTPTransfer {
         try curl.set(easy, pointer: CURLOPT_HTTPHEADER, UnsafeRawPointer(headers))
     }
 
-    /// Forgets what the request was about.
+    /// Resets the state of the request.
     func finish() {
         (request, timer, pause, socket) = (nil, nil, nil, nil)
         response = HTTPResponse()
@@ -184,9 +185,9 @@ final class HTTPTransfer {
         return BusActor.assumeIsolated(lending: (object, data, waits, take)) { object, data, waits, take in
             guard let object else { return 0 }
             let transfer = Unmanaged<HTTPTransfer>.fromOpaque(object).takeUnretainedValue()
-            // The same piece comes again.
+            // libcurl will deliver the same piece again.
             if waits(transfer) { return Int(CURL_WRITEFUNC_PAUSE) }
-            // Another number than what there was ends the transfer.
+            // Any other number than the piece's length ends the transfer.
             return take(transfer, data) ? data.count : data.count &- 1
         }
     }
@@ -220,7 +221,7 @@ final class HTTPTransfer {
             return sink.take(data) || refuse(.tooLarge(host))
         }
         receivedBytes += data.count
-        // Of what is no answer to the question, the beginning is enough.
+        // Of an error's body, the beginning is enough.
         let isAnswer = (200..<300).contains(response.status)
         guard receivedBytes <= request.limit || !isAnswer else { return refuse(.tooLarge(host)) }
         response.body += data.prefix(max(0, request.limit - response.body.count))
@@ -229,7 +230,7 @@ final class HTTPTransfer {
 
     private static let mostUselessBytes = 1 << 20
 
-    /// Has the server wait while the sink works on what it has taken.
+    /// Pauses the transfer while the sink processes what it has received.
     private func waitsForSink() -> Bool {
         guard let sink = request?.sink, sink.status == response.status, sink.isBusy() else { return false }
         pause = EventLoop.shared.after(Self.sinkPause) { [weak self] in
@@ -248,10 +249,10 @@ final class HTTPTransfer {
     }
 
     var host: String { request?.address.host ?? "" }
-    /// The server with its port, where it may be another one's.
+    /// The server, with its port unless it is the default.
     var place: String { request?.address.authority ?? "" }
 
-    /// What became of the request.
+    /// The outcome of the request.
     func result(_ code: CURLcode) -> Result<HTTPResponse, HTTPFailure> {
         if let refusal { return .failure(refusal) }
         guard code == CURLE_OK else { return .failure(failure(code)) }
