@@ -3,29 +3,29 @@
 internal import Foundation
 internal import Glibc
 
-/// Where manifests are installed.
+/// The directories where manifests are installed.
 package enum InstalledManifests {
-    /// The directories for everybody; a file in a later one replaces that of the same name in an earlier one.
+    /// The system's directories. A file in a later one replaces a file of the same name in an earlier one.
     package static let systemDirectories = ["/usr/share", "/run", "/etc"].map { $0 + "/ubiquitous-store/manifests.d" }
 
-    /// The directories for one person's own service as well.
+    /// The directories of a service in user mode: the system's, and the user's own.
     package static func directories(dataHome: String) -> [String] {
         systemDirectories + [dataHome + "/ubiquitous-store/manifests.d"]
     }
 
-    /// The manifest of a program: the one that has it among its executables.
+    /// The manifest whose executables contain a program.
     ///
     /// - Parameters:
-    ///   - program: the path that the kernel has for it, without links.
-    ///   - directories: in the order in which files replace each other.
-    /// - Returns: `nil` if there is none, or there are several.
+    ///   - program: its path according to the kernel, with links resolved.
+    ///   - directories: in order; files in later ones replace those in earlier ones.
+    /// - Returns: `nil` if there is none, or if there are several.
     package static func manifest(ofProgram program: String, in directories: [String]) -> Manifest? {
         let found = files(in: directories).compactMap(read).filter { $0.executables.contains { isSame($0, program) } }
         return Set(found.map(\.identifier)).count == 1 ? found.first : nil
     }
 
     private static func read(_ path: String) -> Manifest? {
-        // What the service would refuse doesn't count here.
+        // A manifest that the service would refuse doesn't count.
         guard let bytes = try? ManifestFile.read(path, trusting: geteuid()) else { return nil }
         return try? Manifest(propertyList: bytes)
     }
@@ -42,7 +42,7 @@ package enum InstalledManifests {
         return files.values.sorted()
     }
 
-    /// Whether a path in a manifest, which may lead over links, is a program's.
+    /// Whether a path in a manifest, which may contain links, leads to a program.
     private static func isSame(_ path: String, _ program: String) -> Bool {
         if path == program { return true }
         guard let real = realpath(path, nil) else { return false }

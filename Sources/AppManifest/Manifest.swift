@@ -3,22 +3,22 @@
 internal import PropertyList
 internal import PropertyListFiles
 
-/// What an app declares: an entitlement-style property list.
+/// An app's manifest: a property list in the form of Apple's entitlements.
 package struct Manifest: Equatable, Sendable {
     /// The store's identifier, expanded.
     package let identifier: String
     package let teamIdentifier: String?
     /// The app id: reverse DNS, the name of the app's .desktop file.
     package let applicationIdentifier: String
-    /// Suites of the defaults domains.
+    /// The app's groups. Not used yet.
     package let groups: [String]
     /// Keys, and prefixes that end in `*`, that never leave the device.
     package let localKeys: [String]
     /// Keys of the app's defaults, and prefixes that end in `*`, that live in its synced store.
     package let ubiquitousDefaults: [String]
 
-    /// The app's programs, as absolute paths: those who open its store without naming it. For the client library; the
-    /// service can't see which program a caller is.
+    /// The app's programs, as absolute paths, which open its store without naming it. For the client library; the
+    /// service can't tell which program is calling.
     package let executables: [String]
 
     /// Why a manifest is refused.
@@ -44,7 +44,7 @@ package struct Manifest: Equatable, Sendable {
         static let ubiquitousDefaults = "org.example.UbiquitousStore.ubiquitous-defaults"
     }
 
-    /// A larger file is no manifest.
+    /// The maximum size of a manifest, in bytes.
     package static let maximumSize = 64 << 10
 
     /// Reads an XML or binary property list.
@@ -77,7 +77,7 @@ package struct Manifest: Equatable, Sendable {
         }
     }
 
-    /// Whether a string can be an identifier after it was expanded.
+    /// Whether an expanded string is a valid identifier.
     package static func isName(_ name: String) -> Bool {
         (1...255).contains(name.utf8.count)
             && name.utf8.allSatisfy {

@@ -3,18 +3,18 @@
 internal import Files
 package import Glibc
 
-/// Reads a file that decides about what apps may do, if it is from somebody who may decide.
+/// Reads a manifest file, if its owner and mode can be trusted.
 package enum ManifestFile {
-    /// The file's bytes; an empty file is one that masks another.
+    /// Reads the file's bytes. An empty file masks another one.
     ///
     /// - Parameters:
-    ///   - owner: a user besides root whose file it may be.
-    ///   - maximumSize: a larger file is refused.
-    /// - Throws: why the file is not trusted, or could not be read.
+    ///   - owner: a user besides root who may own the file.
+    ///   - maximumSize: larger files are refused.
+    /// - Throws: the reason why the file is not trusted or can't be read.
     package static func read(
         _ path: String, trusting owner: uid_t, maximumSize: Int = Manifest.maximumSize
     ) throws(Manifest.Refusal) -> [UInt8] {
-        // Not blocking: what is named like a manifest may be a FIFO.
+        // Non-blocking, because the file may be a FIFO.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else {
             throw refusal(errno == ELOOP ? "it is a symbolic link" : "it can't be opened: \(reason(errno))")

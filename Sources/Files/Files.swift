@@ -7,23 +7,23 @@ package struct SystemError: Error, Equatable, CustomStringConvertible {
     /// The errno.
     package let number: Int32
 
-    /// An error of an errno.
+    /// Makes an error from an errno.
     package init(_ number: Int32) { self.number = number }
 
     /// The error of the call that has just failed.
     package init() { number = errno }
 
-    /// What the C library says about it.
+    /// The C library's text for it.
     package var description: String { String(cString: strerror(number)) }
 }
 
-/// Reading and writing files as a whole, on descriptors: a call that a signal interrupts is repeated, and one that did
-/// less than it was to do is continued.
+/// Reads and writes whole files through descriptors. Calls interrupted by a signal are repeated, and short reads and
+/// writes are continued.
 package enum Files {
     /// Reads a descriptor to its end.
-    /// - Parameter limit: the most bytes.
-    /// - Returns: `nil` if there is more.
-    /// - Throws: why it can't be read.
+    /// - Parameter limit: the maximum number of bytes.
+    /// - Returns: `nil` if there are more.
+    /// - Throws: the reason why it can't be read.
     package static func read(_ descriptor: Int32, atMost limit: Int) throws(SystemError) -> [UInt8]? {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: min(64 << 10, max(1, limit + 1)))
@@ -35,8 +35,8 @@ package enum Files {
         }
     }
 
-    /// Reads a small file that is not a link.
-    /// - Returns: `nil` if it is not there, can't be read or is larger.
+    /// Reads a small file; symbolic links are not followed.
+    /// - Returns: `nil` if it is missing, unreadable or larger.
     package static func text(of path: String, atMost limit: Int) -> String? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else { return nil }
@@ -46,27 +46,26 @@ package enum Files {
     }
 
     /// Writes all of the bytes.
-    /// - Throws: why not all of them could be written.
+    /// - Throws: the reason why not all were written.
     package static func write(_ descriptor: Int32, _ bytes: some Collection<UInt8>) throws(SystemError) {
         var rest = Array(bytes)[...]
         while !rest.isEmpty {
             let count = try check { rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) } }
-            // A call that writes nothing and does not fail would go on for ever.
+            // A call that writes nothing without failing would repeat for ever.
             if count == 0 { throw SystemError(EIO) }
             rest = rest.dropFirst(count)
         }
     }
 
-    /// Writes a file over the one that is there, which only its owner may read from then on. A crash may leave a part of
-    /// it.
+    /// Overwrites a file in place, readable by its owner only. A crash may leave it incomplete.
     package static func overwrite(_ path: String, with text: String) throws(SystemError) {
         let descriptor = try check { open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600) }
         defer { close(descriptor) }
         try write(descriptor, text.utf8)
     }
 
-    /// Puts a file in place that only its owner may read, whole or not at all, so that it survives a power cut.
-    /// - Parameter temporary: where it is written first, in the same directory.
+    /// Atomically replaces a file with one that only its owner may read, so that it survives a power cut.
+    /// - Parameter temporary: the path to write first, in the same directory.
     package static func replace(_ path: String, with bytes: [UInt8], by temporary: String) throws(SystemError) {
         let descriptor = try check { open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600) }
         defer { close(descriptor) }
@@ -81,14 +80,14 @@ package enum Files {
         try synchronize(directory: String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)]))
     }
 
-    /// Waits until the names in a directory are on the disk.
+    /// Syncs a directory, so that its names are on disk.
     package static func synchronize(directory: String) throws(SystemError) {
         let descriptor = try check { open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
         defer { close(descriptor) }
         _ = try check { fsync(descriptor) }
     }
 
-    /// Repeats a call that a signal interrupts.
+    /// Repeats a call while signals interrupt it.
     package static func check<Result: FixedWidthInteger>(_ body: () -> Result) throws(SystemError) -> Result {
         while true {
             let result = body()

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A POSIX access control list as the kernel takes it in an extended attribute (linux/posix_acl_xattr.h): a version
-// of 32 bits, and for each entry a tag and permissions of 16 bits and an identifier of 32, all little-endian.
+// A POSIX access control list in the kernel's extended attribute format (linux/posix_acl_xattr.h): a version of 32
+// bits, and for each entry a tag and permissions of 16 bits and an identifier of 32 bits, all little-endian.
 
 internal import Glibc
 
-/// Who may use the folder that the service makes for a user: the user and the service.
+/// The access control list of a folder that the service makes for a user: the user and the service may use it.
 struct AccessControlList {
     /// The attribute's value.
     let bytes: [UInt8]
@@ -22,8 +22,8 @@ struct AccessControlList {
     }
 
     /// - Parameters:
-    ///   - user: whose folder it is.
-    ///   - service: named as well, for files that the user makes there belong to the user.
+    ///   - user: the folder's owner.
+    ///   - service: the service's user, who needs an entry because files that the owner creates belong to the owner.
     init(user: UInt32, service: UInt32) {
         var entries: [(Tag, UInt16, UInt32)] = [(.owner, 7, Self.nobody)]
         for identifier in Set([user, service]).sorted() { entries.append((.user, 7, identifier)) }
@@ -33,8 +33,8 @@ struct AccessControlList {
         }
     }
 
-    /// Gives the list to a directory, and to all that will be made in it.
-    /// - Returns: whether the filesystem knows such lists.
+    /// Sets the list on a directory, and as the default for everything created in it.
+    /// - Returns: whether the filesystem supports access control lists.
     func apply(to directory: borrowing FileDescriptor) -> Bool {
         guard let setAttribute = Self.setAttribute else { return false }
         let number = directory.number
@@ -51,7 +51,7 @@ struct AccessControlList {
     private typealias SetAttribute =
         @convention(c) (Int32, UnsafePointer<CChar>, UnsafeRawPointer?, Int, Int32) -> Int32
 
-    /// fsetxattr(2), looked up by its name: Swift's module of the C library leaves out <sys/xattr.h>.
+    /// fsetxattr(2), looked up by name because Swift's module of the C library leaves out <sys/xattr.h>.
     private static let setAttribute: SetAttribute? = dlsym(nil, "fsetxattr").map {
         unsafeBitCast($0, to: SetAttribute.self)
     }

@@ -5,7 +5,7 @@ internal import Glibc
 
 /// An open file or directory, closed with its last use.
 ///
-/// Nothing below a directory is named by a path: names are looked up in a directory that is open, and no link is
+/// Files below a directory are never opened by path: names are looked up in an open directory and links are not
 /// followed, so that what was checked is what is used.
 struct FileDescriptor: ~Copyable {
     let number: Int32
@@ -14,19 +14,19 @@ struct FileDescriptor: ~Copyable {
 
     deinit { Glibc.close(number) }
 
-    /// Leaves closing it to somebody else.
+    /// Returns the descriptor, which the caller must close.
     consuming func release() -> Int32 {
         let number = number
         discard self
         return number
     }
 
-    /// Opens a path, through links.
+    /// Opens a directory by its path, following links.
     static func openDirectory(_ path: String) throws(SystemError) -> FileDescriptor {
         FileDescriptor(owning: try Files.check { Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK) })
     }
 
-    /// Opens what is in this directory under a name.
+    /// Opens a file in this directory.
     borrowing func open(_ name: String, _ flags: Int32, mode: mode_t = 0) throws(SystemError) -> FileDescriptor {
         let number = number
         let flags = flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
@@ -44,7 +44,7 @@ struct FileDescriptor: ~Copyable {
         _ = try Files.check { mkdirat(number, name, mode) }
     }
 
-    /// What the file is.
+    /// The file's status.
     borrowing func status() throws(SystemError) -> stat {
         var status = stat()
         let number = number
@@ -52,7 +52,7 @@ struct FileDescriptor: ~Copyable {
         return status
     }
 
-    /// What there is under a name, links not followed.
+    /// The status of a name in this directory; links are not followed.
     borrowing func status(of name: String) throws(SystemError) -> stat {
         var status = stat()
         let number = number
@@ -60,13 +60,13 @@ struct FileDescriptor: ~Copyable {
         return status
     }
 
-    /// Gives another file's place to a file.
+    /// Renames a file, replacing the target.
     borrowing func rename(_ name: String, to target: String) throws(SystemError) {
         let number = number
         _ = try Files.check { renameat(number, name, number, target) }
     }
 
-    /// Gives a file a second name, if nothing has it.
+    /// Links a file under a second name. Fails if the name exists.
     borrowing func link(_ name: String, to target: String) throws(SystemError) {
         let number = number
         _ = try Files.check { linkat(number, name, number, target, 0) }
@@ -78,7 +78,7 @@ struct FileDescriptor: ~Copyable {
         _ = try Files.check { unlinkat(number, name, 0) }
     }
 
-    /// Waits until the file is on the disk, where the filesystem knows how to.
+    /// Syncs the file to disk, if the filesystem supports it.
     borrowing func synchronize() throws(SystemError) {
         let number = number
         do { _ = try Files.check { fsync(number) } } catch {
@@ -89,17 +89,17 @@ struct FileDescriptor: ~Copyable {
     /// Writes all of the bytes.
     borrowing func write(_ bytes: [UInt8]) throws(SystemError) { try Files.write(number, bytes) }
 
-    /// Reads to the end; `nil` if that is beyond the limit.
+    /// Reads to the end; `nil` if the file is larger than the limit.
     borrowing func read(atMost limit: Int) throws(SystemError) -> [UInt8]? { try Files.read(number, atMost: limit) }
 
-    /// The names in this directory that are UTF-8; nothing else is ever ours.
+    /// The names in this directory that are UTF-8. The service never writes others.
     /// - Parameters:
-    ///   - limit: how many at most.
-    ///   - isWanted: whether a name, as bytes, is worth having.
+    ///   - limit: the maximum number of names.
+    ///   - isWanted: whether to include a name, given as bytes.
     borrowing func names(
         atMost limit: Int = .max, where isWanted: (UnsafeRawBufferPointer) -> Bool = { _ in true }
     ) throws(SystemError) -> [String] {
-        // A second descriptor, which the stream takes: reading moves a position that copies would share.
+        // A new descriptor for the stream, because duplicates would share the read position.
         let copy = try openDirectory(".").release()
         guard let stream = fdopendir(copy) else {
             defer { Glibc.close(copy) }

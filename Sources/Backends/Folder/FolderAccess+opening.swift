@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Which folder a URL may lead to. A service that serves one user uses that user's own folders. One that serves all
-// has its own reach, which it must not lend: it uses what an administrator named, and in it a folder for each user,
-// which it made.
+// Which folders a URL may lead to. A service for one user uses that user's own folders. A service for all users must
+// not lend them its own permissions: it uses only roots that an administrator configured, and in them a folder per
+// user, which it creates.
 
 internal import BackendSupport
 internal import Files
 internal import Glibc
 internal import Replication
 
-/// A folder that was found to be usable, as it is now.
+/// An open folder that passed the checks.
 struct OpenFolder: ~Copyable {
     let directory: FileDescriptor
-    /// Where it is; for sentences.
+    /// Its path, for messages.
     let path: String
-    /// The device that it is on: another one is another drive, even at the same path.
+    /// Its device number. Another number at the same path means another drive.
     let device: dev_t
-    /// What a person should know.
+    /// Warnings for the user.
     let notes: [String]
 }
 
 extension FolderAccess {
     /// Opens the folder of a URL.
-    /// - Parameter makesPlace: makes the user's folder in a root.
-    /// - Throws: `RemoteError.noAccount` if there is none and none is to be made.
+    /// - Parameter makesPlace: whether to create the user's folder in a root.
+    /// - Throws: `RemoteError.noAccount` if there is none and `makesPlace` is false.
     func open(_ url: FolderURL, makingPlace makesPlace: Bool) throws(RemoteError) -> OpenFolder {
         switch self {
         case .own(let uid): try Self.openOwn(url.path, uid: uid)
@@ -31,7 +31,7 @@ extension FolderAccess {
         }
     }
 
-    /// What files are made with. In a root, the group's bits are the mask of the access control list.
+    /// The mode of new files. In a root, the group's bits are the mask of the access control list.
     var fileMode: mode_t {
         switch self {
         case .own: 0o600
@@ -39,7 +39,7 @@ extension FolderAccess {
         }
     }
 
-    /// What directories are made with.
+    /// The mode of new directories.
     var directoryMode: mode_t {
         switch self {
         case .own: 0o700
@@ -106,8 +106,8 @@ extension FolderAccess {
         }
     }
 
-    /// Opens a path without following a link anywhere, a component at a time: what openat2(2) does with
-    /// RESOLVE_NO_SYMLINKS in one call, for which there is neither a function nor, on older systems, a kernel.
+    /// Opens a path component by component without following any link, as openat2(2) does with RESOLVE_NO_SYMLINKS.
+    /// glibc has no function for that, and older kernels lack the call.
     private static func walk(to path: String) throws(SystemError) -> FileDescriptor {
         var directory = try FileDescriptor.openDirectory("/")
         for component in path.split(separator: "/") {
@@ -116,12 +116,12 @@ extension FolderAccess {
         return directory
     }
 
-    /// O_PATH, which the C library declares for those who define _GNU_SOURCE only: a directory that may be passed
-    /// through need not be readable.
+    /// O_PATH, which the C library declares only with _GNU_SOURCE. With it, directories on the way need not be
+    /// readable.
     private static let pathOnly: Int32 = 0o10000000
 }
 
-/// Names what a failed call was about.
+/// Adds the path to the error of a failed call.
 func naming<Result: ~Copyable>(
     _ path: String,
     _ body: () throws(SystemError) -> Result

@@ -4,12 +4,13 @@ public import BackendSupport
 internal import Blobs
 public import Replication
 
-/// The backend for `folder:///…`: a directory that something else carries between devices, or that they all mount.
+/// The backend for `folder:///…`: a directory that other software replicates between devices, or that all of them
+/// mount.
 public enum FolderBackend {
-    /// What a folder's address begins with.
+    /// The scheme of a folder's address.
     public static let scheme = "folder"
 
-    /// The kind of remote that it is.
+    /// The backend's descriptor.
     public static let descriptor = BackendDescriptor(schemes: [FolderBackend.scheme], example: "folder:///PATH") {
         site throws(RemoteError) in
         try FolderBackend.make(url: site.url, access: site.folders)
@@ -17,12 +18,12 @@ public enum FolderBackend {
         await FolderBackend.check(url: $0.url, access: $0.folders)
     }
 
-    /// A backend for an address. Nothing is looked at before it is opened.
+    /// Makes a backend for an address. It accesses the folder only when opened.
     /// - Parameters:
     ///   - url: the address.
-    ///   - access: whose folders may be used.
-    ///   - environment: the time, and random identifiers.
-    /// - Throws: `RemoteError.unsupported` for an address that is none of a folder.
+    ///   - access: the folders that may be used.
+    ///   - environment: the clock and random numbers.
+    /// - Throws: `RemoteError.unsupported` if it is not a folder's address.
     public static func make(
         url: String,
         access: FolderAccess,
@@ -31,7 +32,7 @@ public enum FolderBackend {
         BlobBackend(storage: FolderStorage(try FolderURL(url), access: access), environment: environment)
     }
 
-    /// Tries an address out, and leaves nothing behind.
+    /// Tests an address, and leaves nothing behind.
     public static func check(
         url: String,
         access: FolderAccess,

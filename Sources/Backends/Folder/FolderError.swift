@@ -5,7 +5,7 @@ internal import Glibc
 internal import Replication
 
 extension RemoteError {
-    /// What a failed call means to a person who chose this folder.
+    /// Converts the error of a failed call into one for the user who chose this folder.
     init(_ error: SystemError, at path: String) {
         switch error.number {
         case ENOENT:
@@ -13,7 +13,7 @@ extension RemoteError {
         case EACCES, EPERM:
             self.init(.denied, "\(path) may not be used: \(error.description).")
         case EROFS:
-            // Whoever mounted it so has to change it; trying again doesn't.
+            // Retrying can't help with a read-only mount.
             self.init(.denied, "\(path) may only be read: \(error.description).")
         case ELOOP:
             self.init(.denied, "\(path) is, or is behind, a symbolic link, and is not followed.")

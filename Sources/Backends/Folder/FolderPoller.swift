@@ -3,26 +3,26 @@
 internal import Glibc
 internal import Synchronization
 
-/// One thread that waits for the events of all ``FolderWatch``es, there as long as there is one of them.
+/// A thread that waits for the events of all ``FolderWatch``es, and runs while there is at least one.
 ///
-/// Each watch has an inotify instance of its own, so that a flood in one folder loses nobody else's events. After a watch
-/// has told something, it is left alone for a second.
+/// Each watch has an inotify instance of its own, so that a flood of events in one folder doesn't lose another's. After
+/// a hint, a watch is ignored for a second.
 final class FolderPoller: Sendable {
     static let shared = FolderPoller()
 
     private struct State {
-        /// By their descriptors, which are open as long as the watches are there.
+        /// The watches by their descriptors, which are open while the watches exist.
         var watches: [Int32: FolderWatch] = [:]
-        /// Until when watches are left alone, in milliseconds of CLOCK_MONOTONIC.
+        /// Until when watches are ignored, in milliseconds of CLOCK_MONOTONIC.
         var resting: [Int32: Int] = [:]
         var isRunning = false
     }
 
     private let state = Mutex(State())
-    /// Written when something comes or goes; -1 where no descriptor is left.
+    /// A pipe to wake the thread when the set of watches changes; -1 if no descriptor was left.
     private let wakeup: (read: Int32, write: Int32)
 
-    /// No hint of a watch follows another sooner, in milliseconds.
+    /// The minimum time between two hints of a watch, in milliseconds.
     private static let interval = 1000
 
     private init() {
@@ -36,7 +36,7 @@ final class FolderPoller: Sendable {
     }
 
     /// Waits for the events of a watch.
-    /// - Returns: false where no thread is to be had.
+    /// - Returns: false if no thread can be started.
     func add(_ watch: FolderWatch, _ descriptor: Int32) -> Bool {
         guard wakeup.read >= 0 else { return false }
         let isRunning = state.withLock { state in
@@ -62,7 +62,7 @@ final class FolderPoller: Sendable {
         if watch != nil { wakeUp() }
     }
 
-    /// A pipe that is full wakes the thread as well.
+    /// A full pipe also wakes the thread.
     private func wakeUp() { _ = write(wakeup.write, [0], 1) }
 
     // MARK: Thread
@@ -72,7 +72,7 @@ final class FolderPoller: Sendable {
         let result = pthread_create(
             &thread, nil,
             { _ in
-                // A thread of a library takes no signal from the program it is in.
+                // A library's thread must not receive the program's signals.
                 var signals = sigset_t()
                 sigfillset(&signals)
                 pthread_sigmask(SIG_BLOCK, &signals, nil)
@@ -93,7 +93,7 @@ final class FolderPoller: Sendable {
         }
     }
 
-    /// What to wait for, and for how many milliseconds; `nil` when there is nothing any more, and the thread ends.
+    /// The descriptors to wait for, and for how many milliseconds; `nil` if there are none, which ends the thread.
     private func next() -> ([Int32], Int32)? {
         let now = Self.now
         return state.withLock { state in

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Blobs as files. The folder is opened anew for each operation, by its path, and checked anew: it may be on a drive
-// that somebody pulls out, and nothing of ours may keep it from being unmounted. What lies between two checks is
-// refused if it turns out to be on another device than the first.
+// Blobs as files. Each operation opens the folder by its path and checks it again: the folder may be on a removable
+// drive, and the service must not keep it from being unmounted. Between two checks, an operation fails if the folder is
+// on another device than at the first.
 //
-// A file is written under a name with a dot, brought to the disk, and renamed; so readers see all of it or nothing.
+// A file is written under a name with a dot, synced and renamed, so that readers see all of it or nothing.
 
 internal import BackendSupport
 public import Blobs
@@ -13,7 +13,7 @@ internal import Glibc
 public import Replication
 internal import Synchronization
 
-/// A folder that a person's devices share.
+/// The storage of an account in a folder.
 public actor FolderStorage: BlobStorage {
     private let url: FolderURL
     private let access: FolderAccess
@@ -27,13 +27,13 @@ public actor FolderStorage: BlobStorage {
     /// The device that the account was on.
     private var home: dev_t?
 
-    /// Folders block; this is where.
+    /// Blocking calls run on this executor.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    /// A folder's storage. Nothing is looked at yet.
+    /// Makes a folder's storage, without accessing the folder.
     /// - Parameters:
-    ///   - watches: tells of changes; the checks of ``BackendCheck`` have no use for that.
-    ///   - now: seconds since 1970, by the clock by which the filesystem stamps files.
+    ///   - watches: whether to watch for changes, which ``BackendCheck`` doesn't need.
+    ///   - now: seconds since 1970, by the clock of the filesystem's timestamps.
     init(
         _ url: FolderURL, access: FolderAccess, watches: Bool = true, now: @escaping @Sendable () -> Int = { time(nil) }
     ) {
@@ -46,12 +46,12 @@ public actor FolderStorage: BlobStorage {
 
     deinit { watch?.close() }
 
-    /// A change waits a second for others: something else carries the files, and takes a second at least.
+    /// Changes are coalesced for a second, because the software that replicates the files takes at least that long.
     public nonisolated var traits: BackendTraits {
         BackendTraits(coalescing: .seconds(1), tellsOfChanges: tellsOfChanges.load(ordering: .relaxed))
     }
 
-    /// Says "look now" when somebody else changed something.
+    /// Hints when another process has changed something.
     public nonisolated func hints() -> AsyncStream<Void> {
         watch?.hints() ?? AsyncStream { $0.finish() }
     }
@@ -62,7 +62,7 @@ public actor FolderStorage: BlobStorage {
         watch?.close()
     }
 
-    /// Looks anew whether the folder is there and may be used.
+    /// Checks again that the folder exists and may be used.
     public func check(makingPlace makesPlace: Bool) async throws(RemoteError) -> [String] {
         device = nil
         let folder = try access.open(url, makingPlace: makesPlace)
@@ -78,7 +78,7 @@ public actor FolderStorage: BlobStorage {
         return folder.notes
     }
 
-    /// A mount point without its drive is an empty folder on another device: nobody has removed the account.
+    /// A mount point without its drive is an empty folder on another device; the account is not gone.
     private func checkDrive(of folder: borrowing OpenFolder) throws(RemoteError) {
         if try subfolder(BlobName.markers, in: folder, making: false) != nil {
             home = folder.device
@@ -100,19 +100,19 @@ public actor FolderStorage: BlobStorage {
 
     // MARK: Reading
 
-    /// The names in a folder that may be those of blobs, with versions.
+    /// The names in a folder that may be blobs, with versions.
     public func list(_ name: String) async throws(RemoteError) -> [BlobListing] {
         let folder = try openAgain()
         guard let directory = try subfolder(name, in: folder, making: false) else { return [] }
         return try naming("\(folder.path)/\(name)") { () throws(SystemError) in
             let names = try directory.names(atMost: BlobName.mostListed) { BlobName.mayBeOurs($0) }
-            // Only heads are ever replaced, so only of these it saves anything to know.
+            // Only heads are ever replaced, so only their versions are useful.
             guard name == BlobName.heads else { return names.map { BlobListing(name: $0) } }
             return names.map { BlobListing(name: $0, version: version(of: $0, in: directory)) }
         }
     }
 
-    /// Reads a file. Its times decide nothing; that they are others only says that it is worth reading again.
+    /// Reads a file. Its times decide nothing, except that a change of them is a reason to read it again.
     public func get(_ name: String, limit: Int, unless version: String?) async throws(RemoteError) -> BlobContent {
         let folder = try openAgain()
         let blob = Self.split(name)
@@ -138,7 +138,7 @@ public actor FolderStorage: BlobStorage {
         in directory: borrowing FileDescriptor,
         limit: Int
     ) throws(SystemError) -> BlobContent {
-        // Opening a device can do something, so it is not even opened.
+        // Not even opened otherwise: opening a device can have effects.
         guard try directory.status(of: name).isFile else { return .unreadable("is no file") }
         let file = try directory.open(name, O_RDONLY)
         let status = try file.status()
@@ -158,12 +158,12 @@ public actor FolderStorage: BlobStorage {
         }
     }
 
-    /// Writes a file that never replaces one.
+    /// Writes a file, unless the name exists.
     public func create(_ name: String, _ bytes: [UInt8]) async throws(RemoteError) {
         let mode = access.fileMode
         try write(name, bytes) { (directory, temporary, target) throws(SystemError) in
             do throws(SystemError) { try directory.link(temporary, to: target) } catch {
-                // FAT and some servers know no links. Then readers may see the file before it is whole.
+                // FAT and some servers have no links. Then readers may see the file before it is whole.
                 guard [EPERM, EMLINK, ENOSYS, ENOTSUP].contains(error.number) else { throw error }
                 let file = try directory.open(target, O_WRONLY | O_CREAT | O_EXCL, mode: mode)
                 try file.write(bytes)
@@ -186,7 +186,7 @@ public actor FolderStorage: BlobStorage {
         }
     }
 
-    /// Writes a file under another name and puts it in its place.
+    /// Writes a file under a temporary name and moves it into place.
     private func write(
         _ name: String,
         _ bytes: [UInt8],
@@ -225,7 +225,7 @@ public actor FolderStorage: BlobStorage {
 
     // MARK: Parts
 
-    /// Opens the folder that the last check has found.
+    /// Opens the folder that the last check found.
     private func openAgain() throws(RemoteError) -> OpenFolder {
         let folder = try access.open(url, makingPlace: false)
         guard folder.device == device else {
@@ -234,7 +234,7 @@ public actor FolderStorage: BlobStorage {
         return folder
     }
 
-    /// Opens a folder in the folder; `nil` if it isn't there and is not to be made. The empty name is the folder itself.
+    /// Opens a subfolder; `nil` if it is missing and shouldn't be created. The empty name is the folder itself.
     private func subfolder(
         _ name: String,
         in folder: borrowing OpenFolder,
@@ -266,10 +266,10 @@ public actor FolderStorage: BlobStorage {
 extension stat {
     fileprivate var isFile: Bool { st_mode & S_IFMT == S_IFREG }
 
-    /// Becomes another one whenever the file is replaced or written, as far as the filesystem tells: it stamps what
-    /// happens within some milliseconds, or on some within two seconds, alike. So what is so new has none.
+    /// A version that changes whenever the file is replaced or written. Filesystems give equal timestamps to changes
+    /// within some milliseconds, some within two seconds, so a file that new has no version.
     fileprivate func version(now: Int) -> String? {
-        // A filesystem may belong to anybody, and give any time.
+        // The filesystem may be hostile and return any time.
         let (age, overflow) = now.subtractingReportingOverflow(st_ctim.tv_sec)
         guard age > 2, !overflow else { return nil }
         return "\(st_ino) \(st_size) \(st_mtim.tv_sec).\(st_mtim.tv_nsec) \(st_ctim.tv_sec).\(st_ctim.tv_nsec)"

@@ -4,7 +4,7 @@ internal import Replication
 
 /// The address of a folder: `folder:///home/ada/Sync`.
 struct FolderURL: Equatable {
-    /// An absolute path, without a slash at its end.
+    /// An absolute path, without a trailing slash.
     let path: String
 
     init(_ url: String) throws(RemoteError) {
@@ -21,7 +21,7 @@ struct FolderURL: Equatable {
         self.path = try Self.withoutTrailingSlashes(path)
     }
 
-    /// A path as a person wrote it, without slashes at its end.
+    /// A path as the user wrote it, without trailing slashes.
     static func withoutTrailingSlashes(_ path: String) throws(RemoteError) -> String {
         guard path.hasPrefix("/"), !path.utf8.contains(0), path.utf8.count < 4096 else {
             throw .address("a path begins with a slash and has no U+0000")

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Watches the folders that others write to, with inotify(7). One thread waits for all of them.
+// Watches the folders that others write to, with inotify(7). One thread waits for all watches.
 //
-// What this process does there is announced before it is done, and is then not told: a hint for our own writing
-// would make us read what we wrote.
+// This process announces its own changes in advance, and the watch ignores them; otherwise the service would read back
+// what it wrote.
 
 internal import Files
 internal import Glibc
 internal import Synchronization
 
-/// Tells when somebody else changes something in a folder.
+/// Reports changes that other processes make in a folder.
 final class FolderWatch: Sendable {
     private struct State {
         var isClosed = false
-        /// The folders that are watched, by the number that the kernel gives a watch.
+        /// The watched folders, by the kernel's watch descriptor.
         var folders: [Int32: String] = [:]
-        /// How many events are our own, by folder and name.
+        /// The number of our own events to expect, by folder and name.
         var expected: [String: Int] = [:]
         var listeners: [Int: AsyncStream<Void>.Continuation] = [:]
         var nextListener = 0
@@ -24,17 +24,17 @@ final class FolderWatch: Sendable {
     private let state = Mutex(State())
     private let inotify: Int32
 
-    /// Of 16 KiB each.
+    /// The maximum number of reads in a row, of 16 KiB each.
     private static let mostReads = 64
 
     private static let events = UInt32(
         IN_MOVED_TO | IN_MOVED_FROM | IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF
             | IN_ONLYDIR
     )
-    /// The folder itself is another one now, or there is none, or events were lost.
+    /// The folder was replaced or removed, or events were lost.
     private static let upheavals = UInt32(IN_IGNORED | IN_UNMOUNT | IN_DELETE_SELF | IN_MOVE_SELF | IN_Q_OVERFLOW)
 
-    /// A watch, or `nil` where the system has none left. It is there until it is closed.
+    /// Makes a watch, which lasts until it is closed; `nil` if the system has none left.
     init?() {
         inotify = inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK))
         guard inotify >= 0 else { return nil }
@@ -43,13 +43,13 @@ final class FolderWatch: Sendable {
 
     deinit { Glibc.close(inotify) }
 
-    /// Watches a folder, unless it is watched already: to be called anew from time to time, as a folder may go
-    /// and come back as another one.
-    /// - Returns: whether changes in it will be told.
+    /// Watches a folder, unless it is watched already. Call it again from time to time, because a folder may be removed
+    /// and created again.
+    /// - Returns: whether changes in it will be reported.
     func watch(_ folder: String, _ directory: borrowing FileDescriptor) -> Bool {
         let path = "/proc/self/fd/\(directory.number)"
-        // Not under the lock, which the thread of all watches takes: a mount may think about it for long. What happens
-        // before the folder is noted is seen by the listing that follows.
+        // Not under the lock, which the thread of all watches takes: a mount may block for long. The next listing sees
+        // what happens before the folder is recorded.
         let number = inotify_add_watch(inotify, path, Self.events)
         guard number >= 0 else { return false }
         return state.withLock { state in
@@ -58,7 +58,7 @@ final class FolderWatch: Sendable {
                 inotify_rm_watch(inotify, other)
                 state.folders[other] = nil
             }
-            // What was announced for a folder that is gone will not come.
+            // Events announced for a removed folder will never come.
             if state.folders.updateValue(folder, forKey: number) == nil {
                 state.expected = state.expected.filter { !$0.key.hasPrefix(folder + "/") }
             }
@@ -66,7 +66,7 @@ final class FolderWatch: Sendable {
         }
     }
 
-    /// Does what leads to one event that is nobody else's.
+    /// Runs an operation of our own that causes one event.
     func expecting(_ name: String, _ body: () throws(SystemError) -> Void) throws(SystemError) {
         let folder = name.split(separator: "/").first.map(String.init)
         let isWatched = state.withLock { state in
@@ -111,17 +111,18 @@ final class FolderWatch: Sendable {
 
     // MARK: Events
 
-    /// Says that something has changed.
+    /// Reports a change.
     func tell() {
         for listener in state.withLock({ Array($0.listeners.values) }) { listener.yield() }
     }
 
-    /// Reads the events that wait.
-    /// - Returns: whether one of them is somebody else's.
+    /// Reads the waiting events.
+    /// - Returns: whether one of them is not our own.
     func readEvents() -> Bool {
         var buffer = [UInt8](repeating: 0, count: 16 << 10)
         var isForeign = false
-        // Who writes without a pause is read on a second later: by then some may be lost, which is a hint as well.
+        // If another process writes without pause, reading continues a second later. Events may be lost by then, which
+        // counts as a hint too.
         for _ in 0..<Self.mostReads {
             let count = buffer.withUnsafeMutableBytes { Glibc.read(inotify, $0.baseAddress, $0.count) }
             if count <= 0 { break }
@@ -146,13 +147,13 @@ final class FolderWatch: Sendable {
             }
             return true
         }
-        // Names with a dot are files that are not whole yet, ours and those of sync tools.
+        // Names with a dot are unfinished files, ours and those of sync tools.
         if name.hasPrefix(".") { return false }
         guard let folder = state.withLock({ $0.folders[event.wd] }) else { return false }
         return !isExpected("\(folder)/\(name)")
     }
 
-    /// Takes one event off those that are expected.
+    /// Removes one event from the expected ones.
     private func isExpected(_ name: String) -> Bool {
         state.withLock { state in
             guard let count = state.expected[name] else { return false }

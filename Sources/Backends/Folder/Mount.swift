@@ -2,14 +2,14 @@
 
 internal import Glibc
 
-/// What kind of filesystem a directory is on.
+/// The type of a directory's filesystem.
 enum Mount {
-    /// Filesystems of this machine alone: nothing changes there without inotify(7) telling.
+    /// Local filesystems, where inotify(7) reports every change.
     private static let local: Set<String> = [
         "ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs", "f2fs", "overlay", "zfs", "bcachefs",
     ]
 
-    /// Whether every change to a directory is made on this machine.
+    /// Whether only this machine can change a directory.
     static func isLocal(_ directory: borrowing FileDescriptor) -> Bool {
         guard let info = read("/proc/self/fdinfo/\(directory.number)"), let identifier = field("mnt_id:", of: info),
             let mounts = read("/proc/self/mountinfo"), let type = type(ofMount: identifier, in: mounts)
