@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A global actor whose executor is the process's ``EventLoop``: everything of libsystemd belongs to it.
+/// A global actor whose executor is the process's ``EventLoop``. All objects of libsystemd belong to it.
 ///
-/// libsystemd's objects belong to one thread, their reference counts included. Code isolated to this actor runs on that
-/// thread, between two dispatches of the loop.
+/// libsystemd's objects, including their reference counts, belong to one thread. Code isolated to this actor runs on
+/// that thread, between two dispatches of the loop.
 @globalActor
 public actor BusActor {
     /// The one instance.
@@ -16,9 +16,9 @@ public actor BusActor {
         EventLoop.shared.asUnownedSerialExecutor()
     }
 
-    /// Runs `body` at once, as code of this actor; a program error unless the caller is on the loop's thread.
+    /// Runs `body` at once, isolated to this actor. Traps unless the caller is on the loop's thread.
     ///
-    /// This is how callbacks of libsystemd come in: without a hop and without a task.
+    /// libsystemd's callbacks enter the actor this way, without a hop or a task.
     ///
     /// - Throws: what `body` throws.
     @inlinable
@@ -26,14 +26,14 @@ public actor BusActor {
     public static func assumeIsolated<T: Sendable>(_ body: @BusActor () throws -> T) rethrows -> T {
         EventLoop.shared.checkIsolated()
         typealias Unisolated = () throws -> T
-        // The way of MainActor.assumeIsolated: isolation has no part in how a synchronous function is called, and
-        // that this is its thread has just been checked.
+        // As in MainActor.assumeIsolated: isolation doesn't affect how a synchronous function is called, and the thread
+        // has just been checked.
         return try withoutActuallyEscaping(body) { try unsafeBitCast($0, to: Unisolated.self)() }
     }
 
-    /// Runs `body` at once with what a C library of the loop's thread lends to a callback, as code of this actor.
+    /// Runs `body` at once, isolated to this actor, with an argument that a C library lends to a callback.
     ///
-    /// - Parameter body: best captures nothing: then a callback allocates nothing.
+    /// - Parameter body: should capture nothing, so that the callback allocates nothing.
     /// - Throws: what `body` throws.
     @inlinable
     @inline(__always)

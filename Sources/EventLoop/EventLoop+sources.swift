@@ -3,30 +3,30 @@
 internal import CSystemd
 internal import Glibc
 
-/// What a file descriptor is ready for, or what to wait for.
+/// What a file descriptor is ready for, or should be waited for.
 public struct Readiness: OptionSet, Sendable {
     /// The bits of epoll.
     public let rawValue: UInt32
 
-    /// Bits of epoll as they are.
+    /// Makes a value from epoll's bits.
     public init(rawValue: UInt32) { self.rawValue = rawValue }
 
     /// Reading won't block (EPOLLIN).
     public static let read = Readiness(rawValue: EPOLLIN.rawValue)
     /// Writing won't block (EPOLLOUT).
     public static let write = Readiness(rawValue: EPOLLOUT.rawValue)
-    /// Told unasked: an error is pending (EPOLLERR).
+    /// An error is pending (EPOLLERR). Always reported.
     public static let error = Readiness(rawValue: EPOLLERR.rawValue)
-    /// Told unasked: the other end has hung up (EPOLLHUP).
+    /// The other end has hung up (EPOLLHUP). Always reported.
     public static let hangup = Readiness(rawValue: EPOLLHUP.rawValue)
 }
 
-/// What is watched for in a directory.
+/// The events to watch for in a directory.
 public struct DirectoryEvents: OptionSet, Sendable {
     /// The bits of inotify.
     public let rawValue: UInt32
 
-    /// Bits of inotify as they are.
+    /// Makes a value from inotify's bits.
     public init(rawValue: UInt32) { self.rawValue = rawValue }
 
     /// A file appears (IN_CREATE); it may have no contents yet.
@@ -39,19 +39,19 @@ public struct DirectoryEvents: OptionSet, Sendable {
     public static let written = DirectoryEvents(rawValue: UInt32(IN_CLOSE_WRITE))
     /// Metadata of a file change (IN_ATTRIB).
     public static let attributes = DirectoryEvents(rawValue: UInt32(IN_ATTRIB))
-    /// The directory itself is removed or moved away (IN_DELETE_SELF, IN_MOVE_SELF); told with no name.
+    /// The directory itself is removed or moved away (IN_DELETE_SELF, IN_MOVE_SELF); reported without a name.
     public static let gone = DirectoryEvents(rawValue: UInt32(IN_DELETE_SELF | IN_MOVE_SELF))
-    /// Everything that can change what is in the directory's files.
+    /// Everything that can change the contents of the directory's files.
     public static let contents: DirectoryEvents = [.created, .removed, .moved, .written, .gone]
 }
 
-/// All of these keep nothing: the source that is returned must be held as long as it shall wait.
+/// The loop doesn't keep these sources: hold the returned source as long as it should wait.
 extension EventLoop {
     /// Calls `action` once, after `delay`.
     ///
     /// - Parameters:
-    ///   - delay: from now, on CLOCK_MONOTONIC; what is negative is zero, which means the next turn of the loop.
-    ///   - accuracy: how much later is still good, so that wake-ups can be shared; at least a microsecond.
+    ///   - delay: from now, on CLOCK_MONOTONIC. A negative delay is zero, which means the next turn of the loop.
+    ///   - accuracy: how much later `action` may run, so that wakeups can be shared; at least one microsecond.
     ///
     /// The corresponding C function is ``sd_event_add_time``.
     @BusActor
@@ -61,7 +61,7 @@ extension EventLoop {
         _ action: @escaping @BusActor () -> Void
     ) -> EventSource {
         let source = EventSource(isOneShot: true) { _, _ in action() }
-        // Not sd_event_add_time_relative: it counts from the beginning of the loop's turn, which may be long ago.
+        // Not sd_event_add_time_relative, which counts from the start of the loop's turn; that may be long ago.
         let (time, overflow) = Self.now.addingReportingOverflow(delay.microseconds)
         let result = source.attach {
             // An accuracy of 0 would mean sd-event's default, 250 ms.
@@ -79,10 +79,10 @@ extension EventLoop {
         return source
     }
 
-    /// Calls `action` at each signal of this number, which is blocked in the loop's thread from now on.
+    /// Calls `action` at each Unix signal of this number, and blocks it in the loop's thread from now on.
     ///
-    /// It must be blocked in every other thread, too: ``runOnThisThread(_:)`` sees to that for the usual ones. A
-    /// program error if the number has a source already.
+    /// The signal must be blocked in every other thread too; ``runOnThisThread(_:)`` does that for SIGTERM, SIGINT and
+    /// SIGHUP. Traps if the number already has a source.
     ///
     /// The corresponding C function is ``sd_event_add_signal``.
     @BusActor
@@ -101,17 +101,17 @@ extension EventLoop {
         return source
     }
 
-    /// Calls `action` as often as `fd` can be read, or has ended.
+    /// Calls `action` whenever `fd` can be read, or is at its end.
     ///
-    /// `fd` stays the caller's, and must stay open while the source lives.
+    /// The caller keeps `fd`, which must stay open while the source lives.
     @BusActor
     public func onReadable(_ fd: Int32, _ action: @escaping @BusActor () -> Void) -> EventSource {
         onReady(fd, for: .read) { _ in action() }
     }
 
-    /// Calls `action` as often as `fd` is ready for what is asked; level-triggered.
+    /// Calls `action` whenever `fd` is ready for what was requested; level-triggered.
     ///
-    /// `fd` stays the caller's, and must stay open while the source lives. A program error if it can't be polled.
+    /// The caller keeps `fd`, which must stay open while the source lives. Traps if it can't be polled.
     ///
     /// The corresponding C function is ``sd_event_add_io``.
     @BusActor
@@ -135,10 +135,10 @@ extension EventLoop {
         return source
     }
 
-    /// Calls `action` with the name of each file in a directory that changes; with `nil` when the directory itself does,
-    /// or when events were lost and everything may have changed.
+    /// Calls `action` with the name of each file that changes in a directory; with `nil` if the directory itself
+    /// changes, or if events were lost and everything may have changed.
     ///
-    /// - Throws: ``EventLoopError`` if the directory isn't there or can't be watched.
+    /// - Throws: ``EventLoopError`` if the directory is missing or can't be watched.
     ///
     /// The corresponding C function is ``sd_event_add_inotify``.
     @BusActor
@@ -164,10 +164,10 @@ extension EventLoop {
         return source
     }
 
-    /// Calls `action` when routes come or go, which is when this machine gets to a network, or leaves one; once for many
-    /// at a time.
+    /// Calls `action` when routes change, which happens when this machine joins or leaves a network; once for several
+    /// changes together.
     ///
-    /// - Throws: ``EventLoopError`` where the kernel tells this process nothing of networks, as in some sandboxes.
+    /// - Throws: ``EventLoopError`` if the kernel doesn't report networks to this process, as in some sandboxes.
     @BusActor
     public func watchRoutes(_ action: @escaping @BusActor () -> Void) throws(EventLoopError) -> EventSource {
         let descriptor = shim_route_socket()
@@ -192,15 +192,15 @@ extension EventLoop {
     }
 }
 
-/// Reads all that a socket has, which says no more than that it is there.
+/// Reads and discards everything from a socket; only its arrival matters.
 private func passOver(_ descriptor: Int32) {
     withUnsafeTemporaryAllocation(byteCount: 1 << 10, alignment: 1) { buffer in
-        // What does not fit is dropped, and what was lost tells as much as what was not.
+        // Data that doesn't fit is dropped; lost messages say as much as received ones.
         while recv(descriptor, buffer.baseAddress, buffer.count, 0) >= 0 || errno == ENOBUFS || errno == EINTR {}
     }
 }
 
-/// The name after the fixed part of an inotify_event, which Swift doesn't see: it is a flexible array.
+/// The name after the fixed part of an inotify_event: a flexible array, which Swift doesn't import.
 private func fileName(_ event: UnsafePointer<inotify_event>) -> String? {
     guard event.pointee.len > 0 else { return nil }
     let name = UnsafeRawPointer(event).advanced(by: MemoryLayout<inotify_event>.size)
@@ -208,7 +208,7 @@ private func fileName(_ event: UnsafePointer<inotify_event>) -> String? {
 }
 
 extension Duration {
-    /// Whole microseconds, from 0 up to what fits.
+    /// Whole microseconds, clamped to the range of `UInt64`.
     package var microseconds: UInt64 {
         guard self > .zero else { return 0 }
         let (seconds, attoseconds) = components

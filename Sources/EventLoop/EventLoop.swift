@@ -6,11 +6,11 @@ internal import Synchronization
 
 /// The event loop of this process, and the executor of ``BusActor``.
 ///
-/// There is one, and it runs on one thread: on the one that calls ``runOnThisThread(_:)``, as a service does, or else on
-/// a thread of its own that starts at the first use.
+/// There is one, and it runs on one thread: the one that calls ``runOnThisThread(_:)``, as in a service, or else a
+/// thread of its own that starts at the first use.
 ///
-/// What is waited for, in no order: jobs of the actor (a queue, and an eventfd that is written when the queue was
-/// empty), and the sources: those made by the methods of this class, and sockets of the bus.
+/// It waits, in no order, for jobs of the actor (a queue, and an eventfd that is written when the queue was empty) and
+/// for sources: those made by the methods of this class, and the bus's sockets.
 public final class EventLoop: SerialExecutor, TaskExecutor {
     /// The loop of this process.
     public static let shared = EventLoop()
@@ -22,9 +22,9 @@ public final class EventLoop: SerialExecutor, TaskExecutor {
 
     private let queue = Mutex(Queue())
     private let wakeup: Int32
-    /// The loop's thread, or 0 as long as there is none.
+    /// The loop's thread; 0 while there is none.
     private let thread = Atomic<UInt>(0)
-    /// The sd_event; there from before the first job of the actor.
+    /// The sd_event. It is created before the first job of the actor.
     @BusActor package private(set) var event: OpaquePointer?
     @BusActor private var wakeupSource: OpaquePointer?
 
@@ -35,12 +35,12 @@ public final class EventLoop: SerialExecutor, TaskExecutor {
 
     /// Runs the loop on the calling thread, which should be the main thread of a service, until ``exit(_:)``.
     ///
-    /// SIGTERM, SIGINT and SIGHUP are blocked first, for ``onSignal(_:_:)``: that is dependable only if no thread has
-    /// started before. A program error if the loop is running already. An error that `main` throws is written to
-    /// standard error and ends the loop with 1.
+    /// It first blocks SIGTERM, SIGINT and SIGHUP, for ``onSignal(_:_:)``; this is reliable only if no thread has
+    /// started before. Traps if the loop is already running. An error that `main` throws is written to standard error
+    /// and ends the loop with 1.
     ///
-    /// - Parameter main: the first code on the loop. A number it returns ends the loop as ``exit(_:)`` does.
-    /// - Returns: the code given to ``exit(_:)``.
+    /// - Parameter main: the first code on the loop. If it returns a number, the loop ends as with ``exit(_:)``.
+    /// - Returns: the code passed to ``exit(_:)``.
     ///
     /// The corresponding C function is ``sd_event_loop``.
     public static func runOnThisThread(_ main: @escaping @BusActor @Sendable () async throws -> Int32?) -> Int32 {
@@ -68,19 +68,19 @@ public final class EventLoop: SerialExecutor, TaskExecutor {
         }
     }
 
-    /// Ends the loop after what is being dispatched; jobs that wait are abandoned, and new ones never run.
+    /// Ends the loop after the current dispatch. Waiting jobs are abandoned, and new ones never run.
     ///
     /// The corresponding C function is ``sd_event_exit``.
     ///
-    /// - Parameter code: what ``runOnThisThread(_:)`` returns.
+    /// - Parameter code: the result of ``runOnThisThread(_:)``.
     @BusActor
     public func exit(_ code: Int32) {
         sd_event_exit(event, code)
     }
 
-    /// Tells the service manager regularly that this loop is alive, if it asks for that (`WatchdogSec=`).
+    /// Regularly notifies the service manager that this loop is alive, if it asks for that (`WatchdogSec=`).
     ///
-    /// - Returns: whether it asks.
+    /// - Returns: whether the service manager asks for it.
     ///
     /// The corresponding C function is ``sd_event_set_watchdog``.
     @BusActor
@@ -98,7 +98,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor {
 
     // MARK: Executor
 
-    /// Queues a job of the actor; from any thread.
+    /// Queues a job of the actor. May be called from any thread.
     public func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         let (wasEmpty, needsThread) = queue.withLock { queue in
@@ -112,10 +112,10 @@ public final class EventLoop: SerialExecutor, TaskExecutor {
         if needsThread { startThread() }
     }
 
-    /// Starts a task of the actor that stays on the loop's thread wherever nothing else is said.
+    /// Starts a task of the actor that prefers the loop's thread.
     ///
-    /// A task without this preference is resumed on the process's pool of threads before it comes back to the actor:
-    /// two switches of threads for each answer, and a pool that wakes up every second from then on.
+    /// A task without this preference resumes on the process's thread pool before it returns to the actor. That costs
+    /// two thread switches per reply, and a pool that wakes up every second from then on.
     @discardableResult
     public static func task<Value: Sendable>(
         _ body: sending @escaping @BusActor () async -> Value
@@ -134,7 +134,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor {
     }
 
     private var isOnThread: Bool {
-        // Relaxed: a thread that finds its own number has written it itself.
+        // Relaxed is enough: if a thread finds its own number, it has written it itself.
         thread.load(ordering: .relaxed) == UInt(pthread_self())
     }
 
@@ -159,7 +159,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor {
             &thread,
             nil,
             { _ in
-                // A thread of a library takes no signal from the program it is in.
+                // A library's thread must not receive the program's signals.
                 var signals = sigset_t()
                 sigfillset(&signals)
                 pthread_sigmask(SIG_BLOCK, &signals, nil)

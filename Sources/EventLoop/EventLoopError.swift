@@ -3,14 +3,14 @@
 internal import CSystemd
 internal import Glibc
 
-/// The kernel can't watch what the event loop was asked to wait for.
+/// The kernel can't watch what the event loop should wait for.
 public struct EventLoopError: Error, Equatable, CustomStringConvertible {
     /// The errno, positive.
     public let code: Int32
     /// What was being done.
     private let action: String
 
-    /// - Parameter code: an errno of either sign; `Int32.min` is none.
+    /// - Parameter code: an errno of either sign; `Int32.min` means none.
     init(_ code: Int32, _ action: String) {
         self.code = code == .min ? EINVAL : abs(code)
         self.action = action
@@ -29,7 +29,7 @@ func check(_ result: Int32, _ action: StaticString) throws(EventLoopError) -> In
     return result
 }
 
-/// Traps where sd-event refuses what can only be a program error or a lack of memory.
+/// Traps if sd-event fails, which can only be a program error or a lack of memory.
 func require(_ result: Int32, _ function: StaticString) {
     precondition(result >= 0, EventLoopError(result, function.description).description)
 }

@@ -2,13 +2,13 @@
 
 internal import CSystemd
 
-/// Something that the ``EventLoop`` waits for; releasing the last reference cancels it, as ``cancel()`` does.
+/// An event that the ``EventLoop`` waits for. Releasing the last reference cancels it, as ``cancel()`` does.
 ///
-/// Not Sendable: it is held and released by code of ``BusActor`` only.
+/// Not Sendable: only code on ``BusActor`` may hold and release it.
 ///
 /// The corresponding C type is ``sd_event_source``.
 public final class EventSource {
-    /// What happened: the name of the file, where a directory is watched, and what a descriptor is ready for.
+    /// The action: gets the file's name if a directory is watched, and what a descriptor is ready for.
     typealias Action = @BusActor (_ name: String?, _ readiness: Readiness) -> Void
 
     private var source: OpaquePointer?
@@ -24,7 +24,7 @@ public final class EventSource {
         cancel()
     }
 
-    /// Doesn't wait any longer; the action is released and not called again.
+    /// Stops waiting. The action is released and not called again.
     ///
     /// The corresponding C function is ``sd_event_source_disable_unref``.
     public func cancel() {
@@ -32,17 +32,17 @@ public final class EventSource {
         action = nil
     }
 
-    /// Has `add` make the C source, whose userdata leads to this object.
+    /// Makes the C source with `add`. Its userdata points to this object.
     func attach(_ add: (inout OpaquePointer?, UnsafeMutableRawPointer) -> Int32) -> Int32 {
         add(&source, Unmanaged.passUnretained(self).toOpaque())
     }
 
-    /// Closes the descriptor that it waits for with itself.
+    /// Makes the source close its descriptor when it ends.
     ///
     /// The corresponding C function is ``sd_event_source_set_io_fd_own``.
     func own() { sd_event_source_set_io_fd_own(source, 1) }
 
-    /// Calls the action of the source that `userdata` leads to; for the C callbacks.
+    /// Calls the action of the source that `userdata` points to, for the C callbacks.
     static func fire(_ userdata: UnsafeMutableRawPointer?, name: String? = nil, readiness: UInt32 = 0) -> Int32 {
         BusActor.assumeIsolated(lending: (userdata, name, readiness)) { userdata, name, readiness in
             guard let userdata else { return }
@@ -55,7 +55,7 @@ public final class EventSource {
     @BusActor
     private func fire(_ name: String?, _ readiness: Readiness) {
         let action = action
-        // Before the action, which may hold this source: a circle that has served its purpose.
+        // Cancel first: the action may hold this source, and the cycle is no longer needed.
         if isOneShot { cancel() }
         action?(name, readiness)
     }

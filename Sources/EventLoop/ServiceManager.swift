@@ -2,7 +2,7 @@
 
 internal import CSystemd
 
-/// Tells the service manager something, as `READY=1`; nothing happens where there is none.
+/// Notifies the service manager, for example with `READY=1`. Does nothing if there is none.
 ///
 /// The corresponding C function is ``sd_notify``.
 ///
