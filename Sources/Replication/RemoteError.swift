@@ -17,6 +17,15 @@ public struct RemoteError: Error, Equatable, CustomStringConvertible {
         self.retryAfter = retryAfter
     }
 
+    /// For how many seconds nothing is tried by itself after it; `nil`: as a ``SyncSchedule`` has it.
+    ///
+    /// Servers and their fail2ban shut out addresses that come with a wrong password several times.
+    public var leastRest: Int? {
+        code == .unauthorized ? max(retryAfter ?? 0, Self.restAfterRefusal) : retryAfter
+    }
+
+    private static let restAfterRefusal = 3600
+
     /// The sentence.
     public var description: String { message }
 

@@ -75,7 +75,7 @@ extension AccountSync {
             let error = RemoteError(error)
             guard isCurrent(backend), damage == nil else { return .failure(error) }
             schedule?.failed(
-                monotonicTime(), retryAfter: error.retryAfter, jitter: database.environment.random())
+                monotonicTime(), retryAfter: error.leastRest, jitter: database.environment.random())
             setState(State(after: error), error: error)
             return .failure(error)
         }

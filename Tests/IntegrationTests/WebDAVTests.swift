@@ -130,6 +130,42 @@ struct WebDAVTests {
         }
     }
 
+    @Test(.enabled(if: kind != nil, isMissing))
+    func `a password that was changed is tried once, whatever apps do, until somebody says another`() async throws {
+        let server = try WebDAVServer(#require(Self.kind), access: .basic)
+        let proxy = try FaultProxy(before: server.port)
+        defer { proxy.end() }
+        let attempts = Mutex(0)
+        proxy.onRequest { request in
+            if request.headers["authorization"] != nil { attempts.withLock { $0 += 1 } }
+            return nil
+        }
+        try await withTwoDevices { devices in
+            let (url, account) = ("webdav://127.0.0.1:\(proxy.port)/dav/sync", try devices.account(devices.laptop))
+            let store = try devices.store(devices.laptop)
+            try await account.join(url, Self.credentials)
+            try await account.syncNow()
+            devices.laptop.keepSecret("an0ther")
+            try server.change(password: "an0ther")
+            attempts.withLock { $0 = 0 }
+            #expect(await errorName { try await account.syncNow() } == "BackendAuthenticationFailed")
+            try await store.subscribe()
+            try await store.set("key", .integer(1))
+            #expect(try await store.synchronize() == false)
+            #expect(await errorName { try await store.synchronize(0x1) } == "BackendAuthenticationFailed")
+            let properties = try await account.client.properties(account.path, AccountClient.interface)
+            var next = 0.0
+            if case .integer(let time) = properties["NextAttemptUSec"] { next = Double(time) / 1e6 }
+            #expect(next > Date().timeIntervalSince1970 + 3000)
+            #expect(attempts.withLock(\.self) == 1)
+
+            let other: KeyValuePairs<String, Value> = ["user": .string(Text(WebDAVServer.user)), "password": "an0ther"]
+            _ = try await account.signIn(url, other)
+            try await eventually("it goes on") { try await account.state() == "idle" }
+            try await account.syncNow()
+        }
+    }
+
     @Test(.enabled(if: secureKind != nil, isMissing))
     func `a server with a private authority is one to sign in to with its certificate, and only so`() async throws {
         let server = try WebDAVServer(#require(Self.secureKind), access: .basic, isSecure: true)

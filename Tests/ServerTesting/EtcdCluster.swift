@@ -212,6 +212,13 @@ public final class EtcdCluster: Sendable {
         asks.withLock { $0 = true }
     }
 
+    /// Gives the user of ``credentials`` another password.
+    public func change(password: String) throws {
+        try control(["user", "delete", Self.user])
+        try control(["user", "add", "\(Self.user):\(password)"])
+        try control(["user", "grant-role", Self.user, "ada"])
+    }
+
     /// Writes all that is in it to a file.
     public func save(to name: String) throws {
         try control(["snapshot", "save", directory + "/" + name], at: [living.first ?? 0])

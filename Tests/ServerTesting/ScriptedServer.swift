@@ -183,8 +183,7 @@ struct MessageReader {
         let headers = Self.headers(lines.dropFirst())
         if method == "HEAD" { return (head, status) }
         if headers["transfer-encoding"]?.lowercased() == "chunked" {
-            let end = Array("0\r\n\r\n".utf8)
-            while !(buffer == end || buffer.suffix(7) == Array("\r\n".utf8) + end) {
+            while !Self.isWhole(chunks: buffer) {
                 let more = connection.read()
                 if more.isEmpty { return nil }
                 buffer += more
@@ -197,6 +196,22 @@ struct MessageReader {
             }
         }
         return (head + buffer, status)
+    }
+
+    /// Whether a body in chunks has come to its end, trailers included.
+    private static func isWhole(chunks: [UInt8]) -> Bool {
+        let lineEnd = Array("\r\n".utf8)
+        var rest = chunks[...]
+        while let line = rest.firstRange(of: lineEnd) {
+            guard let size = Int(String(decoding: rest[..<line.lowerBound], as: UTF8.self), radix: 16) else {
+                return false
+            }
+            rest = rest[line.upperBound...]
+            if size == 0 { return rest.elementsEqual(lineEnd) || rest.suffix(4).elementsEqual(lineEnd + lineEnd) }
+            if rest.count < size + 2 { return false }
+            rest = rest.dropFirst(size + 2)
+        }
+        return false
     }
 
     /// The lines up to the empty one.

@@ -158,4 +158,27 @@ struct AccountDailyTests {
         try await device.syncNow()
         #expect(device.sync.state == .idle && device.sync.lastError == nil && device.sync.nextAttempt == nil)
     }
+
+    @Test func `a refused password is tried again an hour later, or when somebody asks, and not before`() async throws {
+        try await join()
+        await backend.change { $0.failure = RemoteError(.unauthorized, "a sentence") }
+        for attempt in 1...2 {
+            let before = device.monotonicTime
+            #expect(await device.startSyncNow().value?.code == .unauthorized)
+            let pulls = await backend.counts.count
+            device.sync.noteNetwork()
+            device.sync.noteHint()
+            device.sync.hasSubscribers = attempt == 1
+            try device.write("k", Int64(attempt))
+            device.sync.hasten()
+            let next = try #require(device.sync.nextCycle)
+            #expect(next >= before + 3_600_000_000 && next == device.sync.nextAttempt)
+            await device.startCycle().value
+            #expect(await backend.counts.count == pulls)
+        }
+        await backend.change { $0.failure = nil }
+        try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
+        await device.startCycle().value
+        #expect(device.sync.state == .idle)
+    }
 }

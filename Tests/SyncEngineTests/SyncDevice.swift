@@ -62,10 +62,11 @@ final class SyncDevice {
     }
 
     private static func account(_ database: UserDatabase) -> AccountSync {
-        AccountSync(database, device: RemoteDevice(identifier: "d", name: "Device")) {
-            DispatchTime.now().uptimeNanoseconds / 1000
-        }
+        AccountSync(database, device: RemoteDevice(identifier: "d", name: "Device")) { monotonicTime }
     }
+
+    private static var monotonicTime: UInt64 { DispatchTime.now().uptimeNanoseconds / 1000 }
+    var monotonicTime: UInt64 { Self.monotonicTime }
 
     private func listen() {
         sync.onLeave = { backend in Task { await backend.close() } }

@@ -21,6 +21,10 @@ final class EtcdClient: Sendable {
         var token: String?
         /// Nobody is asked who they are there.
         var isOpen = false
+        /// The password was refused, and nothing has been let in since.
+        var isRefused = false
+        /// The refusal that a listener met: the next call says it, and does not try the same password again.
+        var refusal: EtcdRefusal?
     }
 
     convenience init(_ url: EtcdURL, _ credentials: ServerCredentials) throws(RemoteError) {
@@ -145,24 +149,41 @@ final class EtcdClient: Sendable {
 
     /// The token, which every member knows until it is started anew. To get one takes a member 50 ms, or much longer if
     /// many want one, and what it has begun it ends though nobody waits for it. So it is asked first whether it is there.
-    func token(anew: Bool, _ time: Duration) async throws(EtcdFailure) -> String? {
+    func token(anew: Bool, _ time: Duration, isListening: Bool = false) async throws(EtcdFailure) -> String? {
         let (known, isOpen) = state.withLock { ($0.token, $0.isOpen) }
         guard case .password(let user, let password) = proof else { return known }
         if !anew, isOpen || known != nil { return known }
+        if !isListening, let refusal = takeRefusal() { throw .refusal(refusal) }
         let question = Value.dictionary(["name": .string(Text(user)), "password": .string(Text(password))])
         let member = member
         if url.members.count > 1 { try await greet(member, within: time) }
         do throws(EtcdFailure) {
             let time = max(time, .seconds(2))
             let token = try await send("/v3/auth/authenticate", question, nil, to: member, time)["token"]?.text
-            state.withLock { ($0.token, $0.isOpen) = (token, false) }
+            state.withLock { ($0.token, $0.isOpen, $0.isRefused) = (token, false, false) }
             return token
         } catch {
-            guard case .refusal(let refusal) = error, refusal.saysOpen else { throw error }
-            state.withLock { ($0.token, $0.isOpen) = (nil, true) }
+            guard case .refusal(let refusal) = error else { throw error }
+            if refusal.isOfPassword { note(refusal, isListening: isListening) }
+            guard refusal.saysOpen else { throw error }
+            state.withLock { ($0.token, $0.isOpen, $0.isRefused) = (nil, true, false) }
             return nil
         }
     }
+
+    private func note(_ refusal: EtcdRefusal, isListening: Bool) {
+        state.withLock { ($0.isRefused, $0.refusal) = (true, isListening ? refusal : nil) }
+    }
+
+    private func takeRefusal() -> EtcdRefusal? {
+        state.withLock { state in
+            defer { state.refusal = nil }
+            return state.refusal
+        }
+    }
+
+    /// The password was refused. Calls try it again, as often as the schedule has it; a listener leaves it to them.
+    var isRefused: Bool { state.withLock(\.isRefused) }
 
     /// Sees that a member answers, whatever it says.
     private func greet(_ member: HTTPAddress, within time: Duration) async throws(EtcdFailure) {

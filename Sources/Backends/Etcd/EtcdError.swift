@@ -43,6 +43,8 @@ package struct EtcdRefusal: Error {
     }
     /// What it was to give is more than it can pass on at once.
     var isTooLarge: Bool { code == 8 && reason.contains("larger than max") }
+    /// The user or the password is wrong.
+    var isOfPassword: Bool { code == 3 && reason.contains("invalid user ID or password") }
     /// Nobody is asked there who they are.
     var saysOpen: Bool { reason.contains("authentication is not enabled") }
     /// Somebody who has not said who they are is asked.
@@ -91,7 +93,7 @@ extension RemoteError {
         case 15: return (.denied, "The cluster of \(host) takes nothing: it has raised the alarm CORRUPT.")
         case _ where refusal.asksWho:
             return (.unauthorized, "\(host) wants a user and a password.")
-        case 3 where reason.contains("invalid user ID or password"):
+        case _ where refusal.isOfPassword:
             return (.unauthorized, "\(host) takes neither this user nor this password.")
         case 3 where reason.contains("too large"):
             return (.full, "\(host) takes no request that is as large as this one.")

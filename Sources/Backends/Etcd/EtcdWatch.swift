@@ -99,8 +99,11 @@ final class EtcdWatch: Sendable {
     }
 
     private func listen(by gateway: any EtcdGateway) async {
+        if client.isRefused { return }
         let token: String?
-        do throws(EtcdFailure) { token = try await client.token(anew: false, .seconds(2)) } catch { return }
+        do throws(EtcdFailure) {
+            token = try await client.token(anew: false, .seconds(2), isListening: true)
+        } catch { return }
         let (member, start) = state.withLock { state in
             (state.start, state.present) = (state.revision, 0)
             return (state.member, state.start)

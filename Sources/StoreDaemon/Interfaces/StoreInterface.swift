@@ -151,6 +151,8 @@ extension UserStore {
                 guard self.store.isSynchronized else {
                     throw BusError.store(.conflict, "The store takes no part in the sync; see SetStoreSynchronized")
                 }
+                // Apps may ask often, and a password that was refused is not tried again each time.
+                if account.state == .authFailed, let error = account.lastError { throw error }
                 try await account.syncNow()
                 return true
             }

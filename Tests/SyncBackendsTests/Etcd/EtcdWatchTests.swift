@@ -24,9 +24,9 @@ struct EtcdWatchTests {
         private let count = Atomic(0)
         private let listening = Mutex<Task<Void, Never>?>(nil)
 
-        init(_ cluster: EtcdCluster) throws {
+        init(_ cluster: EtcdCluster, _ backend: EtcdBackend? = nil) throws {
             self.cluster = cluster
-            backend = try cluster.backend()
+            self.backend = try backend ?? cluster.backend()
         }
 
         var hints: Int { count.load(ordering: .relaxed) }
@@ -94,6 +94,37 @@ struct EtcdWatchTests {
         }
         try await eventually { listener.isLive }
         #expect(listener.hints == 2)
+        await listener.end()
+    }
+
+    @Test func `a password that was changed is tried once by who listens, whose refusal the next look says`()
+        async throws
+    {
+        let cluster = try EtcdCluster(.init(asksWho: true))
+        let proxy = try FaultProxy(before: cluster.ports[0])
+        defer { proxy.end() }
+        let stale = ServerAnswer(401, [:], #"{"error":"invalid auth token","message":"invalid auth token","code":16}"#)
+        proxy.onRequest { $0.path == "/v3/watch" ? .answer(stale) : nil }
+        let url = "etcd://127.0.0.1:\(proxy.port)/\(EtcdCluster.prefix)"
+        let device = try await BackendConformance.devices(1, cluster.place)[0]
+        let listener = try Listener(cluster, EtcdBackend.make(url: url, credentials: cluster.credentials))
+        device.backend = listener.backend
+        try await device.sync()
+        func refusals() -> Int {
+            proxy.exchanges.count { $0.request.path == "/v3/auth/authenticate" && $0.status != 200 }
+        }
+        try cluster.change(password: "another")
+        listener.begin()
+        // Four attempts to listen have failed by then.
+        try await eventually { listener.hints == 1 }
+        for attempts in [1, 2, 3] {
+            await #expect { try await device.pull() } throws: { ($0 as? RemoteError)?.code == .unauthorized }
+            #expect(refusals() == attempts)
+            listener.backend.watch.follow(listener.backend.client.member, after: 0)
+        }
+        try cluster.change(password: EtcdCluster.password)
+        try await device.pull()
+        #expect(refusals() == 3)
         await listener.end()
     }
 
