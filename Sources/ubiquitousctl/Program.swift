@@ -64,6 +64,8 @@ struct Program: ParsableCommand {
 
     /// Names the subcommand that was meant by a word that is none.
     private static func checkSubcommand(_ words: ArraySlice<String>, of command: any ParsableCommand.Type) throws {
+        // A word that is none of its subcommands is a key.
+        if command == HistoryCommand.self { return }
         let subcommands = command.configuration.subcommands
         guard let word = words.first, !word.hasPrefix("-"), !subcommands.isEmpty, word != "help" else { return }
         if let named = subcommands.first(where: { $0.configuration.commandName == word }) {

@@ -139,6 +139,29 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test func `history is measured, and removed from all stores where somebody wants it`() async throws {
+        try await Terminal.with { terminal in
+            for store in [notes, "org.example.Other"] {
+                for theme in ["dark", "light"] {
+                    expect(try await terminal.ctl2(["set", "theme", theme], store: store), 0)
+                }
+            }
+            let usage = try await terminal.ctl2(["usage"], store: "")
+            #expect(usage.output.contains("Database") && usage.output.contains("of 256 MiB, of which about"))
+            let check = try await terminal.ctl2(["history", "trim", "--check"])
+            #expect(check.output.hasPrefix("would remove earlier values that take about"), "\(check)")
+            #expect(try await terminal.ctl("history", "theme").output.contains("dark"))
+            #expect(try await terminal.ctl("history", "show", "theme").output.contains("dark"))
+            expect(try await terminal.ctl2(["history", "trim"]), 0)
+            #expect(try await terminal.ctl2(["history", "trim", "--json"]).output == #"{"changed":false}"#)
+            for store in [notes, "org.example.Other"] {
+                expect(try await terminal.ctl2(["history", "theme"], store: store), 1)
+                #expect(try await terminal.ctl2(["get", "theme"], store: store).output == "light")
+            }
+            #expect(try await terminal.ctl2(["usage"], store: "").output.contains("about 0 B history"))
+        }
+    }
+
     @Test func `to forget a device says that nothing is revoked`() async throws {
         try await Terminal.with { terminal in
             let folder = try terminal.device.directory.makeDirectory("folder", mode: 0o700)

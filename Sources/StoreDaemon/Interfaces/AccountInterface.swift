@@ -145,6 +145,29 @@ extension UserAccount {
 
     private static let noSuchDevice = BusError.invalidArguments("The account has no such device; see ListDevices")
 
+    // MARK: Room
+
+    fileprivate func getUsage(_ call: MethodCall) throws {
+        call.answer(on: daemon, holding: self) {
+            (try self.database.size(), try await self.historySize())
+        } reply: { [bound = daemon.configuration.bounds.databaseBytes] reply, usage in
+            try reply.appendDictionary {
+                try reply.append(option: "database-bytes", UInt64(usage.0))
+                try reply.append(option: "database-bytes-limit", UInt64(bound))
+                try reply.append(option: "history-bytes", UInt64(usage.1))
+            }
+        }
+    }
+
+    fileprivate func trimHistory(_ call: MethodCall) throws {
+        _ = try call.message.readFlags()
+        call.answer(on: daemon, holding: self) {
+            try await self.clearHistory()
+        } reply: {
+            try $0.append(UInt64($1))
+        }
+    }
+
     // MARK: Subscribing
 
     fileprivate func subscribe(_ call: MethodCall, _ daemon: Daemon) throws {
@@ -189,6 +212,10 @@ extension UserAccount {
                     "CheckBackend", in: ["backend_url": "s", "options": "a{sv}"], out: ["steps": "aa{sv}"],
                     sensitive: true, on: daemon
                 ) { try $0.checkBackend($1) },
+                .steering("GetUsage", out: ["usage": "a{sv}"], on: daemon) { try $0.getUsage($1) },
+                .steering("TrimHistory", in: ["flags": "t"], out: ["freed": "t"], on: daemon) {
+                    try $0.trimHistory($1)
+                },
                 .method("Subscribe", in: ["flags": "t"], on: daemon) { try $0.subscribe($1, daemon) },
                 .method("Unsubscribe", on: daemon) { try $0.unsubscribe($1, daemon) },
                 .signal("AccountChanged", ["state": "s", "info": "a{sv}"]),

@@ -13,10 +13,41 @@ extension UserDatabase {
     /// What the history of all stores takes, about, in bytes of the database.
     public func historySize() throws(EngineError) -> Int {
         var size = 0
-        try commit()
-        try read { db in try forEachFormerChange(db) { size += $0.bytes } }
+        for replica in try replicas() { size += try historySize(ofReplica: replica) }
         historyBound = size
         return size
+    }
+
+    /// The parts of all stores and accounts that have a history each: it is bounded, so that looking at one is brief.
+    public func replicas() throws(EngineError) -> [Int64] {
+        try commit()
+        return try read { db in try Int64.fetchAll(db, sql: "SELECT id FROM replica") }
+    }
+
+    /// What the history of a part takes, about, in bytes of the database.
+    public func historySize(ofReplica replica: Int64) throws(EngineError) -> Int {
+        var size = 0
+        try read { db in try forEachFormerChange(of: replica, db) { size += $0.bytes } }
+        return size
+    }
+
+    /// Removes the history of a part.
+    /// - Returns: what it took, about, in bytes of the database.
+    public func clearHistory(ofReplica replica: Int64) throws(EngineError) -> Int {
+        try commit()
+        let writer = try openWriter
+        let changes = try write { db in
+            var changes: [FormerChange] = []
+            try forEachFormerChange(of: replica, db) { changes.append($0) }
+            if changes.isEmpty { return changes }
+            try db.saveProgress(ofReplica: replica)
+            for sequences in changes.map(\.sequence).sorted().runs { try writer.remove(sequences, of: replica) }
+            return changes
+        }
+        let freed = changes.reduce(0) { $0 + $1.bytes }
+        historyBound = historyBound.map { max(0, $0 - freed) }
+        forget([replica: changes])
+        return freed
     }
 
     /// Has the oldest history of all stores give way until the database is not larger than a size.
@@ -30,7 +61,7 @@ extension UserDatabase {
 
     /// Removes the history of all stores.
     public func clearHistory() throws(EngineError) {
-        while try removeOldestHistory(bytes: 8 << 20) {}
+        for replica in try replicas() { _ = try clearHistory(ofReplica: replica) }
     }
 
     /// Removes the values that were replaced first, in one transaction.
@@ -50,23 +81,31 @@ extension UserDatabase {
             return (removed, oldest.bytesLeft)
         }
         historyBound = left
+        forget(removed)
+        return !removed.isEmpty
+    }
+
+    private func forget(_ removed: [Int64: [FormerChange]]) {
         for store in loadedStores {
             for replica in [store.shared, store.overlay] {
-                if let changes = removed[replica.id] { replica.forget(changes) }
+                if let changes = removed[replica.id], !changes.isEmpty { replica.forget(changes) }
             }
         }
-        return !removed.isEmpty
     }
 
     /// Calls `body` with each change that is not its key's last, of all stores and accounts.
     private func forEachFormerChange(_ db: Database, _ body: (FormerChange) -> Void) throws {
         for replica in try Int64.fetchAll(db, sql: "SELECT id FROM replica") {
-            var replaced: [Key: UInt64] = [:]
-            try ChangeReader.forEachOutline(of: replica, db) { change in
-                defer { replaced[change.key] = change.time }
-                guard let time = replaced[change.key] else { return }
-                body(FormerChange(change, of: replica, replaced: time))
-            }
+            try forEachFormerChange(of: replica, db, body)
+        }
+    }
+
+    private func forEachFormerChange(of replica: Int64, _ db: Database, _ body: (FormerChange) -> Void) throws {
+        var replaced: [Key: UInt64] = [:]
+        try ChangeReader.forEachOutline(of: replica, db) { change in
+            defer { replaced[change.key] = change.time }
+            guard let time = replaced[change.key] else { return }
+            body(FormerChange(change, of: replica, replaced: time))
         }
     }
 }

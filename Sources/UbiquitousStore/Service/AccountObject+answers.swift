@@ -55,6 +55,16 @@ package struct BackendStep: Sendable, Equatable {
     package let detail: String
 }
 
+/// What a user's database takes, in bytes.
+package struct DatabaseUsage: Sendable, Equatable {
+    /// All of it.
+    package let bytes: Int
+    /// What it may take before writes are refused.
+    package let limit: Int
+    /// About what earlier values take of it; they give way by themselves before a write is refused.
+    package let historyBytes: Int
+}
+
 /// A device of an account.
 package struct DeviceDescription: Sendable, Equatable {
     /// Its identifier.

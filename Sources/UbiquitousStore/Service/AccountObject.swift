@@ -80,6 +80,29 @@ package struct AccountObject: ServiceObject {
         case remote
     }
 
+    // MARK: Room
+
+    /// `GetUsage`.
+    package func usage() async throws -> DatabaseUsage {
+        try await call("GetUsage") { _ in
+        } decode: {
+            let usage = try $0.readDictionary()
+            return DatabaseUsage(
+                bytes: Int(usage.integer("database-bytes")), limit: Int(usage.integer("database-bytes-limit")),
+                historyBytes: Int(usage.integer("history-bytes")))
+        }
+    }
+
+    /// `TrimHistory`: removes the earlier values of all stores.
+    /// - Returns: what they took, in bytes, about.
+    package func trimHistory() async throws -> Int {
+        try await call("TrimHistory") {
+            try $0.append(0 as UInt64)
+        } decode: {
+            Int(clamping: try $0.readUInt64())
+        }
+    }
+
     // MARK: Devices
 
     /// `ListDevices`.

@@ -6,11 +6,45 @@ internal import SDBus
 internal import UbiquitousStore
 
 /// `history`.
-struct HistoryCommand: ServiceCommand {
+struct HistoryCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "history",
+        abstract: "Prints earlier values of a key, the newest first, or removes those of all keys.",
+        subcommands: [ShowHistoryCommand.self, TrimHistoryCommand.self],
+        defaultSubcommand: ShowHistoryCommand.self)
+}
+
+/// `history trim`.
+struct TrimHistoryCommand: ServiceCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "trim",
+        abstract: "Removes the earlier values of all stores.",
+        discussion: """
+            On this device only; values stay as they are. Earlier values give way by themselves where the database is \
+            full: this is for freeing the disk, or for forgetting them. "ubiquitousctl usage" shows what they take.
+            """)
+
+    @OptionGroup var service: ServiceOptions
+    @OptionGroup var change: ChangeOptions
+
+    func perform() async throws {
+        let account = try await service.account()
+        try await change.make("Removing earlier values") {
+            let bytes = try await account.usage().historyBytes
+            return bytes == 0 ? nil : "remove earlier values that take about \(SizeText.text(bytes))"
+        } _: {
+            _ = try await account.trimHistory()
+        }
+    }
+}
+
+/// `history show`.
+struct ShowHistoryCommand: ServiceCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "show",
         abstract: "Prints earlier values of a key, the newest first.",
         discussion: """
+            "show" can be left out, unless the key is called "trim". \
             Each has the number that "restore" takes, when it ceased to be the value, and why: replaced, removed, \
             initial-sync, account or merge. Ends with 1 if there are none.
             """)

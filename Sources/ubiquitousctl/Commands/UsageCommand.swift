@@ -10,7 +10,10 @@ struct UsageCommand: ServiceCommand {
     static let configuration = CommandConfiguration(
         commandName: "usage",
         abstract: "Shows how full stores are, and their largest keys.",
-        discussion: "All stores that hold something, unless one is named.")
+        discussion: """
+            All stores that hold something, unless one is named; and then what the database takes of the disk, with how \
+            much of it is history, which "ubiquitousctl history trim" frees.
+            """)
 
     @OptionGroup var options: StoreOptions
 
@@ -27,8 +30,27 @@ struct UsageCommand: ServiceCommand {
     func perform() async throws {
         let usages = try await Progress.showing("Looking at the stores") { try await measured() }
         if json { return Output.print(json: .array(usages.map(\.json))) }
-        if usages.isEmpty { return Output.remark("No store holds anything") }
+        if usages.isEmpty { Output.remark("No store holds anything") }
+        let database = try await databaseUsage()
         for usage in usages { usage.show() }
+        if let database { show(database) }
+    }
+
+    private func show(_ database: DatabaseUsage) {
+        let style = Style(for: 1)
+        let share = Double(database.bytes) / Double(max(1, database.limit))
+        Output.print(style.bold("Database"))
+        Output.print(
+            "  \(style.byFullness(share, SizeText.bar(share))) \(Int((share * 100).rounded())) %  "
+                + "\(SizeText.text(database.bytes)) of \(SizeText.text(database.limit)), of which about "
+                + "\(SizeText.text(database.historyBytes)) history")
+    }
+
+    /// What all stores take together; `nil` where one is asked for, or the caller may not know.
+    @BusActor
+    private func databaseUsage() async throws -> DatabaseUsage? {
+        if options.store != nil || Variable.identifier.value != nil { return nil }
+        return try? await options.service.account().usage()
     }
 
     @BusActor
