@@ -236,14 +236,17 @@ public struct RemoteAccount: Equatable, Sendable {
 
 /// What a backend costs.
 public struct BackendTraits: Equatable, Sendable {
-    /// How long the first change waits for others before it is uploaded.
+    /// How long a change waits for others before it is uploaded.
     public let coalescing: Duration
+    /// How long the first change after a quiet time waits.
+    public let firstWait: Duration
     /// Hints come for every change, so that looking without one is only a precaution.
     public let tellsOfChanges: Bool
 
     /// Traits of their parts.
-    public init(coalescing: Duration, tellsOfChanges: Bool) {
+    public init(coalescing: Duration, firstWait: Duration = .milliseconds(50), tellsOfChanges: Bool) {
         self.coalescing = coalescing
+        self.firstWait = min(firstWait, coalescing)
         self.tellsOfChanges = tellsOfChanges
     }
 }

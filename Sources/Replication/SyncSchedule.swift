@@ -9,8 +9,8 @@ public struct SyncSchedule: Equatable, Sendable {
     public var traits: BackendTraits
     /// What an administrator says of how often something is done.
     public private(set) var pace: SyncPace
-    private var shortestPoll: UInt64
-    private var longestPoll: UInt64
+    /// Where the person is, and what the machine is to save.
+    public private(set) var circumstances: SyncCircumstances
 
     private var pullDue: UInt64?
     private var pushDue: UInt64?
@@ -20,7 +20,10 @@ public struct SyncSchedule: Equatable, Sendable {
     private var earliestRetry: UInt64 = 0
     private var failures = 0
     private var pollInterval: UInt64
-    private var lastLook: UInt64 = 0
+    private var lastLook: UInt64?
+    private var lastUpload: UInt64?
+    /// A pass is under way, whose end says when the next one is due.
+    private var isCycling = false
     private var uploads = TokenBucket(capacity: 15, interval: 4 * second)
 
     /// Whether there are subscribers decides how often a remote that tells of nothing is looked at.
@@ -35,22 +38,48 @@ public struct SyncSchedule: Equatable, Sendable {
     private static let leastRest = 5 * second
     /// The next attempt is made up for after 4 s then.
     private static let failuresBeforeNetwork = 2
+    /// Somebody waits for the first change after so long without an upload, and hardly another one follows it.
+    private static let quietTime = 10 * second
 
     /// A schedule for a backend, which is looked at at once.
-    public init(_ traits: BackendTraits, pace: SyncPace = SyncPace(), now: UInt64) {
+    public init(
+        _ traits: BackendTraits, pace: SyncPace = SyncPace(), _ circumstances: SyncCircumstances = SyncCircumstances(),
+        now: UInt64
+    ) {
         self.traits = traits
         self.pace = pace
-        (shortestPoll, longestPoll) = pace.polls
-        pollInterval = shortestPoll
+        self.circumstances = circumstances
+        pollInterval = pace.shortestInterval
         pullDue = now
     }
 
     /// An administrator says otherwise: what is due comes no later than it would if it were noted now.
     public mutating func follow(_ pace: SyncPace, _ now: UInt64) {
         self.pace = pace
-        (shortestPoll, longestPoll) = pace.polls
-        pushDue = pushDue.map { min($0, max(now + coalescing, uploads.nextToken(now))) }
-        pullDue = pullDue.map { min($0, now + interval) }
+        pushDue = pushDue.map { min($0, nextUpload(now)) }
+        if let interval { pullDue = min(pullDue ?? (isCycling ? .max : now), now + interval) }
+    }
+
+    /// The person comes or goes, or the machine has something to save, or not any more. Whoever comes back finds what is
+    /// new.
+    public mutating func follow(_ circumstances: SyncCircumstances, _ now: UInt64) {
+        let former = self.circumstances.presence
+        if circumstances == self.circumstances { return }
+        self.circumstances = circumstances
+        if let due = pushDue, due > now {
+            pushDue = circumstances.isSparing ? max(due, nextUpload(now)) : min(due, nextUpload(now))
+        }
+        // What is due already was asked for.
+        if !isCycling, pullDue.map({ $0 > now }) ?? true { pullDue = interval.map { max(now, (lastLook ?? 0) + $0) } }
+        if circumstances.presence == .present, former == .away || former == .absent {
+            (pollInterval, pullDue) = (pace.shortestInterval, min(pullDue ?? .max, nextLook(now)))
+        }
+    }
+
+    /// The machine was asleep, and heard of nothing.
+    public mutating func noteWaking(_ now: UInt64) {
+        noteNetwork(now)
+        if interval != nil { pullDue = min(pullDue ?? .max, max(now, (lastLook ?? 0) + rest)) }
     }
 
     /// When the next pass is due; `nil`: not before something happens.
@@ -67,19 +96,19 @@ public struct SyncSchedule: Equatable, Sendable {
     public mutating func noteSubscribers(_ hasSubscribers: Bool, _ now: UInt64) {
         self.hasSubscribers = hasSubscribers
         guard hasSubscribers, !traits.tellsOfChanges else { return }
-        pollInterval = shortestPoll
-        pullDue = pullDue.map { min($0, max(now, lastLook + shortestPoll)) }
+        pollInterval = pace.shortestInterval
+        pullDue = pullDue.map { min($0, nextLook(now)) }
     }
 
     /// Something was written on this device.
     public mutating func noteChange(_ now: UInt64) {
-        if pushDue == nil { pushDue = max(now + coalescing, uploads.nextToken(now)) }
-        pollInterval = shortestPoll
+        if pushDue == nil { pushDue = nextUpload(now) }
+        pollInterval = pace.shortestInterval
     }
 
     /// The remote says that it has something new.
     public mutating func noteHint(_ now: UInt64) {
-        pullDue = now
+        pullDue = max(now, (lastLook ?? 0) + rest)
     }
 
     /// There may be a way to the remote that there was not before: what has failed is tried again at once. Names may be
@@ -93,7 +122,7 @@ public struct SyncSchedule: Equatable, Sendable {
 
     /// Somebody wants what is pending to be uploaded without waiting for more.
     public mutating func hasten(_ now: UInt64) {
-        if pushDue != nil { pushDue = max(now, uploads.nextToken(now)) }
+        if pushDue != nil { pushDue = max(now, earliestUpload(now)) }
     }
 
     /// Somebody wants a pass now, whatever failed before.
@@ -106,7 +135,7 @@ public struct SyncSchedule: Equatable, Sendable {
     /// A pass begins: what happens from now on is for the next one.
     /// - Returns: whether it is to upload what is pending.
     public mutating func begin(_ now: UInt64) -> Bool {
-        pullDue = nil
+        (pullDue, isCycling) = (nil, true)
         cycleUploads = pushDue.map { $0 <= now } ?? false
         if cycleUploads { pushDue = nil }
         return cycleUploads
@@ -118,11 +147,14 @@ public struct SyncSchedule: Equatable, Sendable {
     ///   - uploaded: it uploaded.
     ///   - isPending: there is still something to upload.
     public mutating func passed(_ now: UInt64, received: Bool, uploaded: Bool, isPending: Bool) {
-        (failures, retryAt, lastLook) = (0, nil, now)
-        if uploaded { uploads.take(now) }
-        pushDue = isPending ? pushDue ?? max(now + coalescing, uploads.nextToken(now)) : nil
-        pollInterval = received || uploaded ? shortestPoll : min(pollInterval * 3 / 2, longestPoll)
-        pullDue = min(pullDue ?? .max, now + interval)
+        (failures, retryAt, lastLook, isCycling) = (0, nil, now, false)
+        if uploaded {
+            uploads.take(now)
+            lastUpload = now
+        }
+        pushDue = isPending ? pushDue ?? nextUpload(now) : nil
+        pollInterval = received || uploaded ? pace.shortestInterval : min(pollInterval * 3 / 2, longestPoll ?? .max)
+        if let interval { pullDue = min(pullDue ?? .max, now + interval) }
     }
 
     /// A pass has failed.
@@ -130,21 +162,42 @@ public struct SyncSchedule: Equatable, Sendable {
     ///   - retryAfter: what the remote asked for, in seconds.
     ///   - jitter: any number; it spreads the attempts of many devices.
     public mutating func failed(_ now: UInt64, retryAfter: Int?, jitter: UInt64) {
-        failures += 1
+        (failures, isCycling) = (failures + 1, false)
         let backoff = min(Self.firstRetry << UInt64(min(failures - 1, 10)), Self.lastRetry)
         let spread = backoff / 4
         let asked = UInt64(min(max(0, retryAfter ?? 0), 86_400)) * Self.second
-        retryAt = now + max(asked, backoff - spread / 2 + jitter % max(spread, 1))
-        earliestRetry = now + max(asked, Self.leastRest)
+        retryAt = now + max(asked, rest, backoff - spread / 2 + jitter % max(spread, 1))
+        earliestRetry = now + max(asked, rest, Self.leastRest)
         pullDue = now
         if cycleUploads { pushDue = pushDue ?? now }
     }
 
-    private var coalescing: UInt64 { (pace.coalescing ?? traits.coalescing).microseconds }
+    // MARK: Intervals
 
-    private var interval: UInt64 {
-        if traits.tellsOfChanges { return Self.precaution }
-        return hasSubscribers ? max(shortestPoll, min(pollInterval, longestPoll)) : longestPoll
+    private var longestPoll: UInt64? { pace.longestInterval(circumstances.presence) }
+    private var rest: UInt64 { pace.rest(circumstances) }
+
+    /// How long after a look the next one is due; `nil`: not before something happens.
+    private var interval: UInt64? {
+        guard let longestPoll else { return nil }
+        if traits.tellsOfChanges { return max(Self.precaution, rest) }
+        return max(rest, hasSubscribers ? max(pace.shortestInterval, min(pollInterval, longestPoll)) : longestPoll)
+    }
+
+    /// When somebody who has come finds what is new: soon, and not twice within the shortest interval.
+    private func nextLook(_ now: UInt64) -> UInt64 {
+        lastLook.map { max(now, $0 + max(pace.shortestInterval, rest)) } ?? now
+    }
+
+    /// When a change that is made now is uploaded.
+    private func nextUpload(_ now: UInt64) -> UInt64 {
+        let isQuiet = lastUpload.map { now >= $0 + Self.quietTime } ?? true
+        let wait = pace.coalescing ?? (isQuiet ? traits.firstWait : traits.coalescing)
+        return max(now + wait.microseconds, earliestUpload(now))
+    }
+
+    private func earliestUpload(_ now: UInt64) -> UInt64 {
+        max(uploads.nextToken(now), rest == 0 ? 0 : lastUpload.map { $0 + rest } ?? 0)
     }
 }
 

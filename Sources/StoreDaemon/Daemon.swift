@@ -24,6 +24,7 @@ public final class Daemon {
     let managed: ManagedDirectories
     private(set) lazy var users = Users(daemon: self)
     private(set) lazy var clients = Clients(daemon: self)
+    private(set) lazy var surroundings = Surroundings(daemon: self)
     let writes = WriteQueue()
     private var refusals = RefusalLog()
 

@@ -114,7 +114,7 @@ extension AccountSync {
     func start(_ backend: any RemoteBackend) {
         self.backend = backend
         (ownPublication, problem, names, presentDevices) = (.missing, nil, [:], [])
-        schedule = SyncSchedule(backend.traits, pace: pace, now: monotonicTime())
+        schedule = SyncSchedule(backend.traits, pace: pace, circumstances, now: monotonicTime())
         schedule?.hasSubscribers = hasSubscribers
         if hasPendingChanges { schedule?.noteChange(monotonicTime()) }
         collectsGarbage = false

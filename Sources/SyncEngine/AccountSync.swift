@@ -113,6 +113,21 @@ public final class AccountSync {
         }
     }
 
+    /// Where the person is, and what the machine is to save.
+    public var circumstances = SyncCircumstances() {
+        didSet {
+            guard circumstances != oldValue else { return }
+            schedule?.follow(circumstances, monotonicTime())
+            onScheduleChange?()
+        }
+    }
+
+    /// The machine was asleep.
+    public func noteWaking() {
+        schedule?.noteWaking(monotonicTime())
+        onScheduleChange?()
+    }
+
     /// Something was written to a store on this device.
     public func noteLocalChange() {
         let before = schedule

@@ -291,6 +291,7 @@ struct MemberTests {
                     "DeviceName": .string("device"), "InitialSyncDone": .boolean(false), "PendingChanges": .integer(0),
                     "LastPullUSec": .integer(0), "LastPushUSec": .integer(0), "LastErrorName": .string(""),
                     "LastErrorMessage": .string(""), "NextAttemptUSec": .integer(0),
+                    "NextSyncUSec": .integer(0), "SlowedBy": .array([]),
                 ]
             )
             #expect(await errorName { try await account.signOut() } == "NotSignedIn")

@@ -10,7 +10,168 @@ struct SyncScheduleTests {
     private let start: UInt64 = 1000 * second
 
     private func schedule(tellsOfChanges: Bool = false, coalescing: Int = 1) -> SyncSchedule {
-        SyncSchedule(BackendTraits(coalescing: .seconds(coalescing), tellsOfChanges: tellsOfChanges), now: start)
+        let coalescing = Duration.seconds(coalescing)
+        return SyncSchedule(
+            BackendTraits(coalescing: coalescing, firstWait: coalescing, tellsOfChanges: tellsOfChanges), now: start)
+    }
+
+    /// One whose remote has been looked at, at the start.
+    private func rested(tellsOfChanges: Bool = false, _ pace: SyncPace = SyncPace()) -> SyncSchedule {
+        var schedule = SyncSchedule(
+            BackendTraits(coalescing: .seconds(1), tellsOfChanges: tellsOfChanges), pace: pace, now: start)
+        _ = schedule.begin(start)
+        schedule.passed(start, received: false, uploaded: false, isPending: false)
+        return schedule
+    }
+
+    private func circumstances(
+        _ presence: SyncCircumstances.Presence = .unknown, isMetered: Bool = false, savesPower: Bool = false
+    ) -> SyncCircumstances {
+        var circumstances = SyncCircumstances()
+        (circumstances.presence, circumstances.isMetered) = (presence, isMetered)
+        circumstances.savesPower = savesPower
+        return circumstances
+    }
+
+    @Test func `the first change after a quiet time goes at once, and what follows waits for more`() {
+        var schedule = rested()
+        schedule.noteChange(seconds(1))
+        #expect(schedule.nextCycle == seconds(1) + 50_000)
+        expectBegin(&schedule, seconds(1) + 50_000, uploads: true)
+        schedule.passed(seconds(2), received: false, uploaded: true, isPending: false)
+        schedule.noteChange(seconds(11))
+        #expect(schedule.nextCycle == seconds(12))
+        expectBegin(&schedule, seconds(12), uploads: true)
+        schedule.passed(seconds(12), received: false, uploaded: true, isPending: false)
+        schedule.noteChange(seconds(22))
+        #expect(schedule.nextCycle == seconds(22) + 50_000)
+    }
+
+    @Test func `what an administrator has changes wait holds for the first one, too`() {
+        var pace = SyncPace()
+        pace.coalescing = .seconds(20)
+        var schedule = rested(pace)
+        schedule.noteChange(seconds(1))
+        #expect(schedule.nextCycle == seconds(21))
+    }
+
+    @Test func `a quiet time between changes does not lift the limit on uploads`() {
+        var schedule = rested()
+        var now = start
+        // Every 11 s is more seldom than every 4 s: none of them waits for the limit, and it never gets lower.
+        for _ in 1...40 {
+            now += 11 * Self.second
+            schedule.noteChange(now)
+            #expect(schedule.nextCycle == now + 50_000)
+            expectBegin(&schedule, now + 50_000, uploads: true)
+            schedule.passed(now + 50_000, received: false, uploaded: true, isPending: false)
+        }
+    }
+
+    @Test(
+        arguments: [(.unknown, 300), (.present, 30), (.away, 300), (.absent, 900)]
+            as [(SyncCircumstances.Presence, Int)])
+    func `how often a remote is looked at depends on where the person is`(
+        presence: SyncCircumstances.Presence, wait: Int
+    ) {
+        var schedule = rested()
+        schedule.follow(circumstances(presence), seconds(1))
+        #expect(schedule.nextCycle == seconds(wait))
+        _ = schedule.begin(seconds(wait))
+        schedule.passed(seconds(wait), received: false, uploaded: false, isPending: false)
+        #expect(schedule.nextCycle == seconds(2 * wait))
+        // Somebody who listens has it looked at more often, and less and less as nothing comes.
+        schedule.hasSubscribers = true
+        var now = seconds(2 * wait)
+        for _ in 1...20 {
+            _ = schedule.begin(now)
+            schedule.passed(now, received: false, uploaded: false, isPending: false)
+            let next = schedule.nextCycle ?? 0
+            #expect(next >= now + 5 * Self.second && next <= now + UInt64(wait) * Self.second)
+            now = next
+        }
+        _ = schedule.begin(now)
+        schedule.passed(now, received: false, uploaded: false, isPending: false)
+        #expect(schedule.nextCycle == now + UInt64(wait) * Self.second)
+    }
+
+    @Test(arguments: [SyncCircumstances.Presence.away, .absent])
+    func `who comes back finds what is new, but not twice within five seconds`(from: SyncCircumstances.Presence) {
+        for (moment, look) in [(2, 5), (100, 100)] {
+            var schedule = rested()
+            schedule.follow(circumstances(from), start)
+            schedule.follow(circumstances(.present), seconds(moment))
+            #expect(schedule.nextCycle == seconds(look))
+        }
+        // Nobody knew before: the account was looked at when it was gone on with.
+        var schedule = rested()
+        schedule.follow(circumstances(.present), seconds(20))
+        #expect(schedule.nextCycle == seconds(30))
+    }
+
+    @Test func `where an administrator has it, nothing is looked at for people who aren't logged in`() {
+        var pace = SyncPace()
+        pace.absentPoll = .zero
+        for tells in [false, true] {
+            var schedule = rested(tellsOfChanges: tells, pace)
+            schedule.follow(circumstances(.absent), seconds(1))
+            #expect(schedule.nextCycle == nil)
+            schedule.noteWaking(seconds(2))
+            #expect(schedule.nextCycle == nil)
+            schedule.noteChange(seconds(3))
+            expectBegin(&schedule, seconds(4), uploads: true)
+            schedule.passed(seconds(4), received: false, uploaded: true, isPending: false)
+            #expect(schedule.nextCycle == nil)
+            schedule.follow(circumstances(.present), seconds(100))
+            #expect(schedule.nextCycle == seconds(100))
+        }
+    }
+
+    @Test func `a machine that wakes up is looked around from at once, and what failed is tried`() {
+        for tells in [false, true] {
+            var schedule = rested(tellsOfChanges: tells)
+            schedule.noteWaking(seconds(1))
+            #expect(schedule.nextCycle == seconds(1))
+        }
+        var schedule = rested()
+        _ = schedule.begin(seconds(300))
+        for _ in 1...9 { schedule.failed(seconds(300), retryAfter: nil, jitter: 0) }
+        schedule.noteWaking(seconds(310))
+        #expect(schedule.nextCycle == seconds(310))
+        schedule.failed(seconds(310), retryAfter: 3600, jitter: 0)
+        schedule.noteWaking(seconds(320))
+        #expect(schedule.nextCycle == seconds(3910))
+    }
+
+    @Test(arguments: [true, false])
+    func `on a metered network and while power is saved there are fewer looks and uploads`(isMetered: Bool) {
+        let sparing = circumstances(.present, isMetered: isMetered, savesPower: !isMetered)
+        var schedule = rested()
+        schedule.follow(circumstances(.present), start)
+        schedule.follow(sparing, seconds(1))
+        #expect(schedule.nextCycle == seconds(900))
+        schedule.noteHint(seconds(2))
+        #expect(schedule.nextCycle == seconds(900))
+        // Nothing was uploaded for long.
+        schedule.noteChange(seconds(3))
+        expectBegin(&schedule, seconds(3) + 50_000, uploads: true)
+        schedule.passed(seconds(4), received: false, uploaded: true, isPending: false)
+        schedule.noteChange(seconds(20))
+        schedule.hasten(seconds(21))
+        #expect(schedule.nextCycle == seconds(904))
+        schedule.request(seconds(30))
+        #expect(schedule.nextCycle == seconds(30))
+        expectBegin(&schedule, seconds(30), uploads: true)
+        schedule.passed(seconds(30), received: false, uploaded: true, isPending: false)
+        schedule.noteChange(seconds(50))
+        #expect(schedule.nextCycle == seconds(930))
+        schedule.follow(circumstances(.present), seconds(60))
+        #expect(schedule.nextCycle == seconds(60))
+        var pace = SyncPace()
+        pace.sparingPace = .zero
+        var other = rested(pace)
+        other.follow(sparing, seconds(1))
+        #expect(other.nextCycle == seconds(30))
     }
 
     /// Begins a pass, which is to upload or not.

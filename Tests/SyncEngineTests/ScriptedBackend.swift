@@ -41,7 +41,7 @@ actor ScriptedBackend: RemoteBackend {
 
     init(_ script: Script = Script(), tellsOfChanges: Bool = true) {
         self.script = script
-        traits = BackendTraits(coalescing: .seconds(1), tellsOfChanges: tellsOfChanges)
+        traits = BackendTraits(coalescing: .seconds(1), firstWait: .seconds(1), tellsOfChanges: tellsOfChanges)
     }
 
     func change(_ body: @Sendable (inout Script) -> Void) { body(&script) }

@@ -78,7 +78,8 @@ public actor EtcdBackend: RemoteBackend {
     /// A change waits a little for others, as every transaction is kept until the cluster is compacted. The cluster tells
     /// of changes as long as it is there.
     public nonisolated var traits: BackendTraits {
-        BackendTraits(coalescing: .milliseconds(100), tellsOfChanges: watch.isLive)
+        BackendTraits(
+            coalescing: .milliseconds(100), firstWait: .milliseconds(10), tellsOfChanges: watch.isLive)
     }
 
     /// Says "look now" when somebody else changed something.

@@ -270,6 +270,12 @@ extension UserAccount {
                 .property("NextAttemptUSec", "t", changes: .silently) { account, message, _ in
                     try message.append(account.nextAttempt)
                 },
+                .property("NextSyncUSec", "t", changes: .silently) { account, message, _ in
+                    try message.append(account.nextCycle)
+                },
+                .property("SlowedBy", "as", changes: .silently) { account, message, _ in
+                    try message.append(strings: account.savings)
+                },
             ])
     }
 }

@@ -74,6 +74,9 @@ struct SettingsEntry: Sendable {
         SettingsEntry.duration("Sync", "Coalescing", 0...3600) { $0.pace.coalescing = $1 },
         SettingsEntry.duration("Sync", "ShortestPoll", 1...86_400) { $0.pace.shortestPoll = $1 },
         SettingsEntry.duration("Sync", "LongestPoll", 1...86_400) { $0.pace.longestPoll = $1 },
+        SettingsEntry.duration("Sync", "PresentPoll", 1...86_400) { $0.pace.presentPoll = $1 },
+        SettingsEntry.duration("Sync", "AbsentPoll", 0...86_400) { $0.pace.absentPoll = $1 },
+        SettingsEntry.duration("Sync", "SparingPace", 0...86_400) { $0.pace.sparingPace = $1 },
     ]
 
     private static let store: [SettingsEntry] = [

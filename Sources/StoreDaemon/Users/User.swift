@@ -41,6 +41,7 @@ final class User {
         registered = RegisteredManifests(in: directory.path + "/manifests.d", logger: daemon.logger)
         account = try UserAccount(uid, database: database, directory: directory.path, daemon: daemon)
         account.sync.pace = daemon.configuration.pace
+        account.sync.circumstances = daemon.surroundings.circumstances(of: uid)
         account.start()
     }
 

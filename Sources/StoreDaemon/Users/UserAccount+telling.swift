@@ -56,6 +56,7 @@ extension UserAccount {
             if let line { daemon.logger.log(level: line.level, "\(line.text)") }
         }
         for subscription in subscribers.values { subscription.tell() }
+        daemon.surroundings.follow(sync.isSignedIn || daemon.users.hasAccount)
     }
 
     /// An error as a client is told of it: to a sandboxed app it does not say where the account is.

@@ -93,6 +93,7 @@ final class UserAccount {
         sync.close()
         self.database = database
         next.hasSubscribers = sync.hasSubscribers
+        next.circumstances = sync.circumstances
         (sync, url) = (next, "")
         start()
     }
@@ -204,9 +205,21 @@ final class UserAccount {
     func pendingChanges() throws -> Int { try database.pendingChanges() }
 
     /// When a failed attempt is made up for, in microseconds since 1970; 0: none is to be.
-    var nextAttempt: UInt64 {
-        guard let next = sync.nextAttempt else { return 0 }
-        return daemon.environment.time() + next - min(next, EventLoop.now)
+    var nextAttempt: UInt64 { sync.nextAttempt.map(date) ?? 0 }
+
+    /// When the next sync cycle is due, in microseconds since 1970; 0: not before something happens.
+    var nextCycle: UInt64 { sync.nextCycle.map(date) ?? 0 }
+
+    /// A moment of the monotonic clock, or now if it is over.
+    private func date(_ moment: UInt64) -> UInt64 {
+        daemon.environment.time() + moment - min(moment, EventLoop.now)
+    }
+
+    /// Why there are fewer cycles than otherwise, by the words that the bus uses.
+    var savings: [String] {
+        guard sync.hasBackend, daemon.configuration.pace.sparingPace > .zero else { return [] }
+        return [(sync.circumstances.isMetered, "metered-network"), (sync.circumstances.savesPower, "power-saver")]
+            .filter(\.0).map(\.1)
     }
 }
 

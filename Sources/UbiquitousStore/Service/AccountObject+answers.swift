@@ -101,6 +101,10 @@ package struct AccountDescription: Sendable, Equatable {
     package let lastError: UbiquitousStoreError?
     /// When sync is retried.
     package let nextAttempt: UInt64
+    /// When the next sync cycle is due.
+    package let nextSync: UInt64
+    /// Why there are fewer cycles than otherwise: `metered-network`, `power-saver`.
+    package let slowedBy: [String]
     /// The URL of the account that the administrator has configured; "" if there is none.
     package let defaultBackend: String
     /// The bytes left for the user's data on this device's disk.
@@ -128,6 +132,8 @@ package struct AccountDescription: Sendable, Equatable {
         lastPull = UInt64(clamping: properties.integer("LastPullUSec"))
         lastPush = UInt64(clamping: properties.integer("LastPushUSec"))
         nextAttempt = UInt64(clamping: properties.integer("NextAttemptUSec"))
+        nextSync = UInt64(clamping: properties.integer("NextSyncUSec"))
+        slowedBy = properties.strings("SlowedBy")
         defaultBackend = properties.string("DefaultBackend")
         freeBytes = properties["FreeBytes"] == nil ? .max : properties.integer("FreeBytes")
         databasesSetAside = properties.strings("DatabasesSetAside")

@@ -29,6 +29,9 @@ struct GetCommand: ServiceCommand {
     @Flag(help: "Print the value's type: string, int, float, bool, date, data, array or dict.")
     var type = false
 
+    @Flag(help: "Look for other devices' changes first, and wait for them; fails where that can't be done.")
+    var fresh = false
+
     @Argument(help: "The key.", completion: .custom { arguments, _, _ in KeyCompletion.keys(arguments) })
     var key: String
 
@@ -39,7 +42,10 @@ struct GetCommand: ServiceCommand {
     }
 
     func perform() async throws {
-        let value = try await options.withStore { try await $0.value(key) }
+        let value = try await options.withStore { store in
+            if fresh { _ = try await store.synchronize(waitingForRemote: true, timeout: Patience.remote) }
+            return try await store.value(key)
+        }
         guard let value else { throw Failure(.absent, "The store has no value for \(Output.quoted(key))") }
         if type { return Output.print(value.typeName) }
         if json { return Output.print(json: value) }

@@ -70,10 +70,24 @@ extension AccountDescription {
         lines.append(("This device", "\(Output.printableWord(deviceName)) \(style.dim(deviceIdentifier))"))
         if state == "signed-out" { return lines }
         lines.append(("To upload", pendingChanges == 1 ? "1 change" : "\(pendingChanges) changes"))
-        lines.append(("Downloaded", TimeText.local(lastPull)))
+        lines.append(("Last look", TimeText.local(lastPull)))
         lines.append(("Uploaded", TimeText.local(lastPush)))
         if nextAttempt > 0 { lines.append(("Next attempt", TimeText.local(nextAttempt))) }
+        if nextAttempt == 0, nextSync > 0 { lines.append(("Next sync", TimeText.local(nextSync))) }
+        if !slowedBy.isEmpty { lines.append(("Slowed", slowness)) }
         return lines
+    }
+
+    /// Why there are fewer cycles than otherwise, for a person.
+    private var slowness: String {
+        let reasons = slowedBy.map { reason in
+            switch reason {
+            case "metered-network": "the network is metered"
+            case "power-saver": "the machine saves power"
+            default: Output.printableWord(reason)
+            }
+        }
+        return reasons.joined(separator: ", and ") + "; \"ubiquitousctl account sync\" syncs at once"
     }
 
     fileprivate var colouredState: String {
@@ -96,6 +110,8 @@ extension AccountDescription {
         object["last-pull"] = TimeText.value(lastPull)
         object["last-push"] = TimeText.value(lastPush)
         object["next-attempt"] = TimeText.value(nextAttempt)
+        object["next-sync"] = TimeText.value(nextSync)
+        object["slowed-by"] = .strings(slowedBy)
         object["error"] = lastError.map {
             ["code": .string(Text($0.code.description)), "message": .string(Text($0.message))]
         }

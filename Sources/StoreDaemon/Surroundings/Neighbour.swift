@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import SDBus
+
+/// Another service of the machine, which may come and go, and needs not be there.
+///
+/// It is never started for this, and what it says is read anew after each of its signals that is followed.
+@BusActor
+final class Neighbour {
+    private let connection: BusConnection
+    private let name: String
+    private var owner: String?
+    private var slots: [Slot] = []
+    private let onAppearance: @BusActor (_ isThere: Bool) -> Void
+
+    private static let bus = "org.freedesktop.DBus"
+
+    /// A signal that is followed.
+    struct Signal {
+        /// The end of its match rule.
+        let rule: String
+        /// What is done after it.
+        let action: @BusActor (Message) -> Void
+    }
+
+    /// - Parameter onAppearance: called when it is there, and when it isn't there any more.
+    init(_ name: String, on connection: BusConnection, _ onAppearance: @escaping @BusActor (Bool) -> Void) {
+        (self.name, self.connection, self.onAppearance) = (name, connection, onAppearance)
+    }
+
+    /// Follows signals of the service, and then whether it is there.
+    func follow(_ signals: [Signal]) async throws {
+        for followed in signals {
+            slots.append(
+                try await connection.addMatch("type='signal',sender='\(name)',\(followed.rule)") { [weak self] signal in
+                    // The bus lets everybody send what looks like it.
+                    if let owner = self?.owner, signal.sender == owner { followed.action(signal) }
+                })
+        }
+        let rule = "type='signal',sender='\(Self.bus)',interface='\(Self.bus)',member='NameOwnerChanged',arg0='\(name)'"
+        slots.append(
+            try await connection.addMatch(rule) { [weak self] signal in
+                guard signal.sender == Self.bus, let arguments = try? (0..<3).map({ _ in try signal.readString() })
+                else { return }
+                self?.note(owner: arguments[2])
+            })
+        note(owner: (try? await call(Self.bus, "/", Self.bus, "GetNameOwner", argument: name)) ?? "")
+    }
+
+    private func note(owner: String) {
+        let next = owner.isEmpty ? nil : owner
+        guard next != self.owner else { return }
+        self.owner = next
+        onAppearance(next != nil)
+    }
+
+    private func call(_ service: String, _ path: String, _ interface: String, _ member: String, argument: String)
+        async throws -> String
+    {
+        try await connection.call(service, path, interface, member) {
+            try $0.append(argument)
+        } decode: {
+            try $0.readString()
+        }
+    }
+
+    /// Calls a method without arguments.
+    func call<Value: Sendable>(
+        _ path: String, _ interface: String, _ member: String, decode: @escaping @BusActor (Message) throws -> Value
+    ) async throws -> Value {
+        guard let owner else { throw BusError.disconnected("\(name) is not there") }
+        return try await connection.call(owner, path, interface, member, decode: decode)
+    }
+
+    /// Reads a property.
+    func property<Value: Sendable>(
+        _ path: String, _ interface: String, _ property: String,
+        decode: @escaping @BusActor (Message) throws -> Value
+    ) async throws -> Value {
+        guard let owner else { throw BusError.disconnected("\(name) is not there") }
+        return try await connection.call(owner, path, "org.freedesktop.DBus.Properties", "Get") {
+            try $0.append(interface)
+            try $0.append(property)
+        } decode: { answer in
+            _ = try answer.enterVariant()
+            return try decode(answer)
+        }
+    }
+
+    /// The end of a match rule for the changes of an object's properties.
+    static func changes(of path: String, _ interface: String, isNamespace: Bool = false) -> String {
+        "\(isNamespace ? "path_namespace" : "path")='\(path)',interface='org.freedesktop.DBus.Properties',"
+            + "member='PropertiesChanged',arg0='\(interface)'"
+    }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What decides about the pace of sync beside the settings: who is at the machine, and what it is to save. It is followed
+// as long as an account is signed in; where the services that know aren't there, nothing is known.
+
+internal import Logging
+internal import Replication
+internal import SDBus
+internal import SyncEngine
+
+/// The machine that the accounts are on.
+@BusActor
+final class Surroundings {
+    private unowned let daemon: Daemon
+    private var logins: Logins?
+    private var savings: Savings?
+
+    init(daemon: Daemon) { self.daemon = daemon }
+
+    /// Follows what happens, or does not any more.
+    func follow(_ isNeeded: Bool) {
+        guard isNeeded != (logins != nil) else { return }
+        (logins, savings) = (nil, nil)
+        guard isNeeded else { return }
+        do {
+            let connection = try systemBus
+            (logins, savings) = (Logins(on: connection), Savings(on: connection))
+        } catch {
+            return daemon.logger.debug("Who is at the machine can't be known: \(error)")
+        }
+        logins?.onChange = { [weak self] in self?.tell() }
+        logins?.onWaking = { [weak self] in self?.wake() }
+        savings?.onChange = { [weak self] in self?.tell() }
+        EventLoop.task { [logins, savings, logger = daemon.logger] in
+            do {
+                try await logins?.start()
+                try await savings?.start()
+            } catch {
+                logger.debug("Who is at the machine, and what it is to save, can't be followed: \(error)")
+            }
+        }
+    }
+
+    /// The bus on which those services are; on a bus that is neither, as in tests, they are where the service is.
+    private var systemBus: BusConnection {
+        get throws {
+            if case .session = daemon.configuration.bus {
+                return try BusConnection.open(.system, description: "ubiquitous-stored (system)")
+            }
+            return daemon.connection
+        }
+    }
+
+    /// What holds for a user's account.
+    func circumstances(of uid: UInt32) -> SyncCircumstances {
+        var circumstances = SyncCircumstances()
+        circumstances.presence = logins?.presence(of: uid) ?? .unknown
+        circumstances.isMetered = savings?.isMetered ?? false
+        circumstances.savesPower = savings?.savesPower ?? false
+        return circumstances
+    }
+
+    private func tell() {
+        for user in daemon.users.all { user.account.sync.circumstances = circumstances(of: user.uid) }
+    }
+
+    private func wake() {
+        for user in daemon.users.all { user.account.sync.noteWaking() }
+    }
+}
