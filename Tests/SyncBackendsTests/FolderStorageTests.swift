@@ -292,6 +292,29 @@ import Testing
         #expect(place.names("share/u1234/h") == ["x"])
     }
 
+    @Test func `a folder in a root is used as the root is, and one that is not allowed is refused with those that are`()
+        async throws
+    {
+        let place = try Place()
+        let root = try #require(realpath(place.path, nil).map { String(cString: $0) })
+        let access = FolderAccess.roots([root + "/share/", root + "/more"], uid: 1234)
+        _ = try place.sub("share")
+        _ = try place.sub("share/team")
+        let storage = try makeStorage(root + "/share/team", access)
+        _ = try await storage.check(makingPlace: true)
+        #expect(place.names("share/team") == ["u1234"])
+        for path in ["/share/u77", "/share/team/u1234", "/shares", "/share/team/../team"] {
+            await #expect { _ = try await makeStorage(root + path, access).check(makingPlace: true) } throws: { error in
+                guard let error = error as? RemoteError, error.code == .denied else { return false }
+                return error.message.contains("has allowed \(root)/share, \(root)/more,")
+            }
+        }
+        if geteuid() == 0 {
+            chown(root + "/share/team", 1234, 1234)
+            #expect(await error { _ = try await storage.check(makingPlace: true) } == .denied)
+        }
+    }
+
     @Test func `a link in the place of a user's folder is refused`() async throws {
         let place = try Place()
         let root = try #require(realpath(place.path, nil).map { String(cString: $0) })

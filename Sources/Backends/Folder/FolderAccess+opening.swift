@@ -60,11 +60,16 @@ extension FolderAccess {
         uid: UInt32,
         makingPlace makesPlace: Bool
     ) throws(RemoteError) -> OpenFolder {
-        guard isRoot(path, of: roots) else {
-            throw RemoteError(.denied, "\(path) is none of the folders that the administrator has allowed.")
-        }
+        let roots = roots.compactMap { try? FolderURL.withoutTrailingSlashes($0) }
+        guard isIn(roots, path) else { throw RemoteError(.denied, refusal(of: path, roots)) }
         let (name, place) = ("u\(uid)", "\(path)/u\(uid)")
         let root = try naming(path) { () throws(SystemError) in try walk(to: path) }
+        if !roots.contains(where: { $0.utf8.elementsEqual(path.utf8) }) {
+            let status = try naming(path) { () throws(SystemError) in try root.status() }
+            guard status.st_uid == 0 || status.st_uid == geteuid() else {
+                throw RemoteError(.denied, "\(path) is neither root's nor the service's: it is no place for accounts.")
+            }
+        }
         if makesPlace {
             try naming(place) { () throws(SystemError) in try makeDirectory(name, in: root) }
         }
@@ -91,13 +96,28 @@ extension FolderAccess {
         }
     }
 
-    private static func isRoot(_ path: String, of roots: [String]) -> Bool {
+    /// Whether a path is a root, or leads from one to a folder in it that is no user's.
+    private static func isIn(_ roots: [String], _ path: String) -> Bool {
         if path.split(separator: "/").contains(where: { $0 == ".." || $0 == "." }) { return false }
         return roots.contains { root in
-            do { return try FolderURL.withoutTrailingSlashes(root).utf8.elementsEqual(path.utf8) } catch {
-                return false
-            }
+            if root.utf8.elementsEqual(path.utf8) { return true }
+            guard path.utf8.starts(with: (root + "/").utf8) else { return false }
+            return !path.utf8.dropFirst(root.utf8.count).split(separator: UInt8(ascii: "/")).contains { isUsers($0) }
         }
+    }
+
+    /// Whether a folder is called as those that are made for users.
+    private static func isUsers(_ name: some Collection<UInt8>) -> Bool {
+        name.first == UInt8(ascii: "u") && name.count > 1 && name.dropFirst().allSatisfy { (0x30...0x39).contains($0) }
+    }
+
+    private static func refusal(of path: String, _ roots: [String]) -> String {
+        guard let first = roots.first else {
+            return "\(path) can't be used: the administrator has allowed no folders (FolderRoot=)."
+        }
+        let others = roots.dropFirst().map { ", \($0)" }.joined()
+        return "\(path) can't be used: the administrator has allowed \(first)\(others), and folders in there that are "
+            + "no user's."
     }
 
     private static func makeDirectory(_ name: String, in root: borrowing FileDescriptor) throws(SystemError) {
