@@ -95,7 +95,7 @@ extension UserAccount {
         then goOver: (any RemoteBackend, RemoteAccount) throws -> Void
     ) async throws {
         try daemon.configuration.check(scheme: url)
-        let backend = try daemon.configuration.makeBackend(request(url, credentials))
+        let backend = try makeBackend(url, credentials)
         do {
             let attempt = attempts
             let remote = try await alone { try await Self.limited { try await body(backend) } }
@@ -208,7 +208,12 @@ extension UserAccount {
 
     /// Where the account is that an administrator has ready for this user; `nil`: there is none.
     var defaultAddress: String? {
-        daemon.configuration.defaultAccount?.address(user: UserName.name(of: uid), uid: uid)
+        daemon.configuration.defaultAccount?.address(user: name, uid: uid)
+    }
+
+    /// Makes a backend whose steps are told to the journal.
+    func makeBackend(_ url: String, _ credentials: BackendCredentials) throws(RemoteError) -> any RemoteBackend {
+        ToldBackend(try daemon.configuration.makeBackend(request(url, credentials)), of: userName, daemon.logger)
     }
 
     func request(_ url: String, _ credentials: BackendCredentials) -> BackendRequest {

@@ -31,8 +31,10 @@ final class UserAccount {
     var callsUnderWay = 0
     var attempts = 0
     var log = AccountLog()
+    /// The user's name, once it could be looked up: that may take long, and a user of another name has another directory.
+    private(set) lazy var name = UserName.name(of: uid)
     /// The user in the journal.
-    private(set) lazy var userName = UserName.text(of: uid)
+    var userName: String { UserName.text(name, uid) }
 
     init(_ uid: UInt32, database: UserDatabase, directory: String, daemon: Daemon) throws {
         self.uid = uid
@@ -69,7 +71,7 @@ final class UserAccount {
             }
             try daemon.configuration.check(scheme: file.url)
             sync.resume(
-                with: try daemon.configuration.makeBackend(request(file.url, file.credentials)),
+                with: try makeBackend(file.url, file.credentials),
                 isPaused: file.isPaused ?? false)
             if let wait = record.wait { sync.postpone(Self.suspicion(wait)) }
             listen()
@@ -169,10 +171,12 @@ final class UserAccount {
     private func runLoggedCycles() async {
         daemon.logger.debug("A sync cycle of \(userName) begins.")
         await sync.runDueCycles()
-        let next =
-            sync.nextCycle.map { "in \(($0 - min($0, EventLoop.now)) / 1_000_000) s" } ?? "when something happens"
         daemon.logger.debug(
-            "The sync cycle of \(userName) has ended (\(sync.state.rawValue)); the next one is \(next).")
+            "The sync cycle of \(userName) has ended (\(sync.state.rawValue)); the next one is \(timeOfNextCycle).")
+    }
+
+    private var timeOfNextCycle: String {
+        sync.nextCycle.map { "in \(($0 - min($0, EventLoop.now)) / 1_000_000) s" } ?? "when something happens"
     }
 
     /// Why an account waits during whose cycles the process died.

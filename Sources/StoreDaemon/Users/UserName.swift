@@ -14,5 +14,8 @@ enum UserName {
     }
 
     /// The user in a sentence, by name and number.
-    static func text(of uid: UInt32) -> String { name(of: uid).map { "\($0) (\(uid))" } ?? "the user \(uid)" }
+    static func text(of uid: UInt32) -> String { text(name(of: uid), uid) }
+
+    /// A user in a sentence.
+    static func text(_ name: String?, _ uid: UInt32) -> String { name.map { "\($0) (\(uid))" } ?? "the user \(uid)" }
 }

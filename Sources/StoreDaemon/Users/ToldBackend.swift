@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Logging
+internal import Replication
+
+/// A backend whose steps are told to the journal, for who looks for what is slow or wrong: stores by their identifiers,
+/// and never a key or a value.
+final class ToldBackend: RemoteBackend {
+    private let backend: any RemoteBackend
+    private let teller: StepTeller
+
+    /// - Parameter user: whose account it is, in the journal.
+    init(_ backend: any RemoteBackend, of user: String, _ logger: Logger) {
+        (self.backend, teller) = (backend, StepTeller(user: user, logger: logger))
+    }
+
+    var traits: BackendTraits { backend.traits }
+
+    func open(creatingAccount createsAccount: Bool) async throws(RemoteError) -> RemoteAccount {
+        try await teller.step("opens the remote") { () throws(RemoteError) in
+            try await backend.open(creatingAccount: createsAccount)
+        } outcome: {
+            $0.isNew ? "there is a new account" : "there is an account"
+        }
+    }
+
+    func restore(_ account: String) async throws(RemoteError) -> RemoteAccount {
+        try await teller.step("puts the account back") { () throws(RemoteError) in
+            try await backend.restore(account)
+        } outcome: { _ in
+            "it is there"
+        }
+    }
+
+    func pull(
+        after cursor: [UInt8]?, as origin: Origin, published count: UInt64
+    ) async throws(RemoteError) -> any RemotePull {
+        let pull = try await teller.step(cursor == nil ? "looks at everything" : "looks for what is new") {
+            () throws(RemoteError) in
+            try await backend.pull(after: cursor, as: origin, published: count)
+        } outcome: {
+            "\($0.stores.count) stores have something new, and its own publication is \($0.ownPublication)"
+        }
+        return ToldPull(pull: pull, teller: teller)
+    }
+
+    func push(_ publication: Publication) async throws(RemoteError) -> any RemotePush {
+        let push = try await teller.step("begins to upload") { () throws(RemoteError) in
+            try await backend.push(publication)
+        } outcome: {
+            "\($0.stores.count) of \(publication.stores.count) stores are to be uploaded"
+        }
+        return ToldPush(push: push, teller: teller)
+    }
+
+    func collectGarbage(_ request: GarbageCollection) async throws(RemoteError) {
+        try await teller.step("tidies the remote up") { () throws(RemoteError) in
+            try await backend.collectGarbage(request)
+        } outcome: { _ in
+            "done"
+        }
+    }
+
+    func hints() -> AsyncStream<Void> { backend.hints() }
+
+    func close() async { await backend.close() }
+}
+
+private struct ToldPull: RemotePull {
+    let pull: any RemotePull
+    let teller: StepTeller
+
+    var account: RemoteAccount { pull.account }
+    var devices: [Origin: RemoteDevice] { pull.devices }
+    var stores: [String] { pull.stores }
+    var ownPublication: OwnPublication { pull.ownPublication }
+    var problems: [String] { pull.problems }
+
+    func change(of store: String) async throws(RemoteError) -> RemoteChange {
+        try await teller.step("reads the store \(store)") { () throws(RemoteError) in
+            try await pull.change(of: store)
+        } outcome: {
+            $0.isComplete ? "all of it is here" : "not all of it has arrived yet"
+        }
+    }
+
+    func finish(joined stores: Set<String>) async -> PullResult {
+        let result = await pull.finish(joined: stores)
+        teller.tell("has joined \(stores.count) stores\(result.isComplete ? "" : "; something is still to arrive")")
+        return result
+    }
+}
+
+private struct ToldPush: RemotePush {
+    let push: any RemotePush
+    let teller: StepTeller
+
+    var stores: [String] { push.stores }
+
+    func upload(_ snapshot: StoreSnapshot) async throws(RemoteError) {
+        try await teller.step("uploads the store \(snapshot.identifier)") { () throws(RemoteError) in
+            try await push.upload(snapshot)
+        } outcome: { _ in
+            "done"
+        }
+    }
+
+    func finish() async throws(RemoteError) {
+        try await teller.step("shows the others what was uploaded") { () throws(RemoteError) in
+            try await push.finish()
+        } outcome: { _ in
+            "done"
+        }
+    }
+}
+
+/// Tells the journal what an account does, step by step. Where nobody reads that, no text is made.
+private struct StepTeller: Sendable {
+    let user: String
+    let logger: Logger
+
+    func tell(_ what: @autoclosure () -> String) { logger.debug("\(user) \(what()).") }
+
+    func step<Result>(
+        _ what: @autoclosure () -> String, _ body: () async throws(RemoteError) -> Result,
+        outcome: (Result) -> String
+    ) async throws(RemoteError) -> Result {
+        do {
+            let result = try await body()
+            tell("\(what()): \(outcome(result))")
+            return result
+        } catch {
+            tell("\(what()), which fails: \(error)")
+            throw error
+        }
+    }
+}
