@@ -35,11 +35,14 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     ],
     targets: [
+        // Texts that somebody else wrote, as they may be sent and shown.
+        .target(name: "PlainText"),
+
         // The event loop and the bus: sd-event and sd-bus, and nothing of stores.
         .systemLibrary(
             name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
         .target(name: "EventLoop", dependencies: ["CSystemd"]),
-        .target(name: "SDBus", dependencies: ["EventLoop", "CSystemd"]),
+        .target(name: "SDBus", dependencies: ["EventLoop", "CSystemd", "PlainText"]),
 
         // HTTP on the event loop: libcurl's declarations, and a client that loads it when it is needed.
         .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
@@ -56,7 +59,7 @@ let package = Package(
 
         // Stores and their sync: no bus, no network.
         .target(name: "PropertyList"),
-        .target(name: "Replication", dependencies: ["PropertyList"]),
+        .target(name: "Replication", dependencies: ["PropertyList", "PlainText"]),
         .target(name: "PropertyListFiles", dependencies: ["PropertyList"]),
         .target(
             name: "StoreEngine",
@@ -95,12 +98,13 @@ let package = Package(
             name: "Etcd",
             dependencies: [
                 "BackendSupport", "Replication", "PropertyList", "PropertyListFiles", "HTTPClient", "PlaceAddress",
+                "PlainText",
             ],
             path: "Sources/Backends/Etcd"),
         .target(name: "SyncBackends", dependencies: ["BackendSupport", "Folder", "WebDAV", "Etcd", "Replication"]),
 
         // What both ends of the bus share: names, and values as variants.
-        .target(name: "StoreBus", dependencies: ["SDBus", "PropertyList"]),
+        .target(name: "StoreBus", dependencies: ["SDBus", "PropertyList", "PlainText"]),
 
         // What an app declares: the service reads it, and so do the app's library and the command line.
         .target(name: "AppManifest", dependencies: ["PropertyListFiles", "PropertyList", "Files"]),
@@ -172,6 +176,7 @@ let package = Package(
             dependencies: ["Blobs", "Replication", "PropertyList", "SeededRandom"]),
 
         .testTarget(name: "FilesTests", dependencies: ["Files"]),
+        .testTarget(name: "PlainTextTests", dependencies: ["PlainText", "SeededRandom"]),
         .testTarget(name: "PlaceAddressTests", dependencies: ["PlaceAddress"]),
         // The layers of ARCHITECTURE.md against the sources.
         .testTarget(name: "ArchitectureTests"),

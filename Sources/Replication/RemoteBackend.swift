@@ -12,6 +12,8 @@
 //   C5  Nothing is promised about order, exactly-once, freshness, clocks, locks, conditions, or about several
 //       stores together.
 
+internal import PlainText
+
 /// A place that a person's devices share.
 public protocol RemoteBackend: Sendable {
     /// What the backend costs, and whether it tells of changes. No trait may influence correctness.
@@ -207,8 +209,8 @@ public struct RemoteDevice: Hashable, Sendable {
 
     /// A device of its parts. Each is cut and cleaned where another device wrote what can't be shown.
     public init(identifier: String, name: String) {
-        self.identifier = identifier.readable(atMost: 255, ending: "")
-        self.name = name.readable(atMost: 255, ending: "")
+        self.identifier = identifier.cleaned(atMost: 255, ending: "")
+        self.name = name.cleaned(atMost: 255, ending: "")
     }
 }
 

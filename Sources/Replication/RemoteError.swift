@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import PlainText
+
 /// Why a remote could not do what was asked. Nothing is lost: every call may be repeated.
 public struct RemoteError: Error, Equatable, CustomStringConvertible {
     /// What kind of failure it is.
@@ -13,7 +15,7 @@ public struct RemoteError: Error, Equatable, CustomStringConvertible {
     public init(_ code: Code, _ message: String, retryAfter: Int? = nil) {
         self.code = code
         // Much of it may be what a server answered.
-        self.message = message.readable(atMost: 1000)
+        self.message = message.cleaned(atMost: 1000)
         self.retryAfter = retryAfter
     }
 

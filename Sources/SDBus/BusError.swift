@@ -2,6 +2,7 @@
 
 internal import CSystemd
 internal import Glibc
+internal import PlainText
 
 /// An error as it travels on the bus: a name for programs, and a sentence for people.
 ///

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import PlainText
 public import SDBus
 
 /// Texts for people: names and sentences that came from somewhere else, as a remote.
@@ -7,7 +8,7 @@ extension Message {
     /// The most bytes of a text; a device's name has 255.
     public static let longestText = 1024
 
-    /// Writes a text as ``SDBus/Swift/String/cleaned(atMost:)`` has it.
+    /// Writes a text as `String.cleaned(atMost:)` has it.
     public func append(text: String) throws(BusError) {
         try append(text.cleaned(atMost: Self.longestText))
     }

@@ -2,6 +2,7 @@
 
 internal import BackendSupport
 internal import HTTPClient
+internal import PlainText
 internal import PropertyList
 internal import Replication
 internal import Synchronization
@@ -139,9 +140,9 @@ final class EtcdClient: Sendable {
         let (answer, time) = try await gateway.ask(
             EtcdQuestion("/v3/maintenance/status", .dictionary([:])), of: member, within: time)
         return Status(
-            version: (answer["version"]?.text ?? "").readable(atMost: 40),
+            version: (answer["version"]?.text ?? "").cleaned(atMost: 40),
             hasLeader: !["", "0"].contains(answer["leader"]?.text ?? ""),
-            alarms: (answer["errors"]?.elements ?? []).prefix(16).compactMap { $0.text?.readable(atMost: 200) },
+            alarms: (answer["errors"]?.elements ?? []).prefix(16).compactMap { $0.text?.cleaned(atMost: 200) },
             time: time)
     }
 

@@ -2,6 +2,7 @@
 
 internal import BackendSupport
 internal import HTTPClient
+internal import PlainText
 internal import PropertyList
 internal import PropertyListFiles
 internal import Replication
@@ -16,7 +17,7 @@ package struct EtcdRefusal: Error {
 
     package init(status: Int, code: Int?, reason: String, host: String) {
         (self.status, self.code, self.host) = (status, code, host)
-        self.reason = reason.readable(atMost: Self.longestReason)
+        self.reason = reason.cleaned(atMost: Self.longestReason)
     }
 
     /// More than etcd ever says; what answers may be something else.
