@@ -28,6 +28,8 @@ public struct Configuration: Sendable {
     public var allowsUndeclared: Bool
     /// After so long without anything to do the service ends; `nil`: never.
     public var idleExit: Duration?
+    /// It ends after that where nothing starts it again, too.
+    public var isIdleExitAskedFor: Bool
     /// The schemes of the addresses that accounts may be at; `nil`: every one that there is a backend for.
     public var backends: Set<String>?
     /// The account that users sign in to without naming one; `nil`: there is none.
@@ -80,7 +82,7 @@ public struct Configuration: Sendable {
         folderRoots = settings.folderRoots
         self.deviceName = deviceName
         self.allowsUndeclared = allowsUndeclared
-        idleExit = settings.idleExit
+        (idleExit, isIdleExitAskedFor) = (settings.idleExit, settings.isIdleExitAskedFor)
         backends = settings.backends
         defaultAccount = settings.defaultAccount
         self.defaultAuthority = defaultAuthority

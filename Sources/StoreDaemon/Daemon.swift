@@ -33,6 +33,8 @@ public final class Daemon {
     private var slots: [Slot] = []
     private var signals: [EventSource] = []
     private var idleTimer: EventSource?
+    /// What was logged.
+    private var lastIdleDecision: IdleDecision?
     private var isStopping = false
     private var callsUnderWay = 0
     /// Users and identifiers that were logged because no manifest declares them.
@@ -211,17 +213,10 @@ public final class Daemon {
     private func endWhenIdle(_ delay: Duration) async {
         let isActivatable = await connection.isActivatable(BusNames.service)
         guard isIdle else { return }
-        let words = "Nothing was to be done for \(delay.components.seconds) s"
-        if isActivatable {
-            logger.info("\(words): ending until the next call.")
-        } else {
-            logger.notice(
-                """
-                \(words): ending. Nothing on this bus starts the service again when it is called; to keep it, start it \
-                with --idle-exit 0 or set IdleExit=0.
-                """)
-        }
-        stop()
+        let decision = IdleDecision(isActivatable: isActivatable, isAskedFor: configuration.isIdleExitAskedFor)
+        if decision != lastIdleDecision { logger.log(level: decision.level, "\(decision.sentence(after: delay))") }
+        lastIdleDecision = decision
+        if decision != .stay { stop() }
     }
 
     private var isIdle: Bool { clients.isEmpty && !users.hasAccount && callsUnderWay == 0 }

@@ -13,7 +13,7 @@ extension Command {
         var (settings, errors) = try readSettings() ?? (Settings(), [])
         if let logLevel { settings.logLevel = logLevel }
         if let deviceName { settings.deviceName = deviceName }
-        if let idleExit { settings.idleExit = idleExit == 0 ? nil : .seconds(idleExit) }
+        if let idleExit { settings.ask(forIdleExit: .seconds(idleExit)) }
         if !folderRoots.isEmpty { settings.folderRoots = folderRoots }
         return (settings, errors)
     }

@@ -42,7 +42,7 @@ struct SettingsTests {
         var expected = Settings()
         expected.logLevel = .debug
         expected.deviceName = "The desk in the kitchen = mine"
-        expected.idleExit = .seconds(120)
+        expected.ask(forIdleExit: .seconds(120))
         expected.folderRoots = ["/srv/a", "/srv/b"]
         expected.backends = ["folder", "webdavs"]
         (expected.pace.coalescing, expected.pace.shortestPoll) = (.seconds(3), .seconds(10))

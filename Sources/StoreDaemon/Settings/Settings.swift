@@ -13,6 +13,8 @@ public struct Settings: Equatable, Sendable {
     public var deviceName: String?
     /// After so long without anything to do the service ends; `nil`: never.
     public var idleExit: Duration? = .seconds(300)
+    /// Somebody asked for ``idleExit``: the service ends after it where nothing starts it again, too.
+    public var isIdleExitAskedFor = false
     /// The folders under which accounts may be, in system mode.
     public var folderRoots: [String] = []
     /// The schemes of the addresses that accounts may be at; `nil`: every one that there is a backend for.
@@ -33,6 +35,11 @@ public struct Settings: Equatable, Sendable {
 
     /// What holds where no file says anything.
     public init() {}
+
+    /// Has the service end after so long without anything to do; never after none.
+    public mutating func ask(forIdleExit time: Duration) {
+        (idleExit, isIdleExitAskedFor) = (time == .zero ? nil : time, true)
+    }
 
     /// No account may be anywhere: what holds where it can't be known which ones may.
     public static var closed: Settings {

@@ -35,7 +35,7 @@ struct SettingsEntry: Sendable {
             settings.deviceName = String(value)
             return true
         },
-        SettingsEntry.duration("Service", "IdleExit", 0...86_400) { $0.idleExit = $1 == .zero ? nil : $1 },
+        SettingsEntry.duration("Service", "IdleExit", 0...86_400) { $0.ask(forIdleExit: $1) },
     ]
 
     private static let sync: [SettingsEntry] = [
