@@ -123,4 +123,25 @@ struct ThreadTests {
             try await eventually { try threads() <= before }
         }
     }
+
+    @Test func `what a watch tells is read on another thread than the event loop's, and heard until it is enough`()
+        async throws
+    {
+        let event = "{\"result\":{\"header\":{\"revision\":\"7\"}}}\n"
+        let server = try ScriptedServer { _ in ServerAnswer(200, [:], String(repeating: event, count: 20_000)) }
+        let gateway = EtcdHTTP(HTTPOptions())
+        let calls = Mutex((count: 0, onLoop: 0))
+        let member = try #require(HTTPAddress("http://127.0.0.1:\(server.port)"))
+        _ = await gateway.listen(EtcdQuestion("/v3/watch", .dictionary([:])), to: member) { _ in
+            let isOnLoop = EventLoop.shared.isIsolatingCurrentContext() == true
+            return calls.withLock { calls in
+                calls = (calls.count + 1, calls.onLoop + (isOnLoop ? 1 : 0))
+                return calls.count < 1000
+            }
+        }
+        #expect(calls.withLock(\.self) == (1000, 0))
+        // Who has heard enough may still wait.
+        await gateway.pause(for: .milliseconds(1))
+        gateway.close()
+    }
 }

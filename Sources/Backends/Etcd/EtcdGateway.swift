@@ -45,15 +45,30 @@ package struct EtcdQuestion: Sendable {
 }
 
 /// The JSON gateway that every member has on its client port.
-struct EtcdHTTP: EtcdGateway {
+final class EtcdHTTP: EtcdGateway {
     private let options: HTTPOptions
     private let http: HTTPClient
+    private let listening = Mutex(Listening())
+
+    /// What goes on until somebody has heard enough.
+    private struct Listening {
+        var isClosed = false
+        var http: HTTPClient?
+    }
 
     init(_ options: HTTPOptions) { (self.options, http) = (options, HTTPClient(options)) }
 
     func another() -> any EtcdGateway { EtcdHTTP(options) }
-    func close() { http.close() }
     func pause(for time: Duration) async { await http.pause(for: time) }
+
+    func close() {
+        http.close()
+        let other = listening.withLock { listening in
+            listening.isClosed = true
+            return listening.http
+        }
+        other?.close()
+    }
 
     func ask(
         _ question: EtcdQuestion, of member: HTTPAddress, within time: Duration
@@ -73,16 +88,22 @@ struct EtcdHTTP: EtcdGateway {
     func listen(
         _ question: EtcdQuestion, to member: HTTPAddress, _ take: @escaping @Sendable (Value?) -> Bool
     ) async -> Bool {
-        let lines = Lines()
+        // Of its own, so that it can be ended between two pieces.
+        let http = HTTPClient(options)
+        let isClosed = listening.withLock { listening in
+            listening.http = http
+            return listening.isClosed
+        }
+        if isClosed { return true }
+        let reader = EtcdLines(take, whenOver: http.close)
         var request = Self.request(question, member)
         request.patience = .endless
         // A member that others can't reach says nothing for as long as that lasts, unless it is told to give up.
         request.headers.append((name: "Grpc-Metadata-hasleader", value: "true"))
-        request.sink = HTTPRequest.Sink(status: 200) { piece in
-            guard let whole = lines.whole(with: piece) else { return take(nil) }
-            return whole.allSatisfy { (try? JSONReader.read($0))?["result"].map { take($0) } ?? false }
-        }
-        if case .success(let response) = await http.result(of: request) { return response.status != 401 }
+        request.sink = reader.sink
+        let result = await http.result(of: request)
+        await reader.finish()
+        if case .success(let response) = result { return response.status != 401 }
         return true
     }
 
@@ -102,25 +123,6 @@ struct EtcdHTTP: EtcdGateway {
     /// which two may have come. Base64 has none of these characters.
     private static func mayBeDecoded(_ body: [UInt8]) -> Bool {
         body.count { $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: "[") || $0 == UInt8(ascii: "{") } <= 1 << 19
-    }
-
-    /// Puts lines together.
-    private final class Lines: Sendable {
-        private let line = Mutex<[UInt8]>([])
-        /// More than all that a device may have written itself while nobody listened.
-        private static let longest = 1 << 18
-
-        /// The lines that a piece ends; `nil` if one is too long. All that was missed comes in one line, or in lines of
-        /// a thousand changes.
-        func whole(with piece: UnsafeRawBufferPointer) -> [[UInt8]]? {
-            line.withLock { line in
-                line += piece
-                guard line.count <= Self.longest else { return nil }
-                var lines = line.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-                line = Array(lines.removeLast())
-                return lines.map(Array.init)
-            }
-        }
     }
 }
 
