@@ -48,7 +48,7 @@ extension EtcdBackend {
         memory.note(publication: publishing.number)
         publishing.formerOrigins = formerOrigins(of: publication)
         if let joined = memory.joined, memory.origin == publication.origin {
-            publishing.begin(at: joined, outlines: memory.outlines)
+            publishing.begin(at: joined, outlines: memory.outlines.byStore)
         } else {
             publishing.begin(at: try await present(publication))
         }
@@ -110,7 +110,7 @@ extension EtcdBackend {
         // What is there is what this device has joined and has written.
         guard let outlines = publishing.publishedOutlines else { return }
         memory.joined = publishing.position
-        memory.outlines.merge(outlines) { $1 }
+        for (store, outline) in outlines { memory.outlines[store] = outline }
     }
 
     // MARK: GarbageCollection

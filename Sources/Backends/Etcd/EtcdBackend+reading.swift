@@ -19,7 +19,7 @@ extension EtcdBackend {
         if let known = base, !look.isKnown(known) || look.isElsewhere(known) {
             // Either much has happened, or the cluster was restored from a copy and has lost what was written since.
             if !look.isKnown(known) { memory.isOwing = true }
-            (memory.joined, memory.outlines, base) = (nil, [:], nil)
+            (memory.joined, memory.outlines, base) = (nil, EtcdOutlines(), nil)
             look = try await self.look(since: 0, origin)
         }
         watch.follow(client.member, after: look.revision)
@@ -35,7 +35,7 @@ extension EtcdBackend {
             base?.token = joined.token
             base?.isOwing = memory.isOwing
         } else {
-            (memory.joined, memory.outlines) = (nil, [:])
+            (memory.joined, memory.outlines) = (nil, EtcdOutlines())
         }
         return base
     }
@@ -260,8 +260,10 @@ actor EtcdPull: RemotePull {
     private let base: EtcdCursor?
     private let look: EtcdBackend.Look
     private nonisolated let flaws = Mutex<[String]>([])
-    /// What could be read.
-    private var readings: [String: EtcdBackend.StoreReading] = [:]
+    /// The stores that could be read.
+    private var readStores: Set<String> = []
+    /// What the cluster has of them, or what of it has changed: without their values, which are the engine's by now.
+    private var (wholes, deltas) = (EtcdOutlines(), EtcdOutlines())
 
     init(
         _ backend: EtcdBackend, _ origin: Origin, _ base: EtcdCursor?, _ look: EtcdBackend.Look,
@@ -280,17 +282,20 @@ actor EtcdPull: RemotePull {
         if let problem = reading.problem {
             flaws.withLock { $0.append(problem) }
         } else {
-            readings[store] = reading
+            readStores.insert(store)
+            let outline = EtcdOutline(of: reading.state)
+            if reading.isDelta { deltas[store] = outline } else { wholes[store] = outline }
         }
         return RemoteChange(state: reading.state, isComplete: reading.problem == nil, isDelta: reading.isDelta)
     }
 
     func finish(joined stores: Set<String>) async -> PullResult {
-        let isRead = self.stores.allSatisfy { readings[$0] != nil }
-        let joined = readings.filter { stores.contains($0.key) }
-        readings = [:]
-        let missing = Set(self.stores).subtracting(joined.keys)
-        let cursor = await backend.keep(look, origin, joined, missing: missing)
+        let isRead = readStores.isSuperset(of: self.stores)
+        let joined = readStores.intersection(stores)
+        let missing = Set(self.stores).subtracting(joined)
+        let cursor = await backend.keep(look, origin, joined, wholes, deltas, missing: missing)
+        readStores = []
+        (wholes, deltas) = (EtcdOutlines(), EtcdOutlines())
         return PullResult(cursor: cursor, isComplete: isRead)
     }
 }
@@ -298,12 +303,18 @@ actor EtcdPull: RemotePull {
 extension EtcdBackend {
     /// Notes up to where everything is joined.
     func keep(
-        _ look: Look, _ origin: Origin, _ joined: [String: StoreReading], missing: Set<String>
+        _ look: Look, _ origin: Origin, _ joined: Set<String>, _ wholes: EtcdOutlines, _ deltas: EtcdOutlines,
+        missing: Set<String>
     ) -> [UInt8] {
         (memory.joined, memory.origin) = (look.position, origin)
-        for (store, reading) in joined {
-            let outline = EtcdOutline(of: reading.state)
-            if reading.isDelta { memory.outlines[store]?.take(outline) } else { memory.outlines[store] = outline }
+        for store in joined {
+            var outline = wholes[store]
+            if let delta = deltas[store] {
+                outline = memory.outlines[store]
+                outline?.take(delta)
+            }
+            // What there was no room for is not known any more.
+            memory.outlines[store] = outline
         }
         for store in missing { memory.outlines[store] = nil }
         var cursor = EtcdCursor(revision: look.position.revision, token: look.position.token)

@@ -197,7 +197,7 @@ struct EtcdMemory {
     /// Up to where this device has joined everything, or written it itself.
     var joined: EtcdPosition?
     /// What the cluster has then of each store, as far as it is known.
-    var outlines: [String: EtcdOutline] = [:]
+    var outlines = EtcdOutlines()
     /// The cursor that ``joined`` goes on from.
     var cursor: [UInt8]?
     /// Under which that was joined.
@@ -243,20 +243,6 @@ struct EtcdMemory {
     }
 
     private static let mostPublications = 1024
-}
-
-/// What a store has in the cluster, without its entries.
-struct EtcdOutline: Equatable {
-    var vector: VersionVector
-    var keys: Set<Key>
-
-    init(of state: StoreState) { (vector, keys) = (state.vector, Set(state.entries.keys)) }
-
-    /// Takes in what has changed.
-    mutating func take(_ delta: Self) {
-        vector = delta.vector
-        keys.formUnion(delta.keys)
-    }
 }
 
 /// A state of the account's row. Equal rows are the same moment of one history.
