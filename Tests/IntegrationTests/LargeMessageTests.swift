@@ -77,6 +77,29 @@ struct LargeMessageTests {
         }
     }
 
+    @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
+    func `a user whose calls take long does not have others wait for each of them`() async throws {
+        try await withMachine { machine in
+            let path = try machine.store().path
+            let booleans = variant("ab") {
+                $0.array(alignment: 4) { $0.bytes += [UInt8](repeating: 0, count: 400_000) }
+            }
+            let slow = try RawClient(machine.bus, as: Users.client)
+            _ = try await answer(slow) { $0.store(path, "SetValue", signature: "sv", body: booleans) }
+            // Each takes as long as thousands of the other's calls.
+            for _ in 0..<5 { slow.store(path, "GetSnapshot", 0, 0) }
+            let other = try machine.store(as: nil)
+            var (answers, calls) = (0, 0)
+            while answers < 5 {
+                answers += try #require(slow.turn(waiting: 0)).count { $0.sender != "org.freedesktop.DBus" }
+                try await other.set("key", .integer(Int64(calls)))
+                calls += 1
+            }
+            // One each is what they would get in turns.
+            #expect(calls > 50)
+        }
+    }
+
     @Test func `data of a sender of the other byte order is read`() async throws {
         try await withMachine { machine in
             let store = try machine.store()

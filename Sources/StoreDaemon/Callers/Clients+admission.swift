@@ -11,7 +11,9 @@ extension Clients {
         let client = client(call.peer)
         let kind = CallKind(call.message)
         if let refusal = kind.refusal(of: call.message) { return refuse(call, refusal, client) }
-        guard client.delivery.hasRoom(for: kind.answer) else { return putOff(call, kind, client) }
+        guard client.delivery.hasRoom(for: kind.answer, takingLong: kind.mayTakeLong) else {
+            return putOff(call, kind, client)
+        }
         noteSent(kind.unweighed, to: call.peer)
         return true
     }
@@ -23,12 +25,14 @@ extension Clients {
     }
 
     private func putOff(_ call: IncomingCall, _ kind: CallKind, _ client: Client) -> Bool {
-        guard let size = call.message.argumentSize(atMost: CallKind.smallArguments) else {
+        guard let size = call.message.argumentSize(atMost: CallKind.smallArguments) ?? kind.sizeWhileResting(client)
+        else {
             let error = BusError.limitsExceeded("The connection's answers are unread. Read them, and call again.")
             return refuse(call, error, client)
         }
         do {
-            try client.delivery.wait(for: kind.answer, holding: size + CallKind.overhead) { [unowned self] in
+            try client.delivery.wait(for: kind.answer, takingLong: kind.mayTakeLong, holding: size + CallKind.overhead)
+            { [unowned self] in
                 noteSent(kind.unweighed, to: call.peer)
                 call.dispatch()
             }
@@ -53,6 +57,8 @@ struct CallKind {
     private let arguments: Int
     /// What of the answer nobody else counts.
     let unweighed: Int
+    /// Whether values or lists are written or read, however many there are.
+    let mayTakeLong: Bool
 
     private static let small = 512
     private static let large = 1 << 20
@@ -75,12 +81,20 @@ struct CallKind {
             BusNames.defaultsInterface, BusNames.domainInterface:
             (answer, unweighed) = (Self.smallAnswers.contains(member) ? Self.small : Self.large, Self.small / 2)
             arguments = Self.largeArguments[member, default: Self.smallArguments]
+            mayTakeLong = answer == Self.large || arguments == .max
         case "org.freedesktop.DBus.Introspectable":
-            (answer, unweighed, arguments) = (Self.large, Self.introspection, Self.small)
+            (answer, unweighed, arguments, mayTakeLong) = (Self.large, Self.introspection, Self.small, false)
         default:
             // Names that are not there come back in the error.
-            (answer, unweighed, arguments) = (Self.small, Self.small, 2 * Self.small)
+            (answer, unweighed, arguments, mayTakeLong) = (Self.small, Self.small, 2 * Self.small, false)
         }
+    }
+
+    /// What a call that brings many values counts as while its user rests; `nil` if it can't wait. To measure it would
+    /// take as long as to read it.
+    @BusActor
+    func sizeWhileResting(_ client: Client) -> Int? {
+        client.delivery.isResting && arguments == .max ? UserShare.heldLimit / 2 - Self.overhead : nil
     }
 
     /// Why the call is refused before anything looks at it; `nil` if it isn't.

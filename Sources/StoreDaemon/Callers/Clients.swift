@@ -32,9 +32,20 @@ final class Clients {
 
     private func makeDelivery(to peer: Peer) -> Delivery {
         let uid = peer.credentials.uid
-        let share = shares[uid] ?? UserShare(daemon.configuration.bounds, of: pool)
-        shares[uid] = share
+        let share = shares[uid] ?? makeShare(of: uid)
         return Delivery(to: peer.uniqueName, share, on: daemon.connection) { [unowned self] in daemon.writes.commit() }
+    }
+
+    private func makeShare(of uid: UInt32) -> UserShare {
+        let share = UserShare(daemon.configuration.bounds, of: pool)
+        share.whenRested = { [unowned self] in forgetShare(of: uid) }
+        shares[uid] = share
+        return share
+    }
+
+    /// Forgets what a user has used once nobody of it is there. Whoever leaves and comes again has not rested meanwhile.
+    private func forgetShare(of uid: UInt32) {
+        if !isPresent(uid), shares[uid]?.isResting == false { shares[uid] = nil }
     }
 
     var isEmpty: Bool { present.isEmpty }
@@ -57,7 +68,7 @@ final class Clients {
         client.leave()
         peer.context = nil
         if present.removeValue(forKey: ObjectIdentifier(client)) != nil { peer.release() }
-        if !isPresent(client.uid) { shares[client.uid] = nil }
+        forgetShare(of: client.uid)
     }
 
     /// A user is another person by now: whoever came before lets go of what was its predecessor's.

@@ -44,6 +44,8 @@ final class Delivery {
     private struct Waiting {
         /// What is going to be sent, about.
         let bytes: Int
+        /// It may keep everybody waiting while it is done.
+        var takesLong = false
         /// What a call holds meanwhile; `nil` for a signal.
         let held: Int?
         let work: () -> Void
@@ -57,11 +59,21 @@ final class Delivery {
     }
 
     /// Whether so many bytes can be sent now. Whoever finds that they can't waits.
-    func hasRoom(for bytes: Int) -> Bool { waiting.isEmpty && fits(bytes) }
-
-    private func fits(_ bytes: Int) -> Bool {
-        unread < Self.limit && (unread + bytes <= Self.trifle || share.hasRoom)
+    ///
+    /// - Parameter takesLong: whether it may take long to make them.
+    func hasRoom(for bytes: Int, takingLong takesLong: Bool = false) -> Bool {
+        waiting.isEmpty && fits(bytes, takesLong)
     }
+
+    private func fits(_ bytes: Int, _ takesLong: Bool) -> Bool {
+        unread < Self.limit && (unread + bytes <= Self.trifle || share.hasRoom) && !(takesLong && share.isResting)
+    }
+
+    /// Whether calls that may take long wait.
+    var isResting: Bool { share.isResting }
+
+    /// Counts what a call took of the time in which everybody is answered, in microseconds.
+    func noteTime(_ microseconds: UInt64) { share.noteTime(microseconds) }
 
     /// Whether there is still room to say that there is none.
     var canRefuse: Bool { unread < Self.limit + Self.reserve && share.canRefuse }
@@ -70,14 +82,17 @@ final class Delivery {
     ///
     /// - Parameters:
     ///   - bytes: about how large the answer is.
+    ///   - takesLong: whether it may take long to make it.
     ///   - held: how large the call is.
-    func wait(for bytes: Int, holding held: Int, _ work: @escaping () -> Void) throws(BusError) {
+    func wait(for bytes: Int, takingLong takesLong: Bool, holding held: Int, _ work: @escaping () -> Void)
+        throws(BusError)
+    {
         guard waitingCalls < share.bounds.waitingCalls else {
             throw .limitsExceeded("The connection doesn't read its answers, and \(waitingCalls) calls wait for that")
         }
         try share.hold(held)
         waitingCalls += 1
-        wait(Waiting(bytes: bytes, held: held, work: work))
+        wait(Waiting(bytes: bytes, takesLong: takesLong, held: held, work: work))
     }
 
     /// Sends a signal once there is room. There is one for each subscription, so these need no other bound.
@@ -94,7 +109,9 @@ final class Delivery {
     private func wait(_ work: Waiting) {
         waiting.append(work)
         share.waiting[ObjectIdentifier(self)] = self
-        if unread < Self.limit { share.askAll() } else { ask() }
+        if unread >= Self.limit { return ask() }
+        // What only waits for its user's rest goes on after that.
+        if !share.hasRoom || !share.isResting { share.askAll() }
         share.askLater()
     }
 
@@ -159,7 +176,7 @@ final class Delivery {
     /// Does what has waited, as far as there is room.
     func proceed() {
         if waiting.isEmpty { return }
-        while let next = waiting.first, fits(next.bytes) {
+        while let next = waiting.first, fits(next.bytes, next.takesLong) {
             waiting.removeFirst()
             leave(next)
             next.work()

@@ -16,6 +16,10 @@ final class UserShare {
     private var unread = 0
     private var held = 0
     private var retry: EventSource?
+    /// Ends the rest.
+    private var rest: EventSource?
+    /// Called after a rest.
+    var whenRested: (() -> Void)?
 
     /// A user's clients may have so many bytes on their way together, and fewer when several users have much.
     static let limit = 24 << 20
@@ -50,6 +54,37 @@ final class UserShare {
     }
 
     func release(_ bytes: Int) { held -= bytes }
+
+    // MARK: Time
+
+    /// Whether the user's calls that may take long wait, since one has.
+    var isResting: Bool { rest != nil }
+
+    /// Counts what a call took of the thread that answers everybody's. After a long one the user's next ones wait several
+    /// times as long, and longer the more users do that, so that all of them together leave most of the time to others.
+    func noteTime(_ microseconds: UInt64) {
+        guard microseconds >= Self.long else { return }
+        if rest == nil { pool.restingUsers += 1 }
+        let time = min(microseconds, Self.longestCounted) * 4 * UInt64(pool.restingUsers)
+        rest = EventLoop.shared.after(.microseconds(Int64(time)), accuracy: .milliseconds(1)) { [weak self] in
+            self?.endRest()
+        }
+    }
+
+    private func endRest() {
+        rest = nil
+        pool.restingUsers -= 1
+        wake()
+        // What still waits does so for its user's clients to read.
+        if !waiting.isEmpty { askAll() }
+        whenRested?()
+    }
+
+    /// Others hardly notice what takes less.
+    private static let long: UInt64 = 20_000
+    private static let longestCounted: UInt64 = 1_000_000
+
+    // MARK: Asking
 
     /// Goes on with what waits for the user's clients, as far as there is room now.
     func wake() {
@@ -86,6 +121,8 @@ final class UserShare {
 final class SharePool {
     /// Users that have more than this on its way.
     private var heavyUsers = 0
+    /// Users whose calls took long a moment ago.
+    fileprivate(set) var restingUsers = 0
 
     private static let limit = 64 << 20
     private static let heavy = 1 << 20

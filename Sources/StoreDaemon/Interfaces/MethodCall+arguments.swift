@@ -157,6 +157,8 @@ extension Daemon {
         _ handler: @BusActor (Object, MethodCall) throws -> Void
     ) throws {
         if committing { writes.commit() }
+        let began = EventLoop.now
+        defer { clients.client(call.peer).delivery.noteTime(EventLoop.now - began) }
         do { try handler(object, call) } catch { throw BusError(mapping: error, for: clients.client(call.peer)) }
     }
 }
