@@ -159,7 +159,7 @@ extension Message {
 
     @inline(never)
     private var tooLarge: BusError {
-        .limitsExceeded("The answer would have more than \(limit >> 20) MiB; ask for less at once")
+        .limitsExceeded("The answer would have more than \(limit >> 20) MiB. Ask for a part of it at a time.")
     }
 
     /// How the elements of an array of this type are aligned.

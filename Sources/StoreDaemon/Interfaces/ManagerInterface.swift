@@ -92,16 +92,17 @@ extension Daemon {
             throw BusError.accessDenied("Only root may list the stores of every user")
         }
         let uids = everybody ? users.known : [client.uid]
-        let stores = try uids.flatMap { uid in
-            try listedStores(of: users.user(uid), for: client).map { (uid, $0) }
+        var list = StoreList()
+        for uid in uids {
+            for identifier in try listedStores(of: users.user(uid), for: client) { try list.add(identifier, of: uid) }
         }
         try call.reply { reply in
             try reply.container("a", "(uso)") {
-                for (uid, identifier) in stores {
+                for entry in list.entries(atMost: Message.largestAnswer) {
                     try reply.container("r", "uso") {
-                        try reply.append(uid)
-                        try reply.append(identifier)
-                        try reply.append(objectPath: try BusNames.storePath(uid: uid, identifier: identifier))
+                        try reply.append(entry.uid)
+                        try reply.append(entry.identifier)
+                        try reply.append(objectPath: entry.path)
                     }
                 }
             }
