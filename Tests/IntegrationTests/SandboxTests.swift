@@ -4,6 +4,7 @@ import Foundation
 import Glibc
 import PropertyList
 import SDBus
+import SeededRandom
 import StoreBus
 import Testing
 import UbiquitousStoreTesting
@@ -96,6 +97,50 @@ struct SandboxTests {
             #expect(waiting.error.contains("outside of sandboxes"), "\(waiting.error)")
             let whole = try await app.call(properties, "GetAll", "s", BusNames.accountInterface).output
             #expect(!whole.contains(place.path))
+        }
+    }
+
+    @Test(arguments: [1, 2, 3] as [UInt64])
+    func `whatever a flatpak calls while its account fails, no answer says where that is`(_ seed: UInt64) async throws {
+        let place = try TemporaryDirectory()
+        try await withMachine { machine in
+            var random = SplitMix(seed: seed)
+            let client = try machine.client(as: Users.service)
+            let folder = try place.makeDirectory("own", mode: 0o700, owner: Users.service)
+            try await client.account.join("folder://\(folder)")
+            let app = try FlatpakScope("org.example.Game", on: machine, as: Users.service)
+            let store = (try app.storePath("org.example.Game"), BusNames.storeInterface)
+            func properties(_ path: String) -> (String, String) { (path, "org.freedesktop.DBus.Properties") }
+            let calls: [((String, String), [String])] = [
+                (Self.account, ["SyncNow", "t", "0"]), (store, ["Synchronize", "t", "1"]),
+                (store, ["SetValue", "sv", "key", "i", "1"]), (store, ["GetSnapshot", "tt", "0", "0"]),
+                (store, ["GetHistory", "st", "key", "0"]), (Self.account, ["SignIn", "sa{sv}", "", "0"]),
+                (Self.account, ["SignIn", "sa{sv}", "folder:///nowhere", "0"]),
+                (Self.account, ["Resolve", "s", "local"]),
+                (Self.account, ["CheckBackend", "sa{sv}", "", "0"]), (Self.account, ["ListDevices"]),
+                (properties(Self.account.0), ["GetAll", "s", BusNames.accountInterface]),
+                (properties(BusNames.managerPath), ["GetAll", "s", BusNames.managerInterface]),
+                (properties(store.0), ["GetAll", "s", BusNames.storeInterface]),
+                (Self.manager, ["OpenStore", "sa{sv}", "org.example.Game", "0"]), (Self.manager, ["Identify"]),
+                (Self.manager, ["ListStores", "t", "0"]),
+                (Self.manager, ["RemoveStore", "st", "org.example.Game", "1"]),
+            ]
+            let damages: [() -> Void] = [
+                { try? FileManager.default.removeItem(atPath: folder) },
+                { mkdir(folder, 0o000) },
+                { chmod(folder, 0o700) },
+                {
+                    for file in (try? FileManager.default.subpathsOfDirectory(atPath: folder)) ?? [] {
+                        truncate(folder + "/" + file, 3)
+                    }
+                },
+            ]
+            for _ in 0..<40 {
+                if random.next() % 5 == 0 { damages[Int(random.next() % UInt64(damages.count))]() }
+                let (object, arguments) = calls[Int(random.next() % UInt64(calls.count))]
+                let answer = try await app.call(object, arguments)
+                #expect(!(answer.output + answer.error).contains(place.path), "\(arguments): \(answer)")
+            }
         }
     }
 }
