@@ -245,6 +245,7 @@ let package = Package(
             name: "pressure",
             dependencies: [
                 "PressureTesting", "UbiquitousStoreTesting", "StoreBus", "SDBus", "PropertyList",
+                "PropertyListFiles", "SyncBackends", "ServerTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Tests/Pressure/Command"),

@@ -15,13 +15,20 @@ public final class RawClient {
     ///
     /// - Parameter user: as whom; only root may be somebody else.
     /// - Throws: ``StartFailure``.
-    public init(_ bus: PrivateBus, as user: UInt32? = nil) throws {
+    public convenience init(_ bus: PrivateBus, as user: UInt32? = nil) throws {
+        try self.init(address: bus.address, as: user)
+    }
+
+    /// Connects to a bus of another process, at `unix:path=` and a path.
+    ///
+    /// - Throws: ``StartFailure``.
+    public init(address: String, as user: UInt32? = nil) throws {
         descriptor = UnixSocket.open(.stream)
         let descriptor = descriptor
         let isConnected = try ThreadUser.become(user) {
-            UnixSocket.call({ connect(descriptor, $0, $1) }, String(bus.address.dropFirst("unix:path=".count)))
+            UnixSocket.call({ connect(descriptor, $0, $1) }, String(address.dropFirst("unix:path=".count)))
         }
-        guard isConnected else { throw StartFailure(description: "\(bus.address) can't be connected to") }
+        guard isConnected else { throw StartFailure(description: "\(address) can't be connected to") }
         let uid = "\(user ?? geteuid())".utf8.map { String($0, radix: 16) }.joined()
         send(Array("\0AUTH EXTERNAL \(uid)\r\n".utf8))
         _ = receive()
@@ -86,7 +93,7 @@ public final class RawClient {
     /// Sends and receives what is possible now.
     ///
     /// - Parameter milliseconds: how long to wait for it to become possible.
-    /// - Returns: the messages that have arrived; `nil` if the other end has closed the connection.
+    /// - Returns: the messages that have arrived, but for calls, which are answered with nothing; `nil` if the other end has closed the connection.
     public func turn(waiting milliseconds: Int32) -> [WireReply]? {
         var ready = pollfd(fd: descriptor, events: Int16(unsent.isEmpty ? POLLIN : POLLIN | POLLOUT), revents: 0)
         guard poll(&ready, 1, milliseconds) >= 0 || errno == EINTR else { return nil }
@@ -94,7 +101,16 @@ public final class RawClient {
         var replies: [WireReply] = []
         while let reply = WireReply(from: &received) { replies.append(reply) }
         if received.isEmpty { received = [] }
-        return replies
+        for call in replies where call.type == 1 { answer(call) }
+        return replies.filter { $0.type != 1 }
+    }
+
+    /// Gives the sign of life that a service may ask for, as every library does by itself.
+    private func answer(_ call: WireReply) {
+        var message = WireMessage()
+        (message.type, message.flags) = (2, 1)
+        (message.destination, message.replySerial) = (call.sender, call.serial)
+        enqueue(message.bytes(serial: nextSerial()))
     }
 
     private func sendSome() -> Bool {

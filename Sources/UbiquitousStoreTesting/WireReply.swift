@@ -2,8 +2,10 @@
 
 /// The head of a message that was received.
 public struct WireReply: Equatable, Sendable {
-    /// 2 is an answer, 3 an error, 4 a signal.
+    /// 1 is a call, 2 an answer, 3 an error, 4 a signal.
     public let type: UInt8
+    /// Its own number.
+    let serial: UInt32
     /// The call that is answered; 0 for none.
     public private(set) var replySerial: UInt32 = 0
     /// The error's name.
@@ -21,6 +23,7 @@ public struct WireReply: Equatable, Sendable {
         let head = (16 + fields + 7) / 8 * 8
         guard received.count >= head + body else { return nil }
         type = received[start + 1]
+        serial = UInt32(Self.number(received, at: start + 8))
         read(fields: Array(received[start + 16..<start + 16 + fields]))
         received = received[(start + head + body)...]
     }

@@ -53,14 +53,15 @@ struct ClientProcess {
     }
 
     /// Waits for its end, and reads what it has measured.
-    func result() async throws -> (reads: Latencies, writes: Latencies) {
+    func result() async throws -> (reads: Latencies, writes: Latencies, busCalls: Latencies) {
         let exit = try await process.finish()
         let error = (try? String(contentsOfFile: directory.path + "/error", encoding: .utf8)) ?? ""
         guard exit == .code(0) else { throw Failure("A client ended with \(exit): \(error)") }
         let lines = try String(contentsOfFile: directory.path + "/output", encoding: .utf8).split(
             separator: "\n", omittingEmptySubsequences: false)
-        guard lines.count >= 2 else { throw Failure("A client has measured nothing") }
-        return (Latencies(text: String(lines[0])), Latencies(text: String(lines[1])))
+        guard lines.count >= 3 else { throw Failure("A client has measured nothing") }
+        let measured = lines.map { Latencies(text: String($0)) }
+        return (measured[0], measured[1], measured[2])
     }
 }
 
@@ -79,5 +80,6 @@ struct Client: AsyncParsableCommand {
         try await caller.call(until: end)
         say(await caller.reads.text)
         say(await caller.writes.text)
+        say(await caller.busCalls.text)
     }
 }

@@ -11,7 +11,7 @@ struct PressureCommand: AsyncParsableCommand {
         commandName: "pressure",
         abstract: "Puts a service under pressure, and says how it stands it.",
         discussion: "The service is $UBIQUITOUS_STORED, or else the one beside this program. Run it as root.",
-        subcommands: [Messages.self, Load.self, Walls.self, Client.self])
+        subcommands: [Messages.self, Load.self, Walls.self, Remotes.self, Flat.self, Client.self, Attacker.self])
 }
 
 /// Which bus.

@@ -16,6 +16,8 @@ public final class Caller {
     public private(set) var reads = Latencies()
     /// How long everything else took.
     public private(set) var writes = Latencies()
+    /// How long a call of the bus itself took, which no service can make shorter.
+    public private(set) var busCalls = Latencies()
 
     private static let keys = 100
 
@@ -41,7 +43,15 @@ public final class Caller {
             try await callOnce(kind)
             let elapsed = ContinuousClock.now - started
             if kind < 80 { reads.add(elapsed) } else { writes.add(elapsed) }
+            if kind % 16 == 0 { try await callBus() }
         }
+    }
+
+    private func callBus() async throws {
+        let started = ContinuousClock.now
+        try await store.client.connection.invoke(
+            "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "GetId")
+        busCalls.add(ContinuousClock.now - started)
     }
 
     private func callOnce(_ kind: Int) async throws {

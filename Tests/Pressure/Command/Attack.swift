@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import PressureTesting
+internal import SDBus
+internal import StoreBus
+internal import UbiquitousStoreTesting
+
+/// What a user may try.
+enum Attack: String, CaseIterable, ExpressibleByArgument {
+    case deaf, manyDeaf = "many-deaf", snapshots, accountSubscriptions = "account-subscriptions", introspection
+    case booleans, stopped, matches, connections, pending, array, emptyArrays = "empty-arrays", keys, comers, mounts
+
+    var words: String {
+        switch self {
+        case .deaf: "a client asks for 127 MB and reads nothing"
+        case .manyDeaf: "50 clients ask for 127 MB each and read nothing"
+        case .snapshots: "240 connections leave a snapshot of 1 MB unread each"
+        case .accountSubscriptions: "230 subscriptions of an account that changes are unread"
+        case .introspection: "two connections pipeline Introspect and read nothing"
+        case .booleans: "a client reads a store of a million booleans, again and again"
+        case .stopped: "a subscriber reads nothing, while its user writes"
+        case .matches: "a client has 600 matches"
+        case .connections: "as many connections as there may be, each with as many subscriptions as there may be"
+        case .pending: "20 clients wait for a thousand calls each"
+        case .array: "a client sets 31 MiB of numbers, again and again"
+        case .emptyArrays: "a client sets 8 million empty arrays, again and again"
+        case .keys: "a client asks for 4 million keys, again and again"
+        case .comers: "connections come, call and go"
+        case .mounts: "connections of a process with 3,000 mounts come, call and go"
+        }
+    }
+
+    func begin(_ site: Site, _ path: String) async throws -> Attackers {
+        let attackers = Attackers()
+        func clients(_ count: Int) throws -> [RawClient] {
+            try (0..<count).map { _ in try RawClient(site.bus, as: Site.attacker) }
+        }
+        switch self {
+        case .deaf: attackers.clients = try clients(1)
+        case .manyDeaf: attackers.clients = try clients(50)
+        case .snapshots: attackers.clients = try clients(240)
+        case .connections: attackers.clients = try clients(250)
+        case .pending: attackers.clients = try clients(20)
+        case .accountSubscriptions: attackers.clients = try clients(230)
+        case .stopped: attackers.clients = try clients(2)
+        case .matches: attackers.clients = try clients(1)
+        case .introspection, .booleans, .array, .emptyArrays, .keys, .comers, .mounts:
+            attackers.process = try Attacker.start(self, site, path)
+        }
+        for client in attackers.clients { prepare(client, path) }
+        if self == .stopped { Self.write(attackers.clients[1], path) }
+        if self == .accountSubscriptions { attackers.task = try await Self.changeAccount(site) }
+        return attackers
+    }
+
+    private func prepare(_ client: RawClient, _ path: String) {
+        switch self {
+        case .deaf, .manyDeaf: client.askForMuch(path)
+        case .snapshots: client.store(path, "GetSnapshot", 0, 0)
+        case .connections: for _ in 0..<70 { client.store(path, "Subscribe", 1) }
+        case .stopped: client.store(path, "Subscribe", 1)
+        case .accountSubscriptions:
+            var flags = Wire()
+            flags.number(0 as UInt64)
+            let account = BusNames.accountPath(uid: Site.attacker)
+            client.call(
+                BusNames.service, account, BusNames.accountInterface, "Subscribe", signature: "t", body: flags.bytes)
+        case .pending:
+            for _ in 0..<1000 { client.store(path, "Synchronize", 0, later: true) }
+            _ = client.turn(waiting: 0)
+        case .matches:
+            for number in 0..<600 {
+                client.addMatch("type='signal',sender='\(BusNames.service)',arg0='\(number)'")
+                _ = client.turn(waiting: 0)
+            }
+        default: break
+        }
+    }
+
+    private static func write(_ writer: RawClient, _ path: String) {
+        let keys = (0..<100).map { "key \($0)" + String(repeating: "k", count: 100) }
+        for number in 0..<2000 { writer.set(path, keys[number % 100], UInt32(number), later: true) }
+        for _ in 0..<50 { _ = writer.turn(waiting: 10) }
+    }
+
+    @BusActor
+    private static func changeAccount(_ site: Site) async throws -> Task<Void, Never> {
+        let account = try BusClient(site.bus, as: Site.attacker).account
+        try await account.signIn("folder://\(site.folder)")
+        return Task { @BusActor in
+            while !Task.isCancelled {
+                try? await account.setPaused(true)
+                try? await account.setPaused(false)
+            }
+        }
+    }
+}
+
+/// Those who attack, until they are told to end.
+final class Attackers {
+    var clients: [RawClient] = []
+    var process: ChildProcess?
+    var task: Task<Void, Never>?
+
+    func end() {
+        task?.cancel()
+        process?.kill()
+        clients = []
+    }
+}

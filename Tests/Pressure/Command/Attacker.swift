@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import Glibc
+internal import PressureTesting
+internal import StoreBus
+internal import UbiquitousStoreTesting
+
+/// One who attacks without a pause, as a process of its own.
+struct Attacker: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Attacks until it is ended.", shouldDisplay: false)
+    @Argument(help: "How.") var attack: Attack
+    @Argument(help: "The bus.") var address: String
+    @Argument(help: "The store.") var path: String
+
+    /// Starts one.
+    static func start(_ attack: Attack, _ site: Site, _ path: String) throws -> ChildProcess {
+        let command = [try ChildProcess.built("pressure"), "attacker", attack.rawValue, site.bus.address, path]
+        guard attack == .mounts else { return try ChildProcess(command, as: Site.attacker) }
+        let script = """
+            mount -t tmpfs tmpfs /mnt
+            cd /mnt
+            seq 3000 | xargs mkdir
+            for number in $(seq 3000); do mount --bind $number $number; done
+            exec setpriv --reuid=\(Site.attacker) --regid=\(Site.attacker) --clear-groups -- "$@"
+            """
+        return try ChildProcess(
+            ["unshare", "--mount", "--propagation", "private", "sh", "-ec", script, "sh"] + command)
+    }
+
+    func run() throws {
+        switch attack {
+        case .introspection: try introspect()
+        case .booleans: try read()
+        case .array: try send(signature: "an")
+        case .emptyArrays: try send(signature: "aay")
+        case .keys: try ask()
+        default: try come()
+        }
+    }
+
+    private func introspect() throws {
+        let clients = try (0..<2).map { _ in try RawClient(address: address) }
+        while true {
+            for client in clients {
+                client.call(BusNames.service, path, "org.freedesktop.DBus.Introspectable", "Introspect")
+            }
+        }
+    }
+
+    /// Sets 31 MiB of zeros.
+    private func send(signature: String) throws {
+        var body = Wire()
+        body.string("key")
+        body.signature(signature)
+        body.array(alignment: signature == "an" ? 2 : 4) { $0.bytes += [UInt8](repeating: 0, count: 31 << 20) }
+        try repeatedly { $0.store(path, "SetValue", signature: "sv", body: body.bytes, later: true) }
+    }
+
+    /// Fills the store, and reads it.
+    private func read() throws {
+        var booleans = Wire()
+        booleans.string("large")
+        booleans.signature("ab")
+        booleans.array(alignment: 4) { $0.bytes += [UInt8](repeating: 0, count: 4_000_000) }
+        let client = try RawClient(address: address)
+        client.store(path, "SetValue", signature: "sv", body: booleans.bytes, later: true)
+        while client.turn(waiting: 100)?.isEmpty == true {}
+        try repeatedly { $0.store(path, "GetSnapshot", 0, 0, later: true) }
+    }
+
+    /// Asks for four million empty keys.
+    private func ask() throws {
+        var keys = Wire()
+        keys.array(alignment: 4) { $0.bytes += [UInt8](repeating: 0, count: 8 * 3_999_999 + 5) }
+        try repeatedly { $0.store(path, "GetValues", signature: "as", body: keys.bytes, later: true) }
+    }
+
+    /// Sends, waits for the answer, and so on.
+    private func repeatedly(_ send: (RawClient) -> Void) throws {
+        while true {
+            let client = try RawClient(address: address)
+            for _ in 0..<100 {
+                send(client)
+                while client.unsentCount > 0 { if client.turn(waiting: 10) == nil { break } }
+                guard var replies = client.turn(waiting: 1000) else { break }
+                for _ in 0..<100 where replies.isEmpty { replies = client.turn(waiting: 100) ?? [] }
+            }
+        }
+    }
+
+    private func come() throws {
+        while true {
+            let client = try RawClient(address: address)
+            client.store(path, "GetSnapshot", 0, 0)
+            for _ in 0..<100 {
+                guard let replies = client.turn(waiting: 100), replies.isEmpty else { break }
+            }
+            client.end()
+        }
+    }
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import Foundation
+internal import Glibc
+internal import PressureTesting
+internal import PropertyList
+internal import SDBus
+internal import UbiquitousStoreTesting
+
+/// Measures that what comes and goes leaves nothing behind.
+struct Flat: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Has many connections, users and accounts, and says what each costs and what is left.",
+        discussion: "Fails if the last ones cost twice as much as the first, or leave something behind.")
+    @OptionGroup var options: BusOptions
+    @Option(help: "How many connections come and go.") var connections = 10_000
+    @Option(help: "How many users of those in /etc/passwd from the number 20000 on come and go.") var users = 1000
+    @Option(help: "How many of them have an account.") var accounts = 500
+
+    func run() async throws {
+        try await comeAndGo("connections", connections) { site, _ in
+            let client = try BusClient(site.bus, as: Site.attacker)
+            try await client.manager("Identify")
+            client.connection.close()
+        }
+        try await comeAndGo("users", users) { site, number in
+            let client = try BusClient(site.bus, as: 20_000 + UInt32(number))
+            try await client.store(Site.store).set("key", .integer(Int64(number)))
+            client.connection.close()
+        }
+        let site = try await comeAndGo("accounts", accounts) { site, number in
+            let client = try BusClient(site.bus, as: 20_000 + UInt32(number))
+            try await client.account.signIn("folder://\(site.folder)")
+            try await client.account.syncNow()
+            client.connection.close()
+        }
+        for second in 0..<60 where site.threads > 8 {
+            try await Task.sleep(for: .seconds(1))
+            if second == 59 { throw Failure("\(accounts) accounts at rest have \(site.threads) threads") }
+        }
+        say("accounts at rest: \(site.threads) threads, \(site.memory) KiB")
+    }
+
+    @discardableResult @BusActor
+    private func comeAndGo(
+        _ what: String, _ count: Int, _ body: @BusActor (Site, Int) async throws -> Void
+    ) async throws -> Site {
+        let site = try await Site(options.bus, policy: options.policy)
+        var parts: [Latencies] = []
+        for part in 0..<10 {
+            var latencies = Latencies()
+            for number in part * count / 10..<(part + 1) * count / 10 {
+                let started = ContinuousClock.now
+                try await body(site, number)
+                latencies.add(ContinuousClock.now - started)
+            }
+            parts.append(latencies)
+            say(
+                """
+                \((part + 1) * count / 10) \(what): p50 \(Int(latencies.permille(500))) µs, \(site.memory) KiB, \
+                \(site.descriptors) descriptors, \(site.threads) threads
+                """)
+        }
+        guard parts[9].permille(500) < 2 * parts[0].permille(500) else {
+            throw Failure("The last \(what) cost more than the first ones")
+        }
+        return site
+    }
+}
+
+extension Site {
+    fileprivate var descriptors: Int { entries("fd") }
+    fileprivate var threads: Int { entries("task") }
+
+    private func entries(_ name: String) -> Int {
+        (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(device.pid)/\(name)").count) ?? 0
+    }
+}

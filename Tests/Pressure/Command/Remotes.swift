@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import PressureTesting
+internal import PropertyList
+internal import PropertyListFiles
+internal import ServerTesting
+internal import SyncBackends
+internal import UbiquitousStoreTesting
+
+/// Measures what others notice of a user whose account is at a server that lies.
+struct Remotes: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Signs a user in at servers that lie, and says what another one notices.",
+        discussion: "Fails as \"walls\" does.")
+    @OptionGroup var options: BusOptions
+    @Option(help: "How long to measure without and with each server.") var seconds = 10
+    @Option(help: "Which lies; all of them.") var lie: [Lie] = Lie.allCases
+
+    func run() async throws {
+        say(Measurement.heading)
+        var failures: [String] = []
+        for lie in lie {
+            if let verdict = try await run(lie) { failures.append("\(lie.rawValue): \(verdict)") }
+        }
+        guard failures.isEmpty else { throw Failure(failures.joined(separator: "\n")) }
+    }
+
+    /// - Returns: which rule does not hold.
+    private func run(_ lie: Lie) async throws -> String? {
+        let site = try await Site(options.bus, policy: options.policy)
+        let server = try ScriptedServer { lie.answer(to: $0) }
+        let account = try await BusClient(site.bus, as: Site.attacker).account
+        let before = try await Measurement(of: site, seconds: seconds)
+        // Some lies are found out at once, and then nobody is signed in.
+        _ = try? await account.signIn("etcd://127.0.0.1:\(server.port)/x")
+        let syncing = Task {
+            while !Task.isCancelled {
+                do { try await account.syncNow() } catch { try? await Task.sleep(for: .milliseconds(20)) }
+            }
+        }
+        let during = try await Measurement(of: site, seconds: seconds)
+        syncing.cancel()
+        server.end()
+        say(before.row("\(lie.words); \(server.requests.count) requests", during))
+        if site.device.exit != nil { return "the service ended: \(site.device.log)" }
+        return during.flaw(comparedWith: before)
+    }
+}
+
+/// What a member of a cluster may answer.
+enum Lie: String, CaseIterable, ExpressibleByArgument, Sendable {
+    case numbers, pages, stores, contexts, values, texts
+
+    var words: String {
+        switch self {
+        case .numbers: "revisions of 2^63 - 1"
+        case .pages: "pages of entries without end"
+        case .stores: "30,000 stores with long names"
+        case .contexts: "a store that 30,000 devices have written to"
+        case .values: "answers of 500,000 empty values"
+        case .texts: "errors of 900 KiB, with zeros"
+        }
+    }
+
+    func answer(to request: ServerRequest) -> ServerAnswer {
+        if self == .texts {
+            let text = String(repeating: "\\u0000e", count: 130_000)
+            return ServerAnswer(400, [:], "{\"error\":\"\(text)\",\"code\":3}")
+        }
+        guard let question = try? JSONReader.read(request.body) else { return ServerAnswer(400) }
+        let header = "\"header\":{\"revision\":\"\(self == .numbers ? "9223372036854775807" : "7")\"}"
+        if request.path.hasSuffix("/range") { return ServerAnswer(200, [:], "{\(header),\(range(question))}") }
+        if self == .values {
+            return ServerAnswer(200, [:], "{\(header),\"responses\":[\(String(repeating: "[],", count: 500_000))[]]}")
+        }
+        let ranges = (question["success"]?.elements ?? []).map { operation in
+            "{\"response_range\":{\(range(operation["request_range"] ?? .dictionary([:])))}}"
+        }
+        return ServerAnswer(
+            200, [:], "{\(header),\"succeeded\":true,\"responses\":[\(ranges.joined(separator: ","))]}")
+    }
+
+    private func range(_ question: Value) -> String {
+        let key = String(decoding: question["key"]?.bytes ?? [], as: UTF8.self)
+        if key.hasSuffix("/account") { return rows([(key, Self.account)]) }
+        if key.hasSuffix("/store/") {
+            let count = self == .stores ? 30_000 : 1
+            return rows((0..<count).map { (key + Self.name($0), []) })
+        }
+        if key.contains("/context/"), self == .contexts {
+            return rows((0..<30_000).map { (key + Self.hexadecimal($0), Array("9".utf8)) })
+        }
+        if key.contains("/entry/"), self == .pages {
+            return rows([(key + "k", [UInt8](repeating: 7, count: 500_000))]) + ",\"more\":true"
+        }
+        return "\"kvs\":[]"
+    }
+
+    private func rows(_ rows: [(key: String, value: [UInt8])]) -> String {
+        let texts = rows.map { row in
+            let (key, value) = (Value.base64(Array(row.key.utf8)).text ?? "", Value.base64(row.value).text ?? "")
+            return "{\"key\":\"\(key)\",\"value\":\"\(value)\",\"mod_revision\":\"6\"}"
+        }
+        return "\"kvs\":[\(texts.joined(separator: ","))]"
+    }
+
+    /// An account of one identifier and one transaction.
+    private static let account: [UInt8] = [1, 1] + [UInt8](repeating: 0, count: 15) + [2, 1, 0, 0, 0, 0, 0, 0, 0, 5]
+
+    private static func name(_ number: Int) -> String { "s\(number)" + String(repeating: "n", count: 240) }
+
+    private static func hexadecimal(_ number: Int) -> String {
+        let text = String(number + 1, radix: 16)
+        return String(repeating: "0", count: 16 - text.count) + text
+    }
+}
