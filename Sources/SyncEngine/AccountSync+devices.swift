@@ -59,7 +59,7 @@ extension AccountSync {
         guard identifier != device.identifier, var known = try knownDevice(identifier) else { return false }
         known.isForgotten = true
         try write(known)
-        collectsGarbage = true
+        cycle.collectsGarbage = true
         noteLocalChange()
         return true
     }
@@ -101,7 +101,7 @@ extension AccountSync {
         let devices = try knownDevices()
         try removeForgotten(among: devices)
         let known = devices.first { $0.identifier == device.identifier && !$0.isForgotten }
-        if known?.name != device.name || isDayAway(from: known?.lastSeen ?? 0) {
+        if known?.name != device.name || SyncCycle.isDayAway(database.environment.time(), from: known?.lastSeen ?? 0) {
             try write(
                 AccountDevice(identifier: device.identifier, name: device.name, lastSeen: database.environment.time()))
         }

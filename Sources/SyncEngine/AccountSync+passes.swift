@@ -26,24 +26,23 @@ extension AccountSync {
 
     var pauseReason: RemoteError { lastError ?? RemoteError(.unavailable, "sync is paused on this device") }
 
-    /// Makes the passes that are due.
+    /// Makes the cycles that are due.
     public func runDueCycles() async {
-        guard !isCycling else { return }
+        guard !cycle.isRunning else { return }
         while let due = nextCycle, due <= monotonicTime(), let backend {
-            (isCycling, looksAgain, isInterrupted) = (true, false, false)
+            looksAgain = false
             (answeredByCycle, waiters) = (waiters, [])
-            let result = await pass(backend)
-            // Meanwhile the account may have left this backend, and even be in a pass with another one.
+            let result = await runCycle(with: backend)
+            // Meanwhile the account may have left this backend, and even be in a cycle with another one.
             guard isWith(backend) else { return }
-            isCycling = false
             // Whoever waits for an upload that was interrupted waits for the next one.
-            if isInterrupted { waiters = answeredByCycle + waiters } else { answer(answeredByCycle, result) }
+            if cycle.isInterrupted { waiters = answeredByCycle + waiters } else { answer(answeredByCycle, result) }
             answeredByCycle = []
             if let damage {
                 self.damage = nil
                 return onDamage?(damage) ?? ()
             }
-            // Whoever asked while the pass was under way wants one that began later.
+            // Whoever asked during the cycle wants one that began later.
             if !waiters.isEmpty { schedule?.request(monotonicTime()) }
             if state == .paused {
                 answer(waiters, .failure(pauseReason))
@@ -53,31 +52,28 @@ extension AccountSync {
         onScheduleChange?()
     }
 
-    func pass(_ backend: any RemoteBackend) async -> Result<Void, RemoteError> {
+    private func runCycle(with backend: any RemoteBackend) async -> Result<Void, RemoteError> {
+        let uploads = cycle.begin(monotonicTime())
+        // The look before an upload may take long, and nobody should be told meanwhile that there is nothing to do.
+        if uploads, state == .idle, cycle.wantsPublication(facts) { setState(.syncing, error: lastError) }
         do {
-            let uploads = schedule?.begin(monotonicTime()) ?? false
-            // The look before an upload may take long, and nobody should be told meanwhile that there is nothing to do.
-            if uploads, state == .idle, hasSomethingToPublish { setState(.syncing, error: lastError) }
-            let received = try await download(from: backend)
-            let uploaded = uploads || isPublicationDue ? try await upload(to: backend) : false
-            try await collectGarbage(backend)
-            guard isCurrent(backend) else { return .failure(pauseReason) }
-            let isDownloaded = database.account.isDownloaded
-            schedule?.traits = backend.traits
-            schedule?.passed(
-                monotonicTime(), received: received || !isDownloaded, uploaded: uploaded,
-                isPending: isDownloaded && hasSomethingToPublish)
-            setState(restingState, error: problem)
-            if isDownloaded, isPullComplete { return .success(()) }
-            return .failure(problem ?? RemoteError(.unavailable, "Not all of the account has arrived yet."))
+            try await makeCycle(with: backend)
+            guard isCurrent(backend) else { return cut(backend, pauseReason) }
+            setState(restingState, error: cycle.problem)
+            if database.account.isDownloaded, cycle.isPullComplete { return .success(()) }
+            return .failure(cycle.problem ?? RemoteError(.unavailable, "Not all of the account has arrived yet."))
         } catch {
             if case EngineError.corrupt(let reason) = error, isWith(backend) { damage = reason }
             let error = RemoteError(error)
-            guard isCurrent(backend), damage == nil else { return .failure(error) }
-            schedule?.failed(
-                monotonicTime(), retryAfter: error.leastRest, jitter: database.environment.random())
+            guard isCurrent(backend), damage == nil else { return cut(backend, error) }
+            cycle.fail(error, monotonicTime(), jitter: database.environment.random())
             setState(State(after: error), error: error)
             return .failure(error)
         }
+    }
+
+    private func cut(_ backend: any RemoteBackend, _ error: RemoteError) -> Result<Void, RemoteError> {
+        if isWith(backend) { cycle.cut() }
+        return .failure(error)
     }
 }

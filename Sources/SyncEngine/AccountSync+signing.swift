@@ -113,11 +113,10 @@ extension AccountSync {
 
     func start(_ backend: any RemoteBackend) {
         self.backend = backend
-        (ownPublication, problem, names, presentDevices) = (.missing, nil, [:], [])
-        schedule = SyncSchedule(backend.traits, pace: pace, circumstances, now: monotonicTime())
+        (names, presentDevices) = ([:], [])
+        cycle = SyncCycle(SyncSchedule(backend.traits, pace: pace, circumstances, now: monotonicTime()))
         schedule?.hasSubscribers = hasSubscribers
         if hasPendingChanges { schedule?.noteChange(monotonicTime()) }
-        collectsGarbage = false
         setState(restingState, error: nil)
         onScheduleChange?()
     }
@@ -127,8 +126,7 @@ extension AccountSync {
     func leaveBackend(_ reason: String) {
         let leaving = backend
         backend = nil
-        schedule = nil
-        (isCycling, looksAgain) = (false, false)
+        (cycle, looksAgain) = (SyncCycle(), false)
         answer(answeredByCycle + waiters, .failure(RemoteError(.unavailable, reason)))
         (answeredByCycle, waiters) = ([], [])
         if let leaving { onLeave?(leaving) }

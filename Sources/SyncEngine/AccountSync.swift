@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// One person's account: signing in and out, and the passes that bring device and remote together.
-//
-// A pass goes one way: look what is new → join it store by store, each in a transaction with its signals
-// after it → keep the cursor → if something is pending and due: record the publication, sync the disk,
-// upload, mark exactly that as published. It may be cut between any two of these; the next pass leads to the
-// same result.
+// One user's account: signing in and out, and the cycles that bring device and remote together. What a cycle does, and
+// in which order, is decided by SyncCycle; AccountSync+cycle does it to the database.
 //
 // Not Sendable: it lives with the database in its owner's isolation. Only the backend works elsewhere.
 
@@ -49,22 +45,12 @@ public final class AccountSync {
     let database: UserDatabase
     let monotonicTime: () -> UInt64
     var backend: (any RemoteBackend)?
-    var schedule: SyncSchedule?
+    package var cycle = SyncCycle()
     /// Whom the account's origins belong to, as far as a pull has ever said.
     var names: [Origin: RemoteDevice] = [:]
     /// Those of whom the last pull has found something.
     var presentDevices: Set<String> = []
-    var isCycling = false
-    /// Something that was passed over, while the rest went well.
-    var problem: RemoteError?
-    /// The last pull read everything that was there.
-    var isPullComplete = false
-    var ownPublication: OwnPublication = .missing
-    /// A device was forgotten: what it left at the remote may go.
-    var collectsGarbage = false
     var damage: String?
-    /// The cycle under way could not do all that it was to do: the next one does it.
-    var isInterrupted = false
     /// Somebody wants a remote that was reset to be looked at all the same.
     var looksAgain = false
     private var told: Told?
@@ -158,7 +144,7 @@ public final class AccountSync {
 
     /// When the next pass is due, on the monotonic clock; `nil`: not before something happens.
     public var nextCycle: UInt64? {
-        isCycling || isPaused || (isReset && !looksAgain) ? nil : schedule?.nextCycle
+        isPaused || (isReset && !looksAgain) ? nil : cycle.nextCycle
     }
 
     /// Has the account rest, or go on. It rests without an error, and what is pending waits.
@@ -194,6 +180,11 @@ public final class AccountSync {
         }
     }
 
+    var schedule: SyncSchedule? {
+        get { cycle.schedule }
+        set { cycle.schedule = newValue }
+    }
+
     // MARK: State
 
     /// Whether the account is still with the backend that a pass began with.
@@ -202,7 +193,7 @@ public final class AccountSync {
     }
 
     /// Whether a pass that began with a backend may go on.
-    func isCurrent(_ backend: any RemoteBackend) -> Bool { isWith(backend) && !isPaused }
+    package func isCurrent(_ backend: any RemoteBackend) -> Bool { isWith(backend) && !isPaused }
 
     var restingState: State { isPaused ? .paused : database.account.isDownloaded ? .idle : .initialSync }
 

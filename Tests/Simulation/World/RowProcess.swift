@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What AccountSync does in a pass, with the backend of etcd as it is, and entries in memory.
+// The cycles of a device in memory, with the backend of etcd as it is.
 
 internal import Etcd
 internal import PropertyList
@@ -9,7 +9,7 @@ internal import StoreEngine
 internal import SyncEngine
 
 /// A process of the core whose account is in a cluster.
-final class RowProcess: CoreProcess, @unchecked Sendable {
+final class RowProcess: CoreProcess, BackendUser, @unchecked Sendable {
     // As its base says.
     private let backend: EtcdBackend
     private let gateway: ClusterGateway
@@ -48,26 +48,26 @@ final class RowProcess: CoreProcess, @unchecked Sendable {
         world.executor.start { [backend] in await backend.close() }
     }
 
-    // MARK: Passes
+    // MARK: A cycle
 
-    override func pass() {
-        beginCycle()
+    override func startCycle() {
         world.executor.start { [self] in
-            do throws(RemoteError) { try await makeCycle() } catch {
+            do {
+                try await openAccount()
+                if client.isAlive { try await makeCycle(with: backend) }
+                if client.isAlive { rest() }
+            } catch {
+                let error = error as? RemoteError ?? RemoteError(.device, "\(error)")
                 if error.code == .reset { await bringBack() }
-                _ = proceed(Result<Void, RemoteError>.failure(error))
+                if client.isAlive { fail(error) }
             }
         }
     }
 
-    private func makeCycle() async throws(RemoteError) {
-        let received = try await download()
-        guard client.isAlive else { return }
-        schedule?.traits = traits
-        var uploaded = false
-        if mayUpload { uploaded = try await upload() }
-        guard client.isAlive else { return }
-        passed(received: received, uploaded: uploaded)
+    private func openAccount() async throws {
+        if device.disk.current.account != nil { return }
+        let account = try await backend.open(creatingAccount: true).identifier
+        if client.isAlive { device.disk.current.account = account }
     }
 
     /// The cluster was restored to when there was no account: its user says that what is here is right.
@@ -77,87 +77,66 @@ final class RowProcess: CoreProcess, @unchecked Sendable {
         _ = try? await backend.restore(account)
     }
 
-    private func download() async throws(RemoteError) -> Bool {
-        if device.disk.current.account == nil {
-            let account = try await backend.open(creatingAccount: true).identifier
-            guard client.isAlive else { return false }
-            device.disk.current.account = account
+    // MARK: The device
+
+    var downloadEpoch: Int { 0 }
+    var cursor: [UInt8]? { device.disk.current.isDownloaded ? device.disk.current.cursor : nil }
+    var publicationCount: UInt64 { device.disk.publications }
+
+    func isCurrent(_ backend: any RemoteBackend) -> Bool { client.isAlive }
+
+    func note(_ pull: any RemotePull) throws {
+        guard let account = device.disk.current.account, pull.account.isNamed(account) else {
+            throw RemoteError(.reset, "another account")
         }
-        let isDownloaded = device.disk.current.isDownloaded
-        guard let origin = device.disk.origin, let account = device.disk.current.account else { return false }
-        let pull = try await backend.pull(after: isDownloaded ? device.disk.current.cursor : nil, as: origin)
-        guard client.isAlive else { return false }
-        guard pull.account.isNamed(account) else { throw RemoteError(.reset, "another account") }
         device.disk.current.account = pull.account.identifier
-        note(pull.ownPublication, origin)
-        var (joined, received): (Set<String>, Bool) = ([], false)
-        for name in pull.stores {
-            let change = try await pull.change(of: name)
-            guard client.isAlive else { return received }
-            guard let store = Names.stores.firstIndex(of: name) else { continue }
-            if !device.disk.replica(store).isDownloaded, !change.isComplete || change.isDelta { continue }
-            if join(store, change.states, isDelta: change.isDelta) { received = true }
-            joined.insert(name)
-        }
-        let result = await pull.finish(joined: joined)
-        guard client.isAlive, result.isComplete || isDownloaded else { return received }
+    }
+
+    func keep(_ result: PullResult, isRead: Bool, tooLarge: Set<String>) {
         device.disk.current.cursor = result.cursor
-        if !isDownloaded {
-            for store in 0..<world.conditions.stores where !device.disk.replica(store).isDownloaded {
-                _ = join(store, nil)
-            }
-            device.disk.current.isDownloaded = true
-        }
-        return received
+        arriveEverywhere()
     }
 
-    private func note(_ publication: OwnPublication, _ origin: Origin) {
-        switch publication {
-        case .asPublished: isMissing = false
-        case .missing, .outdated: isMissing = true
-        case .foreign:
-            isMissing = true
-            if Rule.leaveClones.isOn { device.leave([origin]) }
-        }
-    }
-
-    // MARK: Upload
-
-    private func upload() async throws(RemoteError) -> Bool {
-        guard let origin = device.disk.origin, let account = device.disk.current.account else { return false }
+    func publication() -> Publication {
         recordPublication()
         var counts = device.disk.formerCounts
         counts[origin] = device.disk.publications
-        let stores = (0..<world.conditions.stores).map { store in
-            let replica = device.disk.replica(store)
-            return AccountStore(
-                identifier: Names.stores[store], sequence: replica.sequence, published: replica.published)
-        }
         let name = "device\(device.number)"
-        let push = try await backend.push(
-            Publication(
-                account: account, origin: origin, formerOrigins: device.disk.formerOrigins, counts: counts,
-                device: RemoteDevice(identifier: name, name: name), stores: stores, time: world.now(device) * 1000))
-        guard client.isAlive else { return false }
-        let indexes = push.stores.compactMap { Names.stores.firstIndex(of: $0) }
-        let snapshots = indexes.map { store in
-            let replica = device.disk.replica(store)
-            return (
-                store, StoreSnapshot(identifier: Names.stores[store], state: replica.state, sequence: replica.sequence)
-            )
+        return Publication(
+            account: device.disk.current.account ?? "", origin: origin, formerOrigins: device.disk.formerOrigins,
+            counts: counts, device: RemoteDevice(identifier: name, name: name),
+            stores: Names.stores.prefix(world.conditions.stores).enumerated().map { store, name in
+                let replica = device.disk.replica(store)
+                return AccountStore(identifier: name, sequence: replica.sequence, published: replica.published)
+            }, time: world.now(device) * 1000)
+    }
+
+    func snapshots(of stores: [String]) -> [StoreSnapshot] {
+        stores.compactMap { name in
+            replica(of: name).map { replica, _ in
+                StoreSnapshot(identifier: name, state: replica.state, sequence: replica.sequence)
+            }
         }
+    }
+
+    func synchronize() async {
         await gateway.pause(for: .milliseconds(5))
-        guard client.isAlive, device.disk.origin == origin else { return false }
-        if Rule.syncFirst.isOn { device.synced = device.disk }
-        for (store, snapshot) in snapshots {
-            checkOnDisk(snapshot.state.vector, store)
-            try await push.upload(snapshot)
-        }
-        try await push.finish()
-        guard client.isAlive, device.disk.origin == origin else { return false }
-        isMissing = false
+        if client.isAlive { device.synced = device.disk }
+    }
+
+    func markPublished(_ snapshots: [StoreSnapshot], under origin: Origin) {
+        guard origin == self.origin else { return }
         device.disk.current.pushed = world.now(device)
-        for (store, snapshot) in snapshots { mark(store, snapshot.sequence) }
-        return true
+        for snapshot in snapshots {
+            guard let store = Names.stores.firstIndex(of: snapshot.identifier) else { continue }
+            checkOnDisk(snapshot.state.vector, store)
+            mark(store, snapshot.sequence)
+        }
+    }
+
+    func garbageCollection() -> GarbageCollection {
+        GarbageCollection(
+            account: device.disk.current.account ?? "", origin: origin, forgottenOrigins: [],
+            time: world.now(device) * 1000)
     }
 }
