@@ -303,6 +303,37 @@ import Testing
         #expect(try device.store().value(for: key("old")) == nil)
     }
 
+    @Test func `a clock that jumps makes no tombstone old: ninety days have to be seen to pass`() throws {
+        let store = try signIn()
+        try device.database.noteGarbageCollection()
+        try device.write([("k", .integer(1))])
+        try device.write(removing: ["k"])
+        try device.database.markPublished(["app": store.snapshot().sequence], under: device.database.origin)
+        device.clock.time += 91 * Clock.day
+        try device.database.noteGarbageCollection()
+        try provokeTombstoneTrim(store)
+        #expect(store.entry(for: key("k")) != nil)
+        for _ in 0..<90 {
+            device.clock.time += Clock.day
+            try device.database.noteGarbageCollection()
+        }
+        try device.reopen()
+        let again = try device.store()
+        try provokeTombstoneTrim(again)
+        #expect(again.entry(for: key("k")) == nil)
+    }
+
+    @Test func `a tombstone that was made while the clock was behind is as young as what it removed`() throws {
+        let store = try signIn()
+        try device.write([("k", .integer(1))])
+        device.clock.time -= 3650 * Clock.day
+        try device.write(removing: ["k"])
+        try device.database.markPublished(["app": store.snapshot().sequence], under: device.database.origin)
+        device.clock.time += 3651 * Clock.day
+        try provokeTombstoneTrim(store)
+        #expect(store.entry(for: key("k")) != nil)
+    }
+
     @Test func `a tombstone from the future stays`() throws {
         let store = try signIn()
         var stranger = Stranger()

@@ -42,6 +42,7 @@ struct DatabaseProperties {
     let previous: Account?
     let isAwaitingRemote: Bool
     let lastGarbageCollection: UInt64
+    let watchedTime: UInt64
     let endWord: UInt64?
 
     init(_ db: Database, now: UInt64) throws {
@@ -58,6 +59,7 @@ struct DatabaseProperties {
         previous = try db.property("backdrop").flatMap { try db.account($0) }
         isAwaitingRemote = try db.property("awaiting-remote") == 1
         lastGarbageCollection = UInt64(bitPattern: try db.property("tidied") ?? 0)
+        watchedTime = UInt64(bitPattern: try db.property("watched") ?? 0)
         endWord = try db.property("end").map(UInt64.init(bitPattern:))
     }
 }

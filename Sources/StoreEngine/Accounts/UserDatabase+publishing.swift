@@ -61,8 +61,12 @@ extension UserDatabase {
     /// The remote of the current account is tidied up now.
     public func noteGarbageCollection() throws(EngineError) {
         let time = environment.time()
-        try write { try $0.setProperty("tidied", Int64(bitPattern: time)) }
-        lastGarbageCollection = time
+        let watched = watchedTime == 0 ? time : min(time, watchedTime + Retention.day)
+        try write { db in
+            try db.setProperty("tidied", Int64(bitPattern: time))
+            try db.setProperty("watched", Int64(bitPattern: watched))
+        }
+        (lastGarbageCollection, watchedTime) = (time, watched)
     }
 
     /// Those that take part in the sync and were not forgotten.

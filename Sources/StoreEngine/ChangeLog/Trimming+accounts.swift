@@ -15,7 +15,7 @@ extension UserDatabase {
             let (id, store): (Int64, Int64) = (try row.decode(forColumn: "id"), try row.decode(forColumn: "store"))
             var trimming = Trimming(
                 isShared: true, published: try row.counter("published"), horizon: horizon, now: environment.time(),
-                bytes: bytes[store, default: 0])
+                doubt: clockDoubt, bytes: bytes[store, default: 0])
             try ChangeReader.forEachOutline(of: id, db) { trimming.add($0) }
             bytes[store, default: 0] += trimming.history.bytes
             let isInUse = try row.decode(forColumn: "account") == current.id

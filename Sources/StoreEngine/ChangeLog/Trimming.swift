@@ -16,6 +16,9 @@ extension UserDatabase {
         return now - min(now, Retention.microseconds)
     }
 
+    /// How far the clock is ahead of what this device has seen of it: a clock that jumps makes no tombstone old.
+    var clockDoubt: UInt64 { watchedTime == 0 ? 0 : environment.time() - min(environment.time(), watchedTime) }
+
     /// Removes history and tombstones that are not kept any longer, when there is enough of it to be worth while.
     func trim(_ store: Store) {
         trim(store.shared, of: store)
@@ -46,7 +49,8 @@ extension UserDatabase {
     private func sift(_ replica: Replica, of store: Store) throws(EngineError) {
         let writer = try openWriter
         var trimming = Trimming(
-            isShared: replica.account > 0, published: replica.published, horizon: horizon, now: environment.time())
+            isShared: replica.account > 0, published: replica.published, horizon: horizon, now: environment.time(),
+            doubt: clockDoubt)
         try write { db in
             try db.saveProgress(of: replica)
             try ChangeReader.forEachOutline(of: replica.id, db) { trimming.add($0) }
@@ -99,7 +103,8 @@ extension [UInt64] {
 ///
 /// Of a key's past the newest values stay; a key that has had no value for long, or is one of too many such keys,
 /// goes altogether. The version vector keeps it from coming back. A tombstone that the remote does not have stays, and
-/// so does one from the future, which a key that is set again would not get beyond.
+/// so does one from the future, which a key that is set again would not get beyond. One of an account ages only by days
+/// that this device has seen pass, since whoever was away takes a fresh one that is missing for a clone's doing.
 struct Trimming {
     /// The sequences of the changes that are not kept; between those of a range there is none that is kept.
     private(set) var expendable: [ClosedRange<UInt64>] = []
@@ -113,6 +118,7 @@ struct Trimming {
     private let published: UInt64
     private let horizon: UInt64
     private let now: UInt64
+    private let doubt: UInt64
     /// What is kept of each key besides its last change.
     private(set) var past: [Key: Past] = [:]
     /// The least time at which something that is kept was replaced or became a tombstone.
@@ -135,10 +141,11 @@ struct Trimming {
     ///   - isShared: the replica is an account's.
     ///   - published: the remote has acknowledged every change up to this one.
     ///   - horizon: what was replaced before this moment is not kept.
+    ///   - doubt: how far the clock is ahead of what this device has seen of it, in microseconds.
     ///   - bytes: so many of those that a store may have are taken already.
-    init(isShared: Bool, published: UInt64, horizon: UInt64, now: UInt64, bytes: Int = 0) {
+    init(isShared: Bool, published: UInt64, horizon: UInt64, now: UInt64, doubt: UInt64, bytes: Int = 0) {
         (self.isShared, self.published) = (isShared, published)
-        (self.horizon, self.now) = (horizon, now)
+        (self.horizon, self.now, self.doubt) = (horizon, now, doubt)
         self.bytes = bytes
     }
 
@@ -167,16 +174,25 @@ struct Trimming {
         var last = Past(replaced: change.time)
         if change.length == nil {
             emptyKeys += 1
-            last.isGone = mayGo(change) && (change.time < horizon || emptyKeys > Retention.tombstones)
+            last.isGone = mayGo(change) && (ageStart(of: change) < horizon || emptyKeys > Retention.tombstones)
         }
         if last.isGone {
             discard(change)
             goneKeys.append(change.key)
         } else {
             isRun = false
-            if change.length == nil { oldestLoss = min(oldestLoss, change.time) }
+            if change.length == nil { oldestLoss = min(oldestLoss, ageStart(of: change)) }
         }
         past[change.key] = last
+    }
+
+    /// Since when a key has had no value, as far as that is to be believed: the clock may have been behind then, or
+    /// have jumped since.
+    private func ageStart(of change: ChangeReader.Outline) -> UInt64 {
+        guard isShared, change.cause != .dropped else { return change.time }
+        let wall = change.wall.multipliedReportingOverflow(by: 1000)
+        let time = max(change.time, wall.overflow ? .max : wall.partialValue)
+        return time.addingReportingOverflow(doubt).overflow ? .max : time + doubt
     }
 
     private mutating func discard(_ change: ChangeReader.Outline) {

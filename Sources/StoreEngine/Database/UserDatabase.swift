@@ -38,6 +38,9 @@ public final class UserDatabase {
     var previous: Account?
     /// When the remote was tidied up last, in microseconds since 1970; 0: never.
     public internal(set) var lastGarbageCollection: UInt64
+    /// How far the clock has come in steps that this device believes: with each garbage collection by a day at most; 0:
+    /// there was none. In microseconds since 1970.
+    var watchedTime: UInt64
     /// Counts what makes a download that is under way worthless: it has to begin anew.
     public internal(set) var downloadEpoch = 0
     /// What the history of all stores takes at most; `nil` until it was gone through.
@@ -83,6 +86,7 @@ public final class UserDatabase {
             previous = start.properties.previous
             isAwaitingRemote = start.properties.isAwaitingRemote
             lastGarbageCollection = start.properties.lastGarbageCollection
+            watchedTime = start.properties.watchedTime
             nextStoreID = start.stores + 1
             replicaIDs = ReplicaIDs(after: start.replicas)
         } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {

@@ -124,6 +124,9 @@ final class Stage {
         case _ where words == ["goes", "offline"]: world.places.forEach { $0.cutUntil[device.number] = .max }
         case _ where words == ["comes", "online"]: world.places.forEach { $0.cutUntil[device.number] = nil }
         case ("syncs", 1): device.syncNow()
+        case ("jumps", 3): device.clock += Int64(try Self.duration(words[1...]) / 1000)
+        case ("rewrites", 4) where words[3] == "times":
+            for round in 1...(Int(words[2]) ?? 1) { _ = device.set(words[1], "\(round)") }
         case ("stops", 1): device.stop(.restart)
         case ("starts", 1): device.start()
         case ("crashes", 1): stop(device, .crash)
