@@ -245,7 +245,7 @@ let package = Package(
             name: "pressure",
             dependencies: [
                 "PressureTesting", "UbiquitousStoreTesting", "StoreBus", "SDBus", "PropertyList",
-                "PropertyListFiles", "SyncBackends", "ServerTesting",
+                "PropertyListFiles", "Etcd", "ServerTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Tests/Pressure/Command"),

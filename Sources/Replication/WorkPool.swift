@@ -27,7 +27,6 @@ package final class WorkPool: Sendable {
     // A semaphore is there for threads to share.
     private nonisolated(unsafe) let hasMore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 
-
     private struct State {
         /// Those that have work which no thread has taken, in their order.
         var ready: [WorkThread] = []

@@ -12,6 +12,7 @@ import Testing
 
 @testable import BackendSupport
 @testable import Blobs
+@testable import Etcd
 @testable import Folder
 @testable import WebDAV
 

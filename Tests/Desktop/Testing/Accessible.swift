@@ -52,7 +52,7 @@ public struct Accessible {
             guard let label = try? await child.label() else { continue }
             if label.contains(text) {
                 guard let role else { return child }
-                if try? await child.role() == role { return child }
+                if (try? await child.role()) == role { return child }
             }
             if let found = try await child.find(text, role: role) { return found }
         }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
+internal import Etcd
 internal import PressureTesting
 internal import PropertyList
 internal import PropertyListFiles
 internal import ServerTesting
-internal import SyncBackends
 internal import UbiquitousStoreTesting
 
 /// Measures what others notice of a user whose account is at a server that lies.
