@@ -5,8 +5,8 @@ internal import PropertyListFiles
 
 /// An app's manifest: a property list in the form of Apple's entitlements.
 package struct Manifest: Equatable, Sendable {
-    /// The store's identifier, expanded.
-    package let identifier: String
+    /// The store's identifier, expanded; `nil`: the app has settings that stay on the device, and no store.
+    package let identifier: String?
     package let teamIdentifier: String?
     /// The app id: reverse DNS, the name of the app's .desktop file.
     package let applicationIdentifier: String
@@ -92,10 +92,8 @@ package struct Manifest: Equatable, Sendable {
 
     private static func identifier(
         _ dictionary: [Text: Value], team: String?, application: String
-    ) throws(Refusal) -> String {
-        guard let declared = try string(dictionary, Name.identifier) else {
-            throw Refusal(key: Name.identifier, reason: "it is missing")
-        }
+    ) throws(Refusal) -> String? {
+        guard let declared = try string(dictionary, Name.identifier) else { return nil }
         let expanded = declared.replacing("$(TeamIdentifierPrefix)", with: team.map { $0 + "." } ?? "")
             .replacing("$(CFBundleIdentifier)", with: application)
         guard isName(expanded) else {

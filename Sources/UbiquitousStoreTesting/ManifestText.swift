@@ -6,6 +6,8 @@ public struct ManifestText: Sendable {
     public var identifier: String?
     /// `application-identifier`.
     public var application: String?
+    /// `com.apple.security.application-groups`.
+    public var groups: [String] = []
     /// `com.apple.developer.team-identifier`.
     public var team: String?
     /// `org.example.UbiquitousStore.local-keys`.
@@ -39,14 +41,15 @@ public struct ManifestText: Sendable {
             guard let value else { return }
             entries += "<key>\(key)</key><string>\(value)</string>\n"
         }
-        func addList(_ key: String, _ values: [String]) {
+        func addList(_ key: String, _ values: [String], in space: String = "org.example.UbiquitousStore") {
             if values.isEmpty { return }
             let strings = values.map { "<string>\($0)</string>" }.joined()
-            entries += "<key>org.example.UbiquitousStore.\(key)</key><array>\(strings)</array>\n"
+            entries += "<key>\(space).\(key)</key><array>\(strings)</array>\n"
         }
         add("com.apple.developer.ubiquity-kvstore-identifier", identifier)
         add("application-identifier", application)
         add("com.apple.developer.team-identifier", team)
+        addList("application-groups", groups, in: "com.apple.security")
         addList("local-keys", localKeys)
         addList("executables", executables)
         addList("ubiquitous-defaults", ubiquitousDefaults)

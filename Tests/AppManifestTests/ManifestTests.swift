@@ -68,8 +68,11 @@ struct ManifestTests {
         #expect(refusedKey([identifierKey: identifier]) == identifierKey)
     }
 
+    @Test func `a manifest without the identifier of a store is one of an app that has none`() throws {
+        #expect(try manifest([identifierKey: Any?.none]).identifier == nil)
+    }
+
     @Test func `a key that is missing or of another type is refused by its name`() {
-        #expect(refusedKey([identifierKey: Any?.none]) == identifierKey)
         #expect(refusedKey([applicationKey: Any?.none]) == applicationKey)
         #expect(refusedKey([identifierKey: 1]) == identifierKey)
         #expect(refusedKey([applicationKey: ["a"]]) == applicationKey)

@@ -32,7 +32,6 @@ struct ManifestTests {
             let good = ManifestText("broken").xml
             let texts = [
                 ("not", "this is no property list"), ("array", "<plist version=\"1.0\"><array/></plist>"),
-                ("noidentifier", ManifestText(nil, application: "a").xml),
                 ("noapp", ManifestText("broken", application: nil).xml),
                 ("characters", ManifestText("bro/ken", application: "a").xml),
                 ("long", ManifestText(String(repeating: "a", count: 256), application: "a").xml),
@@ -57,7 +56,7 @@ struct ManifestTests {
                 #expect(log.contains("/\(name).plist is refused: "), "\(name)")
             }
             for reason in [
-                "application-identifier: ", "com.apple.developer.ubiquity-kvstore-identifier: it is missing",
+                "application-identifier: ", "com.apple.developer.ubiquity-kvstore-identifier: ",
                 "others may write", "symbolic link", "no regular file", "no dictionary", "65",
             ] {
                 #expect(log.contains(reason), "\(reason)")

@@ -32,10 +32,11 @@ final class UserDomains {
 
     private func groups(of caller: CallerIdentity) -> [String] {
         guard caller.engine == .flatpak else { return [] }
-        let application = caller.applicationIdentifier
-        let installed = daemon.manifests.manifests.byIdentifier.values.flatMap { $0 }
-        return installed.filter { $0.applicationIdentifier == application }.flatMap(\.groups)
+        return manifests.filter { $0.applicationIdentifier == caller.applicationIdentifier }.flatMap(\.groups)
     }
+
+    /// The manifests that are installed, and those that the user's apps have registered.
+    private var manifests: [Manifest] { daemon.manifests.manifests.all + user.registered.all }
 
     // MARK: Which there are
 
@@ -107,7 +108,6 @@ final class UserDomains {
 
     /// What the manifest that names a program says, or else its file name.
     func program(_ path: String, for caller: CallerIdentity) throws(BusError) -> Program {
-        let manifests = daemon.manifests.manifests.byIdentifier.values.flatMap { $0 }
         let isApp = caller.engine == .flatpak
         let found = manifests.filter {
             isApp ? $0.applicationIdentifier == caller.applicationIdentifier : $0.executables.contains(path)
@@ -116,7 +116,7 @@ final class UserDomains {
             let store = Set(found.map(\.identifier)).count == 1 ? manifest.identifier : nil
             return Program(
                 domain: manifest.applicationIdentifier, store: store,
-                ubiquitous: KeyPatterns(manifest.ubiquitousDefaults.map { Text($0) }))
+                ubiquitous: KeyPatterns(found.flatMap(\.ubiquitousDefaults).map { Text($0) }))
         }
         let name = isApp ? caller.applicationIdentifier : String(path.split(separator: "/").last ?? "")
         if DomainName.problem(name) != nil || name == ManagedFile.globalDomain.string {

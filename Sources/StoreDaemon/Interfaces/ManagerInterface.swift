@@ -190,9 +190,9 @@ extension Daemon {
         do { manifest = try Manifest(propertyList: bytes) } catch {
             throw BusError.invalidArguments("The manifest is refused: \(error)")
         }
-        guard !manifests.manifests.declares(manifest.identifier) else {
+        if let identifier = manifest.identifier, manifests.manifests.declares(identifier) {
             throw BusError.store(
-                .notEntitled, "The identifier \"\(manifest.identifier)\" is declared by an installed manifest")
+                .notEntitled, "The identifier \"\(identifier)\" is declared by an installed manifest")
         }
         guard
             user.registered.count < configuration.bounds.registeredManifests
@@ -201,7 +201,7 @@ extension Daemon {
             throw BusError.limitsExceeded("A user may register \(configuration.bounds.registeredManifests) manifests")
         }
         try user.register(manifest, bytes)
-        try call.reply { try $0.append(strings: [manifest.identifier]) }
+        try call.reply { try $0.append(strings: manifest.identifier.map { [$0] } ?? []) }
     }
 
     fileprivate func reload(_ call: MethodCall) throws {

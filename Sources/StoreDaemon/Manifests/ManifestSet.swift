@@ -7,6 +7,8 @@ internal import StoreEngine
 /// The manifests that are in force: which identifiers there are, and whose they are.
 struct ManifestSet {
     private(set) var byIdentifier: [String: [Manifest]] = [:]
+    /// Those of apps that have no store.
+    private(set) var withoutStore: [Manifest] = []
 
     /// Puts manifests together; several may share an identifier if they are of one team or one app.
     /// - Parameter manifests: each with where it came from.
@@ -16,6 +18,10 @@ struct ManifestSet {
         var problems: [String] = []
         for (identifier, claims) in Dictionary(grouping: manifests, by: \.manifest.identifier) {
             let group = claims.map(\.manifest)
+            guard let identifier else {
+                set.withoutStore = group
+                continue
+            }
             if mayShare(group) {
                 set.byIdentifier[identifier] = group
             } else {
@@ -27,6 +33,9 @@ struct ManifestSet {
         }
         return (set, problems.sorted())
     }
+
+    /// All of them.
+    var all: [Manifest] { byIdentifier.values.flatMap { $0 } + withoutStore }
 
     /// The identifiers that somebody declares, sorted.
     var identifiers: [String] { byIdentifier.keys.sorted() }

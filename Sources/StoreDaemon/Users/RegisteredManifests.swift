@@ -26,13 +26,16 @@ struct RegisteredManifests {
 
     var count: Int { manifests.count }
 
-    var identifiers: Set<String> { Set(manifests.values.map(\.identifier)) }
+    /// All of them.
+    var all: [Manifest] { Array(manifests.values) }
+
+    var identifiers: Set<String> { Set(manifests.values.compactMap(\.identifier)) }
 
     func declares(_ identifier: String) -> Bool { manifests.values.contains { $0.identifier == identifier } }
 
     /// The identifiers that an app declares.
     func identifiers(ofApplication application: String) -> [String] {
-        manifests[application].map { [$0.identifier] } ?? []
+        manifests[application]?.identifier.map { [$0] } ?? []
     }
 
     func has(_ application: String) -> Bool { manifests[application] != nil }

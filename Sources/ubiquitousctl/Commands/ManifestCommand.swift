@@ -87,7 +87,8 @@ struct ManifestCheckCommand: ParsableCommand {
 
 extension Manifest {
     fileprivate var lines: [(String, String)] {
-        var lines = [("Store  ", identifier), ("App    ", applicationIdentifier)]
+        let store = identifier ?? "none; nothing of the app is synced"
+        var lines = [("Store  ", store), ("App    ", applicationIdentifier)]
         if let teamIdentifier { lines.append(("Team   ", teamIdentifier)) }
         lines += groups.map { ("Group  ", $0) } + localKeys.map { ("Local  ", $0) }
         return lines + executables.map { ("Program", " " + $0) }
@@ -95,9 +96,10 @@ extension Manifest {
 
     fileprivate var json: Value {
         var object: [Text: Value] = [
-            "identifier": .string(Text(identifier)), "application": .string(Text(applicationIdentifier)),
-            "groups": Self.array(groups), "local-keys": Self.array(localKeys), "executables": Self.array(executables),
+            "application": .string(Text(applicationIdentifier)), "groups": Self.array(groups),
+            "local-keys": Self.array(localKeys), "executables": Self.array(executables),
         ]
+        object["identifier"] = identifier.map { .string(Text($0)) }
         object["team"] = teamIdentifier.map { .string(Text($0)) }
         return .dictionary(object)
     }
