@@ -4,7 +4,8 @@
 // are local, so they are in the overlay, which accounts leave alone; they have limits of their own, and no part in the
 // sync.
 
-internal import PropertyList
+public import PropertyList
+internal import Replication
 
 extension Store {
     /// The identifier of a domain's layer.
@@ -28,6 +29,37 @@ extension Store {
 
     /// Whether it is a layer of a defaults domain.
     public var isLayer: Bool { Self.isLayer(identifier) }
+}
+
+extension Store {
+    /// Sets and removes keys of a layer as ``stage(setting:removing:ifGeneration:)`` does, but for those that changed
+    /// after a generation: these stay as they are, and the value that loses goes into the key's history.
+    ///
+    /// - Returns: the keys whose visible value is another one.
+    public func stage(
+        setting values: [(Key, Value)], removing removed: [Key], unlessChangedSince base: UInt64
+    ) throws(EngineError) -> [Key] {
+        let changed = knowsChanges(since: base) ? Set(changes(since: base).keys) : []
+        let losers = values.filter { changed.contains($0.0) && value(for: $0.0) != $0.1 }
+        // A value that can't be stored is refused, whether it wins or not, before anything is staged.
+        let sizes = try losers.map { (key, value) throws(EngineError) in try validate(value, for: key, among: values) }
+        let keys = try stage(
+            setting: values.filter { !changed.contains($0.0) }, removing: removed.filter { !changed.contains($0) })
+        for (loser, size) in zip(losers, sizes) { stage(loser: loser.1, size: size, of: loser.0) }
+        return keys
+    }
+
+    /// Puts a value into a key's history: as a change after which the key has again what it had.
+    private func stage(loser value: Value, size: Int, of key: Key) {
+        guard let present = overlay.records[key] else { return }
+        database.willStage(self)
+        let time = database.environment.time()
+        for (content, cause) in [(Record.Content.value(value, size: size), Cause.written), (present.content, .joined)] {
+            append(
+                key, to: overlay, stamp: present.stamp, n: cause == .written ? nil : present.n, content: content,
+                generation: present.generation, cause: cause, time: time)
+        }
+    }
 }
 
 extension LocalKeys {

@@ -92,6 +92,16 @@ public final class DomainClient: ObjectClient {
         }
     }
 
+    /// `GetHistory`.
+    public func history(_ key: String) async throws -> [[String: Value]] {
+        try await call("GetHistory") {
+            try $0.append(key)
+            try $0.append(0 as UInt64)
+        } decode: {
+            try $0.readDictionaries()
+        }
+    }
+
     /// `GetManaged`.
     public func managed() async throws -> [String: Value] {
         try await call("GetManaged") {
@@ -105,7 +115,7 @@ public final class DomainClient: ObjectClient {
     @discardableResult
     public func apply(
         _ set: [(key: String, value: Value)] = [], removing removed: [String] = [], replacing: Bool = false,
-        ifGeneration: UInt64? = nil
+        ifGeneration: UInt64? = nil, unlessChangedSince base: UInt64? = nil
     ) async throws -> UInt64 {
         try await call("Apply") { message in
             try message.appendDictionary {
@@ -115,6 +125,7 @@ public final class DomainClient: ObjectClient {
             try message.appendDictionary {
                 if replacing { try message.append(entry: "replace", .boolean(true)) }
                 if let ifGeneration { try message.append(option: "if-generation", ifGeneration) }
+                if let base { try message.append(option: "unless-changed-since", base) }
             }
         } decode: {
             try $0.readUInt64()

@@ -33,7 +33,8 @@ extension UserStore {
         guard weight <= Self.heaviestLayer || weight <= self.weight else { throw tooHeavy(weight) }
         try daemon.writes.add(call, client, self) { store in
             let keys = try change.stage(in: store)
-            if !keys.isEmpty { noteStaged(weight: weight) }
+            // Of a change that holds for some keys only, what it adds up to is found when it is asked for.
+            if !keys.isEmpty { noteStaged(weight: keys.count == change.count ? weight : nil) }
             return keys
         }
     }
@@ -181,15 +182,21 @@ private struct LayerChange {
     /// What is not set goes.
     let replaces: Bool
     private let expected: UInt64?
+    /// Keys that changed after this generation stay as they are.
+    private let base: UInt64?
 
-    var isConditional: Bool { expected != nil }
+    var isConditional: Bool { expected != nil || base != nil }
 
     init(_ values: [(key: String, value: Value)], _ message: Message, limits: Limits) throws {
         self.values = try values.map { (try Key($0.key, limit: limits.keyLength), $0.value) }
         removed = try message.readStrings(atMost: Self.mostKeys).map { try Key($0, limit: limits.keyLength) }
-        let options = try message.readOptions(["if-generation": "t", "replace": "b"])
+        let options = try message.readOptions(["if-generation": "t", "replace": "b", "unless-changed-since": "t"])
         replaces = options.boolean("replace", default: false)
         expected = options.unsigned("if-generation")
+        base = options.unsigned("unless-changed-since")
+        guard base == nil || (expected == nil && !replaces) else {
+            throw BusError.invalidArguments("The option \"unless-changed-since\" goes with no other option.")
+        }
         if removed.isEmpty { return }
         var seen = Set(self.values.map(\.0))
         for key in removed where !seen.insert(key).inserted {
@@ -200,7 +207,11 @@ private struct LayerChange {
     /// A call may name so many keys: more than a layer has.
     private static let mostKeys = 65_536
 
+    /// How many keys it names.
+    var count: Int { values.count + removed.count }
+
     func stage(in store: Store) throws(EngineError) -> [Key] {
+        if let base { return try store.stage(setting: values, removing: removed, unlessChangedSince: base) }
         guard replaces else { return try store.stage(setting: values, removing: removed, ifGeneration: expected) }
         let kept = Set(values.map(\.0))
         let rest = store.values.keys.filter { !kept.contains($0) }

@@ -44,8 +44,8 @@ final class UserStore {
         return weight
     }
 
-    /// A change was staged after which its values take so much.
-    func noteStaged(weight: Int) {
+    /// A change was staged after which its values take so much; `nil`: that is to be added up.
+    func noteStaged(weight: Int?) {
         knownWeight = weight
         user.domains.sizes.note(store)
     }

@@ -40,9 +40,9 @@ extension UserDatabase {
     public func history(of key: Key, in store: Store) throws(EngineError) -> [FormerValue] {
         let isLocal = store.localKeys.contains(key)
         return try read { db in
-            var values = try formerValues(of: key, in: store.overlay, db)
+            var values = try formerValues(of: key, in: store.overlay, limits: store.limits, db)
             if !isLocal {
-                values += try formerValues(of: key, in: store.shared, db)
+                values += try formerValues(of: key, in: store.shared, limits: store.limits, db)
                 values += try valuesLeft(of: key, in: store, db)
             }
             var bytes = 0
@@ -58,7 +58,9 @@ extension UserDatabase {
     /// A value that a key had, and how long its encoding is.
     private typealias Encoded = (value: FormerValue, length: Int)
 
-    private func formerValues(of key: Key, in replica: Replica, _ db: Database) throws -> [Encoded] {
+    private func formerValues(
+        of key: Key, in replica: Replica, limits: Limits, _ db: Database
+    ) throws -> [Encoded] {
         var successors: [Key: ChangeReader.Version] = [:]
         var values: [Encoded] = []
         var bytes = 0

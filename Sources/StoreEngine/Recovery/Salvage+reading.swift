@@ -64,8 +64,8 @@ extension Salvage {
     }
 
     private func isValue(_ row: SavedRow, in store: String) -> Bool {
-        let keyLength = (Store.isLayer(store) ? Limits.domain : limits).keyLength
-        guard row.key.violation(limit: keyLength) == nil, let value = row.value else { return false }
+        let limits = Store.isLayer(store) ? Limits.domain : limits
+        guard row.key.violation(limit: limits.keyLength) == nil, let value = row.value else { return false }
         return (try? Value.decode(value, limits: limits)) != nil
     }
 

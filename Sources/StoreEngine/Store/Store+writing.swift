@@ -40,7 +40,7 @@ extension Store {
     }
 
     /// Checks the rules of one record, but for the size, which is a quota.
-    private func validate(_ value: Value, for key: Key, among values: [(Key, Value)]) throws(EngineError) -> Int {
+    func validate(_ value: Value, for key: Key, among values: [(Key, Value)]) throws(EngineError) -> Int {
         if let violation = key.violation(limit: limits.keyLength) { throw .key(violation) }
         do { return try value.validate(limits) } catch {
             guard case .tooLarge(let size, let limit) = error else { throw .value(key, error) }
