@@ -109,6 +109,70 @@ struct DomainTests {
         }
     }
 
+    @Test func `a refusal says which limit it was, what there is and what was needed`() async throws {
+        try await withMachine { machine in
+            let client = try machine.client()
+            let domain = try client.domain(app)
+            let mebibyte = Value.data([UInt8](repeating: 1, count: 1 << 20))
+            try await domain.apply((0..<4).map { ("\($0)", mebibyte) })
+            let full = await failure { try await domain.set("4", .boolean(true)) }?.message ?? ""
+            for word in ["4194304", "4194305"] { #expect(full.contains(word), "\(full)") }
+            let long = String(repeating: "k", count: 513)
+            let key = await failure { try await domain.set(long, mebibyte) }?.message ?? ""
+            #expect(key.contains("513") && key.contains("512"), "\(key)")
+            let name = await failure { _ = try await client.defaults.open(["a/b"]) }?.message ?? ""
+            #expect(name.contains("slash; leave it out"), "\(name)")
+            try await domain.set("0", .boolean(true))
+            try await domain.set("4", .boolean(true))
+        }
+    }
+
+    @Test func `a late write doesn't replace what changed since, and is in the key's history`() async throws {
+        try await withMachine { machine in
+            let domain = try machine.client().domain(app)
+            let base = try await domain.apply([("a", .integer(1)), ("b", .integer(1))])
+            try await domain.set("a", .integer(2))
+            let late: [(key: String, value: Value)] = [("a", .integer(3)), ("b", .integer(3)), ("c", .integer(3))]
+            let generation = try await domain.apply(late, unlessChangedSince: base)
+            #expect(try await domain.snapshot().values == ["a": .integer(2), "b": .integer(3), "c": .integer(3)])
+            #expect(try await domain.snapshot(since: base + 1).values == ["b": .integer(3), "c": .integer(3)])
+            let lost = try await domain.history("a")[0]
+            #expect(lost["value"] == .integer(3) && lost["why"] == .string("merge"))
+            try await domain.apply(removing: ["a"])
+            try await domain.apply([("a", .integer(4))], unlessChangedSince: generation)
+            #expect(await errorName { _ = try await domain.value("a") } == "NoSuchKey")
+            #expect(try await domain.history("a")[0]["value"] == .integer(4))
+            let both = await errorName {
+                try await domain.apply(late, replacing: true, unlessChangedSince: generation)
+            }
+            #expect(both == "InvalidArgs")
+        }
+    }
+
+    @Test func `a manifest without a store says which domain is a program's own, and nothing of it roams`()
+        async throws
+    {
+        try await withMachine {
+            $0.manifests = [ManifestText(nil, application: app, executables: ["/usr/bin/edit"])]
+        } _: { machine in
+            let opened = try await machine.client().defaults.open([""], program: "/usr/bin/edit")[0]
+            #expect(opened["domain"] == .string(Text(app)) && opened["store"] == .string(""))
+        }
+    }
+
+    @Test func `a manifest that an app has registered names its program, too`() async throws {
+        try await withMachine { machine in
+            let client = try machine.client()
+            let text = ManifestText("org.example.Home", application: app, executables: ["/home/ada/edit"])
+            try await client.manager("RegisterManifest") {
+                try $0.append(bytes: Array(text.xml.utf8))
+                try $0.appendDictionary {}
+            }
+            let opened = try await client.defaults.open([""], program: "/home/ada/edit")[0]
+            #expect(opened["domain"] == .string(Text(app)) && opened["store"] == .string("org.example.Home"))
+        }
+    }
+
     @Test func `the 16385th key and the 1025th domain are refused`() async throws {
         try await withMachine { machine in
             let client = try machine.client()
@@ -251,6 +315,19 @@ struct ManagedDomainTests {
         }
     }
 
+    @Test func `a broken file is named with its line, a wrong one with its key, and the others go on`() async throws {
+        try await withMachine(started: false) { machine in
+            try install(file("Forced", "size", "<integer>14</integer>"), "10-good.plist", on: machine)
+            try install("<plist version=\"1.0\">\n<dict>\n<key>Forced</dict></plist>", "20-torn.plist", on: machine)
+            try install(file("Enforced", "size", "<true/>"), "30-wrong.plist", on: machine)
+            try await machine.device.start()
+            #expect(try await forced(machine.client().domain(app)) == .dictionary(["size": .integer(14)]))
+            let lines = machine.device.log.split(separator: "\n")
+            #expect(lines.contains { $0.contains("20-torn.plist") && $0.contains("line 3") })
+            #expect(lines.contains { $0.contains("30-wrong.plist") && $0.contains("Enforced: this key is not known") })
+        }
+    }
+
     @Test func `links, FIFOs, large files and files that others may write are refused, and the others go on`()
         async throws
     {
@@ -295,7 +372,7 @@ struct ManagedDomainTests {
             _ = try await domain.signal("managed") { $0.reason == 32 }
             _ = others
             #expect(try await forced(domain) == .dictionary(["size": .integer(14)]))
-            #expect(machine.device.log.contains("The group no such group of managed settings is not known"))
+            #expect(machine.device.log.contains("name the group no such group, which is not known"))
         }
     }
 

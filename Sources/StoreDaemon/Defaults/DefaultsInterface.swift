@@ -183,6 +183,13 @@ extension Message {
         }
     }
 
+    private func append(patterns name: String, _ patterns: KeyPatterns) throws {
+        try container("e", "sv") {
+            try append(name)
+            try container("v", "as") { try append(strings: patterns.patterns.map(\.string)) }
+        }
+    }
+
     /// Writes the entries of what is managed.
     func append(managed: ManagedDomain) throws {
         for (name, values) in [("forced", managed.forced), ("recommended", managed.recommended)] {
@@ -190,12 +197,8 @@ extension Message {
                 for (key, value) in values { try append(entry: key.string, value) }
             }
         }
-        for (name, patterns) in [("locked", managed.locked), ("ubiquitous", managed.ubiquitous ?? .none)] {
-            try container("e", "sv") {
-                try append(name)
-                try container("v", "as") { try append(strings: patterns.patterns.map(\.string)) }
-            }
-        }
+        try append(patterns: "locked", managed.locked)
+        if let ubiquitous = managed.ubiquitous { try append(patterns: "ubiquitous", ubiquitous) }
         try container("e", "sv") {
             try append("sources")
             try container("v", "a{ss}") {

@@ -44,13 +44,18 @@ final class ManagedDirectories {
         let former = settings
         settings = next
         onChange?(former)
-        groups.look(up: next.groupNames) { [weak self] missing in self?.groupsFound(missing: missing) }
+        groups.look(up: next.groupNames) { [weak self] in self?.groupsFound(before: $0, missing: $1) }
     }
 
-    private func groupsFound(missing: [String]) {
+    private func groupsFound(before: Set<String>, missing: [String]) {
         for name in missing {
-            logger.warning("The group \(name) of managed settings is not known; it is looked up again in a minute")
+            logger.warning(
+                """
+                Managed settings name the group \(name), which is not known. It is looked up again each minute; until \
+                then they hold for nobody in it.
+                """)
         }
+        if groups.known == before { return }
         // Of whom these settings hold is known only now.
         onChange?(ManagedSettings(settings.files.filter { $0.file.groups == nil }))
     }
@@ -111,20 +116,29 @@ private final class GroupNames {
         return Set(numbers.filter { ids.contains($0.value) }.keys)
     }
 
+    /// The names whose numbers are known.
+    var known: Set<String> { Set(numbers.keys) }
+    /// Names that were said to be missing.
+    private var missing: Set<String> = []
+
     /// Looks names up that are not known yet, off this thread, and those that don't exist again each minute.
     ///
-    /// - Parameter done: told of the names that were not found, if anything was looked up.
-    func look(up names: Set<String>, done: @escaping @BusActor ([String]) -> Void) {
+    /// - Parameter done: told of the names that were known before, and of those that are newly found to be missing.
+    func look(up names: Set<String>, done: @escaping @BusActor (_ before: Set<String>, _ missing: [String]) -> Void) {
         retry = nil
+        missing.formIntersection(names)
+        let before = known
         numbers = numbers.filter { names.contains($0.key) }
         let unknown = names.subtracting(numbers.keys).sorted()
         if unknown.isEmpty { return }
         EventLoop.task { [self] in
             let found = await Task.detached { Self.numbers(of: unknown) }.value
             numbers.merge(found) { $1 }
-            let missing = unknown.filter { found[$0] == nil }
-            done(missing)
-            if missing.isEmpty { return }
+            let absent = unknown.filter { found[$0] == nil }
+            let news = absent.filter { !missing.contains($0) }
+            missing = Set(absent)
+            done(before, news)
+            if absent.isEmpty { return }
             retry = EventLoop.shared.after(.seconds(60), accuracy: .seconds(5)) { [weak self] in
                 self?.look(up: names, done: done)
             }
