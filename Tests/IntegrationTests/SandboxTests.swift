@@ -146,7 +146,7 @@ struct SandboxTests {
 }
 
 /// The scope that flatpak makes for an app, in the first process's hierarchy of control groups.
-private final class FlatpakScope {
+final class FlatpakScope {
     private let directory: String
     private let machine: Machine
     private let user: UInt32
