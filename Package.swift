@@ -8,6 +8,7 @@ let package = Package(
         .executable(name: "ubiquitous-stored", targets: ["ubiquitous-stored"]),
         .executable(name: "ubiquitousctl", targets: ["ubiquitousctl"]),
         .library(name: "UbiquitousStore", targets: ["UbiquitousStore"]),
+        .library(name: "UbiquitousDefaults", targets: ["UbiquitousDefaults"]),
         // What a backend is written against, and what tries it: without a database.
         .library(name: "Replication", targets: ["Replication"]),
         .library(name: "UbiquitousStoreTesting", targets: ["UbiquitousStoreTesting"]),
@@ -138,8 +139,10 @@ let package = Package(
             name: "DefaultsDomains",
             dependencies: [
                 "UbiquitousStore", "ManagedDefaults", "AppManifest", "StoreBus", "SDBus", "PropertyListFiles",
-                "PropertyList",
+                "PropertyList", "Files",
             ]),
+
+        .target(name: "UbiquitousDefaults", dependencies: ["DefaultsDomains"]),
 
         // The command line.
         .target(
@@ -213,7 +216,14 @@ let package = Package(
         .testTarget(name: "ManagedDefaultsTests", dependencies: ["ManagedDefaults", "AppManifest", "PropertyList"]),
         .testTarget(
             name: "DefaultsDomainsTests",
-            dependencies: ["DefaultsDomains", "ManagedDefaults", "SeededRandom", "PropertyList"]),
+            dependencies: [
+                "DefaultsDomains", "ManagedDefaults", "UbiquitousStoreTesting", "StoreBus", "SDBus", "SeededRandom",
+                "PropertyList", "ubiquitous-stored", "defaults-app",
+            ]),
+        // A program as it is written for Apple's systems, but for one line, in the language that it is written in.
+        .executableTarget(
+            name: "defaults-app", dependencies: ["UbiquitousDefaults"], path: "Tests/DefaultsApp",
+            swiftSettings: [.swiftLanguageMode(.v5)]),
         .testTarget(
             name: "StoreDaemonTests",
             dependencies: [
@@ -332,6 +342,6 @@ let features: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
-for target in package.targets where target.type != .system && target.name != "sample-app" {
+for target in package.targets where target.type != .system && !["sample-app", "defaults-app"].contains(target.name) {
     target.swiftSettings = features + (target.swiftSettings ?? [])
 }

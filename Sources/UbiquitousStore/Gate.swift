@@ -4,12 +4,13 @@ internal import Dispatch
 internal import Synchronization
 
 /// A one-time event that threads can wait for with a timeout.
-final class Gate: Sendable {
+package final class Gate: Sendable {
     private let outcome = Mutex<Bool?>(nil)
     // A group waits by the monotonic clock. NSCondition waits by the wall clock, which may be set meanwhile.
     private let closed = DispatchGroup()
 
-    init() {
+    /// One that is closed.
+    package init() {
         closed.enter()
     }
 
@@ -19,7 +20,7 @@ final class Gate: Sendable {
     }
 
     /// Opens the gate for all present and later waiters. Only the first call has an effect.
-    func open(_ outcome: Bool = true) {
+    package func open(_ outcome: Bool = true) {
         let isFirst = self.outcome.withLock { present in
             defer { present = present ?? outcome }
             return present == nil
@@ -30,7 +31,7 @@ final class Gate: Sendable {
     /// Waits until it is open.
     ///
     /// - Returns: the outcome it was opened with; `nil` after the timeout.
-    func wait(atMost seconds: Double) -> Bool? {
+    package func wait(atMost seconds: Double) -> Bool? {
         _ = closed.wait(timeout: .now() + seconds)
         return outcome.withLock { $0 }
     }

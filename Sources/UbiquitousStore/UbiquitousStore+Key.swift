@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Foundation
-internal import PropertyList
+package import PropertyList
 
 extension UbiquitousStore {
     /// A key with the type of its value.
@@ -37,7 +37,7 @@ extension UbiquitousStore.Key {
 }
 
 extension UbiquitousStore.Key {
-    func encode(_ value: Value) throws -> PropertyList.Value {
+    package func encode(_ value: Value) throws -> PropertyList.Value {
         switch value {
         case is Bool, is Int, is Int64, is Double, is String, is Data, is Date: try PropertyList.Value(object: value)
         case _ where isNil(value):
@@ -61,7 +61,7 @@ extension UbiquitousStore.Key {
         }
     }
 
-    func decode(_ value: PropertyList.Value) throws -> Value {
+    package func decode(_ value: PropertyList.Value) throws -> Value {
         if let quick = quickly(value) { return quick }
         do {
             let document = try PropertyListSerialization.data(

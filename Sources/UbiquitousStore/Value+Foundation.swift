@@ -4,11 +4,11 @@
 // Double` of an object give the same results.
 
 internal import Foundation
-internal import PropertyList
+package import PropertyList
 
 extension Value {
     /// What `object(forKey:)` returns: NSNumber, String, Data, Date, [Any] or [String: Any].
-    var object: Any {
+    package var object: Any {
         switch self {
         case .boolean(let value): NSNumber(value: value)
         case .integer(let value): NSNumber(value: value)
@@ -24,7 +24,7 @@ extension Value {
     /// The value of an object of Foundation, or of Swift's types that become one.
     ///
     /// - Throws: ``UbiquitousStoreError`` if it is no property list, or nested deeper than a store allows.
-    init(object: Any) throws {
+    package init(object: Any) throws {
         try self.init(object: object, depth: 0)
     }
 
@@ -73,7 +73,7 @@ func isNil(_ object: Any) -> Bool {
 extension [Text: Value] {
     /// Foundation objects by String. If keys differ only in how their characters are composed, so that Swift considers
     /// them equal, the one whose UTF-8 sorts last wins.
-    var objects: [String: Any] {
+    package var objects: [String: Any] {
         let pairs = sorted { $0.key < $1.key }.map { ($0.key.string, $0.value.object) }
         return [String: Any](pairs) { $1 }
     }

@@ -22,7 +22,7 @@ extension Write {
 
 extension UbiquitousStoreError {
     /// A broken rule for keys or values.
-    init(refusing error: any Error) {
+    package init(refusing error: any Error) {
         let code: Code =
             switch error {
             case KeyError.tooLong: .keyTooLong

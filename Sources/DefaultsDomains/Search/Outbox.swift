@@ -75,7 +75,8 @@ package struct Outbox: Equatable, Sendable {
 
     // MARK: The file
 
-    private static let version: Int64 = 1
+    /// The version that is written and read.
+    package static let version: Int64 = 1
 
     /// The file's contents.
     package var encoded: [UInt8] {

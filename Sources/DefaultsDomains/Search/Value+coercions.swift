@@ -55,7 +55,9 @@ extension Value {
     }
 
     private static func shortText(_ value: Double) -> String {
-        let text = "\(value)"
+        // A number that was set as a Float is said as one: 12.34, and not 12.34000015258789.
+        let isFloat = value.magnitude < 16_777_216 && Double(Float(value)) == value
+        let text = isFloat ? "\(Float(value))" : "\(value)"
         return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
     }
 

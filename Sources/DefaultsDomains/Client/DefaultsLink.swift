@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import AppManifest
+internal import Glibc
+internal import ManagedDefaults
+internal import PropertyList
+internal import SDBus
+internal import StoreBus
+internal import UbiquitousStore
+
+/// What `OpenDomains` answers of one domain.
+struct OpenedDomain: Sendable {
+    let name: Text
+    /// `nil` if it has to be read by itself, since it didn't fit.
+    var values: (generation: UInt64, values: [Text: Value])?
+    var host: (generation: UInt64, values: [Text: Value])?
+    var managed: ManagedDomain?
+}
+
+/// What keeps the copies of a process like the service's: one connection for all domains.
+@BusActor
+final class DefaultsLink {
+    private let address: BusAddress
+    private weak var process: DefaultsProcess?
+    private var connection: ServiceConnection?
+    private var match: Slot?
+    private var opened: Set<Text> = []
+    private var isOpening = false
+    private var isUp = false
+    /// What belongs to an earlier attempt is of no use any more.
+    private var attempt = 0
+    private var failures = 0
+    private var retry: EventSource?
+    private var fetching: Set<SearchList.Layer> = []
+    private var fetchAgain: Set<SearchList.Layer> = []
+    private var outboxTimer: EventSource?
+
+    nonisolated init(_ address: BusAddress) {
+        self.address = address
+    }
+
+    nonisolated func start(_ process: DefaultsProcess) {
+        EventLoop.task {
+            if self.process == nil { self.process = process }
+        }
+    }
+
+    // MARK: Opening
+
+    /// Domains are wanted that were not before.
+    func domainsWanted() {
+        if retry != nil && !isUp { return }
+        open()
+    }
+
+    private func open() {
+        if isOpening { return }
+        isOpening = true
+        retry = nil
+        // Calls that are under way go on: only what is lost makes them worthless.
+        let attempt = attempt
+        EventLoop.task {
+            do {
+                try await self.openWanted(attempt)
+                if attempt == self.attempt { self.isOpening = false }
+            } catch {
+                if attempt == self.attempt { self.lose() }
+            }
+        }
+    }
+
+    private func openWanted(_ attempt: Int) async throws {
+        let connection = try await connected()
+        guard attempt == self.attempt, let process else { return }
+        while true {
+            let wanted = process.wanted.filter { !opened.contains($0) }
+            if wanted.isEmpty { break }
+            for domain in wanted { await deliverOutbox(domain, connection) }
+            for first in stride(from: 0, to: wanted.count, by: Self.domainsInACall) {
+                let names = wanted[first..<min(first + Self.domainsInACall, wanted.count)]
+                let domains = try await connection.openDomains(names.map(\.string))
+                guard attempt == self.attempt else { return }
+                for domain in domains { process.opened(domain) }
+                // One that does not exist for this program is empty.
+                process.answered(names)
+                opened.formUnion(names)
+                for domain in domains where domain.values == nil { readAlone(domain.name) }
+            }
+        }
+        guard attempt == self.attempt else { return }
+        isUp = true
+        failures = 0
+        for layer in process.unsettled { EventLoop.task { await self.send(layer) } }
+    }
+
+    /// The layers of each are held by the service, which bounds how many these are.
+    private static let domainsInACall = 24
+
+    private func connected() async throws -> ServiceConnection {
+        if let connection, connection.isOpen { return connection }
+        let connection = try await ServiceConnection.open(address, description: "UserDefaults")
+        connection.onOwnerChange = { [weak self] in self?.ownerChanged(from: $0) }
+        connection.onDisconnect { [weak self] in self?.lose() }
+        let rule = """
+            type='signal',sender='\(BusNames.service)',interface='\(BusNames.domainInterface)',member='DidChange',\
+            path_namespace='\(BusNames.defaultsRoot)'
+            """
+        match = try await connection.bus.addMatch(rule) { [weak self, weak connection] signal in
+            guard let owner = connection?.owner, signal.sender == owner, let path = signal.path else { return }
+            guard let change = try? DomainSignal(signal, path: path) else { return }
+            // An answer that came before resumes its task in a job: so that both are heard of in order, this is one too.
+            EventLoop.task { self?.received(change) }
+        }
+        self.connection = connection
+        return connection
+    }
+
+    private func ownerChanged(from former: String?) {
+        if connection?.owner == nil {
+            lose()
+        } else if former != nil || !isOpening {
+            forget()
+            open()
+        }
+    }
+
+    private func forget() {
+        attempt += 1
+        isOpening = false
+        isUp = false
+        opened = []
+        fetching = []
+        fetchAgain = []
+    }
+
+    private func lose() {
+        forget()
+        process?.lost()
+        if connection?.isOpen != true {
+            match = nil
+            connection = nil
+        }
+        retryLater()
+    }
+
+    /// Tries again after 0.1 s, and after twice as long each time, a minute at most.
+    private func retryLater() {
+        // The bus tells when a service comes.
+        if connection?.isOpen == true && connection?.owner == nil && failures > 2 { return }
+        let delay = Duration.milliseconds(min(60_000, 100 << min(failures, 10)))
+        failures += 1
+        retry = EventLoop.shared.after(delay, accuracy: delay / 4) { [weak self] in
+            self?.retry = nil
+            self?.open()
+        }
+    }
+
+    // MARK: Writing
+
+    /// Sends what waits.
+    func send(_ layer: SearchList.Layer) async {
+        guard isUp, let connection, let process, let place = layer.place, opened.contains(place.domain),
+            let changes = process.nextCall(layer)
+        else { return fillOutboxesLater() }
+        let attempt = attempt
+        do {
+            let generation = try await connection.apply(changes, to: place)
+            guard attempt == self.attempt else { return }
+            process.acknowledged(layer, generation)
+        } catch let error as UbiquitousStoreError where error.isRefusal {
+            guard attempt == self.attempt else { return }
+            process.refused(layer, error)
+        } catch {
+            if attempt == self.attempt { lose() }
+            return fillOutboxesLater()
+        }
+        await send(layer)
+    }
+
+    /// What is not acknowledged after a second is put where the next process finds it.
+    private func fillOutboxesLater() {
+        guard outboxTimer == nil, process?.unsettled.isEmpty == false else { return }
+        outboxTimer = EventLoop.shared.after(.seconds(1)) { [weak self] in
+            guard let self else { return }
+            outboxTimer = nil
+            process?.fillOutboxesSoon()
+        }
+    }
+
+    /// Everything that was written is on the disk.
+    func synchronize(_ domain: Text) async throws {
+        guard let connection, isUp else { throw UbiquitousStoreError(.serviceUnavailable, "The service has gone") }
+        try await connection.synchronize(LayerPlace(domain))
+    }
+
+    /// The domains that the service has.
+    func listDomains() async throws -> [String] {
+        guard let connection, isUp else { throw UbiquitousStoreError(.serviceUnavailable, "The service has gone") }
+        return try await connection.domains()
+    }
+
+    /// Earlier values of a key.
+    func history(_ key: String, _ place: LayerPlace) async throws -> [[String: Value]] {
+        guard let connection, isUp else { throw UbiquitousStoreError(.serviceUnavailable, "The service has gone") }
+        return try await connection.history(key, place)
+    }
+
+    /// Gives the service what other processes could not. A key that changed since stays as it is.
+    private func deliverOutbox(_ domain: Text, _ connection: ServiceConnection) async {
+        guard let file = process?.outbox(domain), file.exists, let delivery = file.delivery(),
+            let outbox = file.read()
+        else { return }
+        defer { extendLifetime(delivery) }
+        for isHost in [false, true] {
+            let writes = outbox.writes.filter { $0.isHost == isHost }
+            if writes.isEmpty { continue }
+            do {
+                let kept = try await connection.withoutLosers(writes, LayerPlace(domain, isHost: isHost))
+                let changes = Changes(kept.map { ($0.key, $0.value) }) { $1 }
+                if !changes.isEmpty { _ = try await connection.apply(changes, to: LayerPlace(domain, isHost: isHost)) }
+                file.remove(writes)
+            } catch let error as UbiquitousStoreError where error.isRefusal {
+                // The service will never take these together; one by one those are left that it refuses by themselves.
+                for write in writes {
+                    _ = try? await connection.apply([write.key: write.value], to: LayerPlace(domain, isHost: isHost))
+                }
+                file.remove(writes)
+            } catch {
+                // They wait for the next time.
+            }
+        }
+    }
+
+    // MARK: Reading
+
+    private func received(_ signal: DomainSignal) {
+        if signal.reason == DefaultsChange.managed { return readManaged(signal.domain) }
+        guard signal.reason != DefaultsChange.refused else { return }
+        fetch(signal.isHost ? .host(signal.domain) : .domain(signal.domain))
+    }
+
+    private func fetch(_ layer: SearchList.Layer) {
+        guard fetching.insert(layer).inserted else {
+            fetchAgain.insert(layer)
+            return
+        }
+        let attempt = attempt
+        EventLoop.task {
+            guard let connection = self.connection, let process = self.process, let place = layer.place else { return }
+            do {
+                let snapshot = try await connection.snapshot(place, since: process.generation(layer))
+                guard attempt == self.attempt else { return }
+                process.loaded(layer, snapshot)
+                self.fetching.remove(layer)
+                if self.fetchAgain.remove(layer) != nil { self.fetch(layer) }
+            } catch {
+                if attempt == self.attempt { self.lose() }
+            }
+        }
+    }
+
+    private func readAlone(_ domain: Text) {
+        fetch(.domain(domain))
+        fetch(.host(domain))
+        readManaged(domain)
+    }
+
+    private func readManaged(_ domain: Text) {
+        EventLoop.task {
+            guard let managed = try? await self.connection?.managed(LayerPlace(domain)) else { return }
+            self.process?.managed(domain, managed)
+        }
+    }
+}
+
+extension UbiquitousStoreError {
+    /// Whether the service refuses what was written, for good.
+    fileprivate var isRefusal: Bool {
+        switch code {
+        case .quotaExceeded, .invalidKey, .keyTooLong, .invalidValue, .depthExceeded, .invalidArguments, .conflict,
+            .accessDenied, .limitsExceeded, .unknownObject:
+            true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What a process knows of the domains of its person: a copy of each layer, what is managed, arguments, registered
+// values, and the search lists that are flattened from them.
+//
+// Locks, in the order in which they are taken: the one of this object, then that of a search list. Nothing of the app
+// is called while one is held: what is to be told is collected, and told afterwards.
+
+internal import Foundation
+internal import ManagedDefaults
+internal import PropertyList
+internal import SDBus
+internal import Synchronization
+internal import UbiquitousStore
+
+/// The domains of one person on one bus, in this process.
+final class DefaultsProcess: Sendable {
+    /// Observers are called here.
+    static let queue = DispatchQueue(label: "org.example.UbiquitousStore.defaults")
+
+    /// How long the first read may wait for a service that is there and doesn't answer, in seconds.
+    static let readPatience: TimeInterval = 5
+    /// How long ``synchronize()`` and the end of the process may wait, in seconds.
+    static let writePatience: TimeInterval = 1
+
+    let link: DefaultsLink
+    /// Where outboxes are; `nil`: there is no place for them.
+    private let outboxes: String?
+    private let state: Mutex<State>
+    private let lastTicket = Atomic<Ticket>(0)
+
+    private struct State {
+        var layers: [SearchList.Layer: LayerCopy] = [:]
+        var managed: [Text: ManagedDomain] = [:]
+        /// Domains that were asked for: opened once their answer is here, or there is none to be had.
+        var domains: [Text: Gate] = [:]
+        var argument: [Text: Value]
+        var registration: [Text: Value]
+        var boxes: [ObjectIdentifier: WeakBox] = [:]
+        var waiting: [Ticket: @Sendable ((any Error)?) -> Void] = [:]
+        /// The service has not been found, and nothing is waited for.
+        var isAbsent = false
+    }
+
+    private struct WeakBox {
+        weak var box: SearchBox?
+    }
+
+    /// What is done after the lock is released.
+    private struct Effects {
+        var changes: [(box: SearchBox, change: DefaultsChange)] = []
+        var finished: [(@Sendable ((any Error)?) -> Void, (any Error)?)] = []
+
+        mutating func note(_ box: SearchBox, _ changes: [SearchList.Change], _ reason: UInt32) {
+            if !changes.isEmpty { self.changes.append((box, DefaultsChange(reason: reason, changes: changes))) }
+        }
+    }
+
+    private init(bus: BusAddress, outboxes: String?) {
+        link = DefaultsLink(bus)
+        self.outboxes = outboxes
+        state = Mutex(
+            State(argument: ProcessDefaults.arguments(), registration: ProcessDefaults.registered()))
+    }
+
+    private static let all = Mutex<[String: DefaultsProcess]>([:])
+
+    /// The one of a bus: `system`, `session` or an address.
+    ///
+    /// - Parameter outboxes: the directory of the outboxes; `nil`: the person's.
+    static func on(bus: String, outboxes: String? = nil) -> DefaultsProcess {
+        let process = all.withLock { all in
+            if let process = all[bus] { return process }
+            let address: BusAddress = bus == "system" ? .system : bus == "session" ? .session : .address(bus)
+            let process = DefaultsProcess(bus: address, outboxes: outboxes ?? OutboxFile.standardDirectory())
+            all[bus] = process
+            return process
+        }
+        process.link.start(process)
+        return process
+    }
+
+    // MARK: Search lists
+
+    func add(_ box: SearchBox) {
+        let domains = state.withLock { state in
+            state.boxes[ObjectIdentifier(box)] = WeakBox(box: box)
+            box.list.withLock { list in
+                for domain in list.domains { Self.fill(&list, domain, state) }
+                _ = list.replace(.argument, by: state.argument)
+                _ = list.replace(.registration, by: state.registration)
+            }
+            return box.list.withLock { $0.domains }
+        }
+        need(domains)
+    }
+
+    func remove(_ box: ObjectIdentifier) {
+        state.withLock { $0.boxes[box] = nil }
+    }
+
+    /// Gives a list what is known of a domain.
+    private static func fill(_ list: inout SearchList, _ domain: Text, _ state: State) {
+        for layer in [SearchList.Layer.host(domain), .domain(domain)] {
+            _ = list.replace(layer, by: state.layers[layer]?.visible ?? [:])
+        }
+        let managed = state.managed[domain] ?? ManagedDomain()
+        _ = list.replace(.forced(domain), by: managed.forced)
+        _ = list.replace(.recommended(domain), by: managed.recommended)
+        _ = list.lock(domain, managed.locked)
+    }
+
+    /// Has a list search other suites.
+    func search(_ suites: [Text], _ box: SearchBox) {
+        need(suites)
+        let changes = state.withLock { state in
+            box.list.withLock { list in
+                for domain in suites where !list.suites.contains(domain) { Self.fill(&list, domain, state) }
+                return list.search(suites)
+            }
+        }
+        box.searchesMore()
+        if !changes.isEmpty { box.tell(DefaultsChange(reason: DefaultsChange.own, changes: changes)) }
+    }
+
+    // MARK: Domains
+
+    /// Has domains opened that are not yet.
+    func need(_ domains: [Text]) {
+        let (missing, isAbsent) = state.withLock { state in
+            let missing = domains.filter { state.domains[$0] == nil }
+            for domain in missing {
+                let gate = Gate()
+                if state.isAbsent { gate.open() }
+                state.domains[domain] = gate
+            }
+            return (missing, state.isAbsent)
+        }
+        if missing.isEmpty { return }
+        if isAbsent { preload(missing) }
+        EventLoop.task { [link] in link.domainsWanted() }
+    }
+
+    /// The domains that are wanted.
+    var wanted: [Text] { state.withLock { Array($0.domains.keys) } }
+
+    /// Waits until domains are here, for a while.
+    func awaitDomains(_ domains: [Text]) {
+        need(domains)
+        // The bus's own thread would wait for itself.
+        if EventLoop.shared.isIsolatingCurrentContext() == true { return }
+        let gates = state.withLock { state in domains.compactMap { state.domains[$0] } }
+        let end = Date(timeIntervalSinceNow: Self.readPatience)
+        for gate in gates { _ = gate.wait(atMost: max(0, end.timeIntervalSinceNow)) }
+    }
+
+    /// A domain's layers have arrived, with what is managed of it.
+    func opened(_ domain: OpenedDomain) {
+        change(reason: DefaultsChange.otherProcess) { state, update in
+            for (layer, snapshot) in [
+                (SearchList.Layer.domain(domain.name), domain.values), (.host(domain.name), domain.host),
+            ] {
+                guard let snapshot else { continue }
+                let keys = state.layers[layer, default: LayerCopy()].loaded(
+                    snapshot.generation, isComplete: true, snapshot.values)
+                update.layer(layer, keys, state)
+            }
+            if let managed = domain.managed { update.managed(domain.name, managed, &state) }
+            state.isAbsent = false
+        }
+        state.withLock { $0.domains[domain.name] }?.open()
+    }
+
+    /// The service has said of domains all that it will: who waits for them goes on.
+    func answered(_ domains: some Sequence<Text>) {
+        for gate in state.withLock({ state in domains.compactMap { state.domains[$0] } }) { gate.open() }
+    }
+
+    /// There is no way to the service now: who waits goes on with what is here.
+    func lost() {
+        let domains = state.withLock { state in
+            for layer in state.layers.keys { state.layers[layer]?.lost() }
+            state.isAbsent = true
+            return Array(state.domains.keys)
+        }
+        preload(domains)
+        for gate in state.withLock({ Array($0.domains.values) }) { gate.open() }
+    }
+
+    /// Shows what outboxes have of domains of which nothing else is known.
+    private func preload(_ domains: [Text]) {
+        for domain in domains {
+            let isUnknown = state.withLock { state in state.layers[.domain(domain)]?.generation == nil }
+            guard isUnknown, let file = outbox(domain), file.exists, let outbox = file.read() else {
+                continue
+            }
+            change(reason: DefaultsChange.otherProcess) { state, update in
+                for isHost in [false, true] {
+                    let layer: SearchList.Layer = isHost ? .host(domain) : .domain(domain)
+                    let writes = outbox.writes.filter { $0.isHost == isHost }
+                    let changes = Changes(writes.map { ($0.key, $0.value) }) { $1 }
+                    state.layers[layer, default: LayerCopy()].preload(changes)
+                    update.layer(layer, changes.keys, state)
+                }
+            }
+        }
+    }
+
+    /// The file of a domain's outbox.
+    func outbox(_ domain: Text) -> OutboxFile? { outboxes.map { OutboxFile(domain: domain, directory: $0) } }
+
+    func contents(of layer: SearchList.Layer) -> [Text: Value] {
+        state.withLock { $0.layers[layer]?.visible ?? [:] }
+    }
+
+    // MARK: Writing
+
+    /// Changes a layer, here at once, and in the service soon.
+    /// - Returns: whether a stored value is another one now.
+    @discardableResult
+    func write(
+        _ layer: SearchList.Layer, _ changes: Changes, isWhole: Bool = false,
+        done: (@Sendable ((any Error)?) -> Void)? = nil
+    ) -> Bool {
+        ExitFlush.arm()
+        let ticket = done.map { _ in lastTicket.add(1, ordering: .relaxed).newValue }
+        let isNews = change(reason: DefaultsChange.own) { state, update in
+            let visible = state.layers[layer]?.visible ?? [:]
+            let news = changes.filter { visible[$0.key] != $0.value }
+            if let ticket { state.waiting[ticket] = done }
+            state.layers[layer, default: LayerCopy()].write(changes, isWhole: isWhole, ticket: ticket)
+            update.layer(layer, news.keys, state)
+            return !news.isEmpty
+        }
+        EventLoop.task { [link] in await link.send(layer) }
+        return isNews
+    }
+
+    /// Changes a layer to have these values and no others, all or nothing.
+    @discardableResult
+    func replace(_ layer: SearchList.Layer, by values: [Text: Value]) -> Bool {
+        var changes = Changes(values.map { ($0, .some($1)) }) { $1 }
+        for key in contents(of: layer).keys where values[key] == nil { changes[key] = .some(nil) }
+        return changes.isEmpty ? false : write(layer, changes, isWhole: true)
+    }
+
+    /// Replaces or merges what the app registered, or its arguments.
+    @discardableResult
+    func setVolatile(_ layer: SearchList.Layer, merging: Bool = false, _ values: [Text: Value]) -> Bool {
+        change(reason: DefaultsChange.own) { state, update in
+            let path: WritableKeyPath<State, [Text: Value]> = layer == .argument ? \.argument : \.registration
+            let former = state[keyPath: path]
+            state[keyPath: path] = merging ? former.merging(values) { $1 } : values
+            update.replace(layer, state[keyPath: path], state)
+            return former != state[keyPath: path]
+        }
+    }
+
+    func volatile(_ layer: SearchList.Layer) -> [Text: Value] {
+        state.withLock { layer == .argument ? $0.argument : $0.registration }
+    }
+
+    // MARK: Answers
+
+    func nextCall(_ layer: SearchList.Layer) -> Changes? { state.withLock { $0.layers[layer]?.nextCall() } }
+
+    func acknowledged(_ layer: SearchList.Layer, _ generation: UInt64) {
+        change(reason: DefaultsChange.otherProcess) { state, update in
+            let before = state.layers[layer]?.pending ?? [:]
+            let tickets = state.layers[layer]?.acknowledged(generation) ?? []
+            update.layer(layer, before.keys, state)
+            update.finish(tickets, nil, &state)
+        }
+    }
+
+    func refused(_ layer: SearchList.Layer, _ error: any Error) {
+        change(reason: DefaultsChange.refused, error: error) { state, update in
+            guard let write = state.layers[layer]?.refused() else { return }
+            update.layer(layer, write.changes.keys, state)
+            update.finish(write.tickets, error, &state)
+        }
+        guard (error as? UbiquitousStoreError)?.code == .quotaExceeded else { return }
+        Self.queue.async { UserDefaults.postSizeLimitExceeded() }
+    }
+
+    func loaded(_ layer: SearchList.Layer, _ snapshot: Snapshot) {
+        change(reason: DefaultsChange.otherProcess) { state, update in
+            let keys = state.layers[layer, default: LayerCopy()].loaded(
+                snapshot.generation, isComplete: snapshot.isComplete, snapshot.values, removed: snapshot.removed)
+            update.layer(layer, keys, state)
+        }
+    }
+
+    func managed(_ domain: Text, _ managed: ManagedDomain) {
+        change(reason: DefaultsChange.managed) { state, update in update.managed(domain, managed, &state) }
+    }
+
+    func managed(_ domain: Text) -> ManagedDomain { state.withLock { $0.managed[domain] ?? ManagedDomain() } }
+
+    func generation(_ layer: SearchList.Layer) -> UInt64 { state.withLock { $0.layers[layer]?.generation ?? 0 } }
+
+    // MARK: Waiting
+
+    /// Layers with writes that the service has not acknowledged.
+    var unsettled: [SearchList.Layer] { state.withLock { $0.layers.filter { !$0.value.isSettled }.map(\.key) } }
+
+    /// Waits until the service has everything that was written, and puts what it hasn't into outboxes.
+    ///
+    /// - Returns: whether everything is in the service or in an outbox.
+    func settle(atMost seconds: TimeInterval) -> Bool {
+        let isAbsent = state.withLock { $0.isAbsent }
+        if !isAbsent, EventLoop.shared.isIsolatingCurrentContext() != true {
+            let end = Date(timeIntervalSinceNow: seconds)
+            for layer in unsettled {
+                let gate = Gate()
+                let ticket = lastTicket.add(1, ordering: .relaxed).newValue
+                let waits = state.withLock { state in
+                    guard state.layers[layer]?.wait(ticket) == true else { return false }
+                    state.waiting[ticket] = { _ in gate.open() }
+                    return true
+                }
+                if waits { _ = gate.wait(atMost: max(0, end.timeIntervalSinceNow)) }
+            }
+        }
+        return fillOutboxes()
+    }
+
+    /// Puts what the service has not acknowledged into outboxes.
+    func fillOutboxes() -> Bool {
+        let now = Int64(Date().timeIntervalSince1970 * 1_000_000)
+        let writes: [(Text, Outbox.Write)] = state.withLock { state in
+            state.layers.flatMap { layer, copy -> [(Text, Outbox.Write)] in
+                guard let place = layer.place else { return [] }
+                return copy.pending.map { key, value in
+                    let write = Outbox.Write(
+                        key: key, value: value, isHost: place.isHost, time: now, generation: copy.seen)
+                    return (place.domain, write)
+                }
+            }
+        }
+        var isKept = true
+        for (domain, writes) in Dictionary(grouping: writes, by: \.0) {
+            guard let file = outbox(domain), file.add(writes.map(\.1)) else {
+                isKept = false
+                continue
+            }
+        }
+        return isKept
+    }
+
+    /// Waits until everything that was set is on the disk, in the service's database or in outboxes.
+    func synchronize(_ domain: Text) -> Bool {
+        let isKept = settle(atMost: Self.writePatience)
+        guard isKept, unsettled.isEmpty, EventLoop.shared.isIsolatingCurrentContext() != true,
+            !state.withLock({ $0.isAbsent })
+        else { return isKept }
+        let gate = Gate()
+        EventLoop.task { [link] in gate.open((try? await link.synchronize(domain)) != nil) }
+        return gate.wait(atMost: Self.writePatience) ?? false
+    }
+
+    /// The domains that have values here or in the service, sorted.
+    func domainNames() -> [String] {
+        var names = state.withLock { state in
+            Set(state.layers.filter { !$0.value.visible.isEmpty }.compactMap(\.key.place?.domain))
+        }
+        let emptied = state.withLock { state in
+            Set(state.layers.filter { $0.value.visible.isEmpty }.compactMap(\.key.place?.domain)).subtracting(names)
+        }
+        if EventLoop.shared.isIsolatingCurrentContext() != true, !state.withLock({ $0.isAbsent }) {
+            let (gate, listed) = (Gate(), ListedDomains())
+            EventLoop.task { [link] in
+                let names = (try? await link.listDomains()) ?? []
+                listed.names.withLock { $0 = names.map { Text($0) } }
+                gate.open()
+            }
+            _ = gate.wait(atMost: Self.writePatience)
+            names.formUnion(listed.names.withLock { $0 }.filter { !emptied.contains($0) })
+        }
+        return names.sorted().map(\.string)
+    }
+
+    /// The same on the queue of the observers.
+    func fillOutboxesSoon() {
+        Self.queue.async { [self] in if !unsettled.isEmpty { _ = fillOutboxes() } }
+    }
+
+    static func everyProcess() -> [DefaultsProcess] { all.withLock { Array($0.values) } }
+
+    // MARK: Under the lock
+
+    /// Collects what an event does to the search lists.
+    private struct Update {
+        let reason: UInt32
+        var effects = Effects()
+
+        mutating func layer(_ layer: SearchList.Layer, _ keys: some Sequence<Text>, _ state: borrowing State) {
+            let visible = state.layers[layer]?.visible ?? [:]
+            let changes = Changes(keys.map { ($0, visible[$0]) }) { $1 }
+            if changes.isEmpty { return }
+            each(state) { $0.change(layer, changes) }
+        }
+
+        mutating func replace(_ layer: SearchList.Layer, _ values: [Text: Value], _ state: borrowing State) {
+            each(state) { $0.replace(layer, by: values) }
+        }
+
+        mutating func managed(_ domain: Text, _ managed: ManagedDomain, _ state: inout State) {
+            if state.managed[domain] == managed { return }
+            state.managed[domain] = managed
+            each(state) { list in
+                list.replace(.forced(domain), by: managed.forced)
+                    + list.replace(.recommended(domain), by: managed.recommended) + list.lock(domain, managed.locked)
+            }
+        }
+
+        mutating func finish(_ tickets: [Ticket], _ error: (any Error)?, _ state: inout State) {
+            for ticket in tickets {
+                if let done = state.waiting.removeValue(forKey: ticket) { effects.finished.append((done, error)) }
+            }
+        }
+
+        private mutating func each(_ state: borrowing State, _ body: (inout SearchList) -> [SearchList.Change]) {
+            for weak in state.boxes.values {
+                guard let box = weak.box else { continue }
+                effects.note(box, box.list.withLock { body(&$0) }, reason)
+            }
+        }
+    }
+
+    private func change<T>(
+        reason: UInt32, error: (any Error)? = nil, _ body: (inout State, inout Update) -> T
+    ) -> T {
+        var update = Update(reason: reason)
+        let result = state.withLock { state in body(&state, &update) }
+        for (box, change) in update.effects.changes {
+            var change = change
+            change.error = error
+            box.tell(change)
+        }
+        for (done, error) in update.effects.finished { done(error) }
+        return result
+    }
+}
+
+extension SearchList.Layer {
+    /// The domain of a layer that the service has, and whether it is this host's.
+    var place: LayerPlace? {
+        switch self {
+        case .host(let domain): LayerPlace(domain, isHost: true)
+        case .domain(let domain): LayerPlace(domain)
+        default: nil
+        }
+    }
+}
+
+/// What the service lists, for the thread that waits for it.
+private final class ListedDomains: Sendable {
+    let names = Mutex<[Text]>([])
+}

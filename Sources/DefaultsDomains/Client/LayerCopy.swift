@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The copy of a layer that reads come from: it is told what happened, and knows no bus, no thread and no clock.
+//
+//     base     what the service has, as of `generation`
+//     sent     writes that were sent and not answered yet: one call at a time
+//     queue    writes that wait for their turn
+//     visible  base with the writes of `sent` and then of `queue` on it: what reads see
+//
+// Settings have no order among each other, so writes that wait are one dictionary: the last one of a key counts. Only
+// a write that goes as a whole (setPersistentDomain) stays apart. A call that is refused is sent again in parts, until
+// what is refused by itself is left, and taken back.
+
+internal import ManagedDefaults
+package import PropertyList
+
+/// Keys with their new values; `nil` removes.
+package typealias Changes = [Text: Value?]
+
+/// Who waits for a write's answer.
+package typealias Ticket = UInt64
+
+/// The state machine above.
+package struct LayerCopy {
+    /// Changes that go together.
+    package struct Write: Equatable {
+        /// What it changes.
+        package var changes: Changes
+        /// All or nothing.
+        package var isWhole = false
+        /// Who waits for its answer.
+        package var tickets: [Ticket] = []
+    }
+
+    /// What reads see.
+    package private(set) var visible: [Text: Value] = [:]
+    private var base: [Text: Value] = [:]
+    /// Of the last snapshot; `nil` before the first one.
+    package private(set) var generation: UInt64?
+    /// The newest generation that this process knows of, its own writes included.
+    package private(set) var seen: UInt64 = 0
+    private var sent: [Write] = []
+    private var queue: [Write] = []
+    private var isUp = false
+    /// So many writes are sent one by one, after they were refused together.
+    private var singles = 0
+
+    /// A layer of which nothing is known.
+    package init() {}
+
+    /// Whether the service has everything that was written.
+    package var isSettled: Bool { sent.isEmpty && queue.isEmpty }
+
+    /// What the service has not acknowledged.
+    package var pending: Changes {
+        (sent + queue).reduce(into: [:]) { $0.merge($1.changes) { $1 } }
+    }
+
+    // MARK: The app
+
+    /// The app writes.
+    package mutating func write(_ changes: Changes, isWhole: Bool = false, ticket: Ticket? = nil) {
+        let write = Write(changes: changes, isWhole: isWhole, tickets: ticket.map { [$0] } ?? [])
+        if let last = queue.indices.last, !isWhole, !queue[last].isWhole {
+            queue[last].changes.merge(changes) { $1 }
+            queue[last].tickets += write.tickets
+        } else {
+            queue.append(write)
+        }
+        visible.make(changes)
+    }
+
+    /// Somebody wants to know when everything that was written until now is answered.
+    /// - Returns: false if it is already.
+    package mutating func wait(_ ticket: Ticket) -> Bool {
+        if let last = queue.indices.last {
+            queue[last].tickets.append(ticket)
+        } else if let last = sent.indices.last {
+            sent[last].tickets.append(ticket)
+        } else {
+            return false
+        }
+        return true
+    }
+
+    /// What an outbox has is shown as long as nothing is known of the service.
+    package mutating func preload(_ changes: Changes) {
+        guard generation == nil else { return }
+        base.make(changes)
+        for (key, value) in changes where pendingValue(key) == nil { visible[key] = value }
+    }
+
+    // MARK: The service
+
+    /// What is to be sent now; `nil`: nothing.
+    package mutating func nextCall() -> Changes? {
+        guard isUp, sent.isEmpty, !queue.isEmpty else { return nil }
+        let count = singles > 0 ? 1 : queue.count
+        singles = max(0, singles - 1)
+        sent = Array(queue.prefix(count))
+        queue.removeFirst(count)
+        return sent.reduce(into: [:]) { $0.merge($1.changes) { $1 } }
+    }
+
+    /// The service has taken what was sent.
+    /// - Returns: who waited for that.
+    package mutating func acknowledged(_ generation: UInt64) -> [Ticket] {
+        let writes = sent
+        sent = []
+        seen = max(seen, generation)
+        // A snapshot that was ahead of this answer has what is right.
+        if generation > self.generation ?? 0 { for write in writes { base.make(write.changes) } }
+        for write in writes { uncover(write.changes.keys) }
+        return writes.flatMap(\.tickets)
+    }
+
+    /// The service refuses what was sent, for good.
+    /// - Returns: the write that is taken back; `nil`: it is sent again in parts.
+    package mutating func refused() -> Write? {
+        let writes = sent
+        sent = []
+        guard writes.count == 1, let write = writes.first, write.isWhole || write.changes.count == 1 else {
+            let parts = writes.count > 1 ? writes : writes.flatMap(\.parts)
+            queue = parts + queue
+            singles = parts.count
+            return nil
+        }
+        uncover(write.changes.keys)
+        return write
+    }
+
+    /// The service has gone, or the way to it.
+    package mutating func lost() {
+        isUp = false
+        singles = 0
+        queue = sent + queue
+        sent = []
+    }
+
+    /// Everything that the service has, or what changed since the last snapshot.
+    /// - Returns: the keys that may have another visible value now.
+    package mutating func loaded(
+        _ generation: UInt64, isComplete: Bool, _ values: [Text: Value], removed: [Text] = []
+    ) -> Set<Text> {
+        isUp = true
+        // What is older than what is here was overtaken.
+        guard isComplete || generation >= self.generation ?? 0 else { return [] }
+        let keys = Set(values.keys).union(isComplete ? Array(base.keys) : removed)
+        for key in keys { base[key] = values[key] }
+        self.generation = generation
+        seen = max(seen, generation)
+        uncover(keys)
+        return keys
+    }
+
+    // MARK: Parts
+
+    private func pendingValue(_ key: Text) -> Value?? {
+        (queue.last { $0.changes[key] != nil } ?? sent.last { $0.changes[key] != nil })?.changes[key]
+    }
+
+    /// Makes the visible values of keys what they are with the writes that are left.
+    private mutating func uncover(_ keys: some Sequence<Text>) {
+        for key in keys { visible[key] = pendingValue(key) ?? base[key] }
+    }
+}
+
+extension LayerCopy.Write {
+    /// The same, key by key.
+    fileprivate var parts: [Self] {
+        var parts = changes.map { Self(changes: [$0: $1]) }
+        if !parts.isEmpty { parts[parts.count - 1].tickets = tickets }
+        return parts
+    }
+}
+
+extension [Text: Value] {
+    /// Makes changes.
+    mutating func make(_ changes: Changes) {
+        for (key, value) in changes { self[key] = value }
+    }
+}

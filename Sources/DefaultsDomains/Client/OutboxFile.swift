@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Where an outbox is: $XDG_STATE_HOME/ubiquitous-store/outbox/<domain>.plist, 0600, replaced atomically. Several
+// processes may write it, so it is changed under a lock, which is a file of its own: that of the outbox is replaced.
+// An outbox of another version of this library stays for that version; ours is <domain>.v1.plist then.
+
+internal import Files
+internal import Foundation
+internal import Glibc
+package import PropertyList
+
+/// The file of a domain's outbox.
+package struct OutboxFile: Sendable {
+    private let domain: Text
+    private let directory: String
+    /// Without what the name ends with.
+    private let stem: String
+
+    /// Where the outboxes of the process's user are; `nil` where there is no place for them: without a home, and in
+    /// set-user-id programs.
+    package static func standardDirectory(
+        _ environment: [String: String] = ProcessInfo.processInfo.environment
+    ) -> String? {
+        guard geteuid() == getuid(), getegid() == getgid() else { return nil }
+        let state = environment["XDG_STATE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
+        let home = environment["HOME"].flatMap { $0.hasPrefix("/") ? $0 + "/.local/state" : nil }
+        return (state ?? home).map { $0 + "/ubiquitous-store/outbox" }
+    }
+
+    /// The file of a domain, in a directory.
+    package init(domain: Text, directory: String) {
+        self.domain = domain
+        self.directory = directory
+        stem = "\(directory)/\(Self.fileName(domain.string))"
+    }
+
+    /// A domain's name in percent-encoding; beyond 200 bytes, its SHA-256.
+    package static func fileName(_ domain: String) -> String {
+        let name = domain.utf8.reduce(into: "") { name, byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+                name.unicodeScalars.append(Unicode.Scalar(byte))
+            case UInt8(ascii: ".") where !name.isEmpty: name += "."
+            default: name += "%" + String(byte >> 4, radix: 16) + String(byte & 0xF, radix: 16)
+            }
+        }
+        return name.utf8.count <= 200 ? name : sha256(domain.utf8)
+    }
+
+    private var paths: [String] { [stem + ".plist", "\(stem).v\(Outbox.version).plist"] }
+
+    /// Whether there is one.
+    package var exists: Bool { paths.contains { access($0, F_OK) == 0 } }
+
+    /// What is in it; `nil` if there is none. A file that can't be read is renamed, for a person to look at.
+    package func read() -> Outbox? {
+        // Where nothing can be written there is no lock, and what is there doesn't change.
+        withLock { merged(settingAside: true) } ?? merged(settingAside: false)
+    }
+
+    /// Adds writes.
+    /// - Returns: whether they are on the disk.
+    @discardableResult
+    package func add(_ writes: [Outbox.Write]) -> Bool {
+        withLock {
+            for path in paths {
+                var outbox: Outbox
+                switch load(path, settingAside: true) {
+                case .otherVersion: continue
+                case .none: outbox = Outbox(domain: domain)
+                case .outbox(let present): outbox = present
+                }
+                outbox.add(writes)
+                return replace(path, by: outbox)
+            }
+            return false
+        } ?? complain("Settings of \(domain) can't be kept in \(directory): \(SystemError()).")
+    }
+
+    /// Removes writes that the service has taken; those that were added meanwhile stay.
+    package func remove(_ taken: [Outbox.Write]) {
+        _ = withLock {
+            for path in paths {
+                guard case .outbox(let outbox) = load(path, settingAside: true) else { continue }
+                var remaining = Outbox(domain: domain)
+                remaining.add(outbox.writes.filter { !taken.contains($0) })
+                if remaining.writes.isEmpty { unlink(path) } else { _ = replace(path, by: remaining) }
+            }
+        }
+    }
+
+    // MARK: Delivery
+
+    /// The right to deliver the outbox, until it goes or the process ends.
+    package final class Delivery: Sendable {
+        private let descriptor: Int32
+        fileprivate init(_ descriptor: Int32) { self.descriptor = descriptor }
+        deinit { close(descriptor) }
+    }
+
+    /// - Returns: `nil` while another process delivers it, and if it could not be removed afterwards: it would be
+    ///   delivered again and again, over what is newer.
+    package func delivery() -> Delivery? {
+        guard isOwn(directory, S_IFDIR), access(directory, W_OK) == 0 else { return nil }
+        let descriptor = open(stem + ".delivery", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { return nil }
+        let delivery = Delivery(descriptor)
+        return flock(descriptor, LOCK_EX | LOCK_NB) == 0 ? delivery : nil
+    }
+
+    // MARK: Files
+
+    /// Two layers of 4 MiB, with what the format adds.
+    private static let maximumSize = 64 << 20
+
+    private enum Contents {
+        case none
+        case otherVersion
+        case outbox(Outbox)
+    }
+
+    private func merged(settingAside: Bool) -> Outbox? {
+        let outboxes = paths.compactMap { path in
+            if case .outbox(let outbox) = load(path, settingAside: settingAside) { outbox } else { nil }
+        }
+        guard var merged = outboxes.first else { return nil }
+        for outbox in outboxes.dropFirst() { merged.add(outbox.writes) }
+        return merged
+    }
+
+    private func load(_ path: String, settingAside: Bool) -> Contents {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else { return .none }
+        defer { close(descriptor) }
+        // The directory is this user's alone, so what is there is what was opened.
+        guard isOwn(directory, S_IFDIR), isOwn(path, S_IFREG),
+            let bytes = try? Files.read(descriptor, atMost: Self.maximumSize)
+        else { return .none }
+        do {
+            return .outbox(try Outbox(bytes, domain: domain))
+        } catch Outbox.Failure.version {
+            return .otherVersion
+        } catch {
+            guard settingAside else { return .none }
+            complain("The outbox \(path) can't be read (\(error)); it is kept as \(path).unreadable.")
+            rename(path, path + ".unreadable")
+            return .none
+        }
+    }
+
+    private func replace(_ path: String, by outbox: Outbox) -> Bool {
+        do {
+            try Files.replace(path, with: outbox.encoded, by: path + ".new")
+            return true
+        } catch {
+            return complain("Settings of \(domain) can't be kept in \(path): \(error).")
+        }
+    }
+
+    /// - Returns: false, as what is complained about has not been done.
+    @discardableResult
+    private func complain(_ sentence: String) -> Bool {
+        logDefaults(sentence)
+        return false
+    }
+
+    private func withLock<T>(_ body: () -> T) -> T? {
+        guard makeDirectory() else { return nil }
+        let lock = open(stem + ".lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard lock >= 0 else { return nil }
+        defer { close(lock) }
+        guard (try? Files.check { flock(lock, LOCK_EX) }) != nil else { return nil }
+        return body()
+    }
+
+    /// Nothing is put into another user's directory.
+    private func makeDirectory() -> Bool {
+        try? FileManager.default.createDirectory(
+            atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        return isOwn(directory, S_IFDIR)
+    }
+
+    private func isOwn(_ path: String, _ type: mode_t) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0 && status.st_mode & S_IFMT == type && status.st_uid == geteuid()
+    }
+}
+
+/// Tells the person at the terminal, or the journal, what a member that can't throw has not done.
+func logDefaults(_ sentence: String) {
+    try? FileHandle.standardError.write(contentsOf: Data("UserDefaults: \(sentence)\n".utf8))
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import AppManifest
+internal import Foundation
+internal import Glibc
+internal import ManagedDefaults
+internal import PropertyList
+internal import Synchronization
+internal import UbiquitousStore
+
+/// What the process itself says: which domain is its own, its arguments, and what the library registers.
+enum ProcessDefaults {
+    /// The process's own domain, and the bus.
+    struct Place: Sendable {
+        let domain: Text
+        let bus: String
+        /// Where outboxes are; `nil`: where the person's are.
+        var outboxes: String?
+        /// The store where its roaming keys live; `nil`: none roam.
+        var store: String?
+        /// The keys that its manifest has roam.
+        var ubiquitous = KeyPatterns.none
+    }
+
+    private struct Choice {
+        var domain: String?
+        var bus: String?
+        var place: Place?
+    }
+
+    private static let choice = Mutex(Choice())
+
+    /// Says which domain is the process's own, unless it is in use.
+    static func use(domain: String?, bus: String?) -> Bool {
+        choice.withLock { choice in
+            guard choice.place == nil else { return false }
+            (choice.domain, choice.bus) = (domain, bus)
+            return true
+        }
+    }
+
+    /// The process's own domain; found out at its first use.
+    static var place: Place {
+        choice.withLock { choice in
+            if let place = choice.place { return place }
+            let place = find(
+                domain: choice.domain, bus: choice.bus, program: program,
+                environment: ProcessInfo.processInfo.environment)
+            choice.place = place
+            return place
+        }
+    }
+
+    /// What the app, or else the environment, or else the manifest of this program says, or else the program's name.
+    static func find(
+        domain: String?, bus: String?, program: String, environment: [String: String],
+        manifestDirectories: [String]? = nil
+    ) -> Place {
+        func named(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
+        let home = named("XDG_DATA_HOME") ?? named("HOME").map { $0 + "/.local/share" }
+        let directories =
+            manifestDirectories
+            ?? home.map { InstalledManifests.directories(dataHome: $0) } ?? InstalledManifests.systemDirectories
+        let manifest = InstalledManifests.manifest(ofProgram: program, in: directories)
+        let name = program.split(separator: "/").last.map(String.init) ?? ""
+        let candidates = [
+            domain, named("UBIQUITOUS_STORE_DOMAIN"), manifest?.applicationIdentifier, named("FLATPAK_ID"), name,
+        ].compactMap { $0 }
+        let own = candidates.first { DomainName.problem($0) == nil && $0 != ManagedFile.globalDomain.string }
+        var place = Place(domain: Text(own ?? "program"), bus: bus ?? named("UBIQUITOUS_STORE_BUS") ?? "system")
+        if let manifest {
+            place.store = manifest.identifier
+            place.ubiquitous = KeyPatterns(manifest.ubiquitousDefaults.map { Text($0) })
+        }
+        return place
+    }
+
+    static var program: String {
+        (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments.first
+            ?? ""
+    }
+
+    // MARK: Volatile domains
+
+    /// The settings on the command line, as Foundation reads them: `-fontSize 14`.
+    static func arguments() -> [Text: Value] {
+        let objects = Foundation.UserDefaults().volatileDomain(forName: Foundation.UserDefaults.argumentDomain)
+        return values(objects)
+    }
+
+    /// What is registered in every process: the person's languages and region, of the variables of the locale.
+    static func registered(_ environment: [String: String] = ProcessInfo.processInfo.environment) -> [Text: Value] {
+        func named(_ names: String...) -> String? {
+            names.lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
+        }
+        let locale = identifier(named("LC_ALL", "LC_MESSAGES", "LANG") ?? "C")
+        let listed = (named("LANGUAGE") ?? "").split(separator: ":").map { identifier(String($0)) }
+        let languages = (listed.isEmpty ? [locale] : listed).map { $0.replacing("_", with: "-") }
+        return ["AppleLocale": .string(Text(locale)), "AppleLanguages": .array(languages.map { .string(Text($0)) })]
+    }
+
+    /// `de_DE` of `de_DE.UTF-8@euro`.
+    private static func identifier(_ locale: String) -> String {
+        let name = String(locale.prefix { $0 != "." && $0 != "@" })
+        return name == "C" || name == "POSIX" || name.isEmpty ? "en_US" : name
+    }
+
+    /// Property lists by key, without what is none.
+    static func values(_ objects: [String: Any]) -> [Text: Value] {
+        var values: [Text: Value] = [:]
+        for (key, object) in objects { values[Text(key)] = try? Value(object: object) }
+        return values
+    }
+}
+
+/// Keeps what was set and not acknowledged when the process ends.
+enum ExitFlush {
+    private static let isArmed = Atomic<Bool>(false)
+
+    /// Has the process do so.
+    static func arm() {
+        guard !isArmed.exchange(true, ordering: .relaxed) else { return }
+        atexit {
+            for process in DefaultsProcess.everyProcess() {
+                _ = process.settle(atMost: DefaultsProcess.writePatience)
+            }
+        }
+    }
+}

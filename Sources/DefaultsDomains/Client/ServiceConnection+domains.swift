@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+package import ManagedDefaults
+package import PropertyList
+internal import SDBus
+internal import StoreBus
+package import UbiquitousStore
+
+/// `DidChange`.
+struct DomainSignal: Sendable {
+    let domain: Text
+    let isHost: Bool
+    let reason: UInt32
+
+    init(_ message: Message, path: String) throws {
+        reason = try message.readUInt32()
+        _ = try message.readStrings()
+        _ = try message.readUInt64()
+        isHost = try message.readDictionary()["host"] == .boolean(true)
+        let prefix = BusNames.defaultsPath(uid: geteuid())
+        guard let name = ObjectPath.decode(path, prefix: prefix) else {
+            throw BusError.invalidArguments("The signal is of no domain")
+        }
+        domain = Text(name)
+    }
+}
+
+/// A layer of a domain of a person.
+package struct LayerPlace: Sendable {
+    /// The domain's name.
+    package let domain: Text
+    /// Whether it is the layer for this host only.
+    package let isHost: Bool
+    /// Whose it is.
+    package let uid: UInt32
+
+    /// A layer; of this process's user if nobody is named.
+    package init(_ domain: Text, isHost: Bool = false, uid: UInt32 = geteuid()) {
+        (self.domain, self.isHost, self.uid) = (domain, isHost, uid)
+    }
+}
+
+/// The calls of domains.
+extension ServiceConnection {
+    /// `ListDomains`.
+    package func domains(includingManaged: Bool = false, ofUser uid: UInt32 = geteuid()) async throws -> [String] {
+        try await call(BusNames.defaultsPath(uid: uid), BusNames.defaultsInterface, "ListDomains") {
+            try $0.append(includingManaged ? 0x1 : 0 as UInt64)
+        } decode: {
+            try $0.readStrings()
+        }
+    }
+
+    /// `RemoveDomain`.
+    package func removeDomain(_ name: String, includingHost: Bool, ofUser uid: UInt32 = geteuid()) async throws {
+        try await call(BusNames.defaultsPath(uid: uid), BusNames.defaultsInterface, "RemoveDomain") {
+            try $0.append(name)
+            try $0.append(includingHost ? 0x1 : 0 as UInt64)
+        } decode: { _ in
+        }
+    }
+
+    /// `OpenDomains`, with a subscription to each.
+    func openDomains(_ names: [String]) async throws -> [OpenedDomain] {
+        let path = BusNames.defaultsPath(uid: geteuid())
+        let answers = try await call(path, BusNames.defaultsInterface, "OpenDomains", timeout: .seconds(60)) {
+            message in
+            try message.append(strings: names)
+            try message.appendDictionary { try message.append(entry: "subscribe", .boolean(true)) }
+        } decode: {
+            try $0.readOpenedDomains()
+        }
+        return answers.compactMap(OpenedDomain.init)
+    }
+
+    /// `Apply`.
+    ///
+    /// - Parameter replacing: whether what is set becomes all that the layer has.
+    @discardableResult
+    package func apply(_ changes: Changes, to place: LayerPlace, replacing: Bool = false) async throws -> UInt64 {
+        try await domain(place, "Apply", timeout: .seconds(Int64.max)) { message in
+            try message.appendDictionary {
+                for case (let key, let value?) in changes { try message.append(entry: key.string, value) }
+            }
+            try message.append(strings: changes.lazy.filter { $0.value == nil }.map(\.key.string))
+            try message.appendDictionary {
+                if replacing { try message.append(entry: "replace", .boolean(true)) }
+            }
+        } decode: {
+            try $0.readUInt64()
+        }
+    }
+
+    /// `GetSnapshot`.
+    package func snapshot(_ place: LayerPlace, since generation: UInt64 = 0) async throws -> Snapshot {
+        try await domain(place, "GetSnapshot") { message in
+            try message.append(generation)
+            try message.append(0 as UInt64)
+        } decode: {
+            Snapshot(
+                generation: try $0.readUInt64(), isComplete: try $0.readBool(), values: try $0.readTexts(),
+                removed: try $0.readStrings().map { Text($0) })
+        }
+    }
+
+    /// `Synchronize`.
+    package func synchronize(_ place: LayerPlace) async throws {
+        try await domain(place, "Synchronize") {
+            try $0.append(0 as UInt64)
+        } decode: { _ in
+        }
+    }
+
+    /// `GetHistory`.
+    package func history(_ key: String, _ place: LayerPlace) async throws -> [[String: Value]] {
+        try await domain(place, "GetHistory") { message in
+            try message.append(key)
+            try message.append(0 as UInt64)
+        } decode: {
+            try $0.readDictionaries()
+        }
+    }
+
+    /// `GetManaged`.
+    package func managed(_ place: LayerPlace) async throws -> ManagedDomain {
+        try await domain(place, "GetManaged") {
+            try $0.append(0 as UInt64)
+        } decode: { answer in
+            var managed: [Text: Value] = [:]
+            try answer.readDictionary { managed[Text($0)] = try answer.readDeepValue() }
+            return ManagedDomain(answer: managed)
+        }
+    }
+
+    /// The writes of an outbox without those of keys that somebody has changed since they were made.
+    func withoutLosers(_ writes: [Outbox.Write], _ place: LayerPlace) async throws -> [Outbox.Write] {
+        var kept: [Outbox.Write] = []
+        for (generation, writes) in Dictionary(grouping: writes, by: \.generation) {
+            // A process that saw nothing of the service can't know: its write is as late as its delivery.
+            if generation == 0 {
+                kept += writes
+                continue
+            }
+            let snapshot = try await snapshot(place, since: generation)
+            let changed = Set(snapshot.values.keys).union(snapshot.removed)
+            // Where the generation is known no longer, nobody knows what was later.
+            kept += snapshot.isComplete ? writes : writes.filter { !changed.contains($0.key) }
+        }
+        return kept
+    }
+
+    private func domain<Result: Sendable>(
+        _ place: LayerPlace, _ member: String, timeout: Duration? = nil,
+        _ build: (Message) throws -> Void, decode: @escaping @BusActor (Message) throws -> Result
+    ) async throws -> Result {
+        let path = try BusNames.domainPath(uid: place.uid, domain: place.domain.string, isHost: place.isHost)
+        return try await call(path, BusNames.domainInterface, member, timeout: timeout, build: build, decode: decode)
+    }
+}
+
+extension OpenedDomain {
+    fileprivate init?(_ answer: [String: Value]) {
+        guard case .string(let name)? = answer["domain"] else { return nil }
+        self.name = name
+        if answer["omitted"] == .boolean(true) { return }
+        values = Self.layer(answer["generation"], answer["values"])
+        host = Self.layer(answer["host-generation"], answer["host-values"])
+        if case .dictionary(let managed)? = answer["managed"] { self.managed = ManagedDomain(answer: managed) }
+    }
+
+    private static func layer(_ generation: Value?, _ values: Value?) -> (UInt64, [Text: Value])? {
+        guard case .integer(let generation)? = generation, case .dictionary(let values)? = values else { return nil }
+        return (UInt64(clamping: generation), values)
+    }
+}
+
+extension ManagedDomain {
+    fileprivate init(answer: [Text: Value]) {
+        self.init()
+        forced = Self.dictionary(answer["forced"])
+        recommended = Self.dictionary(answer["recommended"])
+        locked = KeyPatterns(Self.texts(answer["locked"]))
+        let roaming = Self.texts(answer["ubiquitous"])
+        ubiquitous = roaming.isEmpty ? nil : KeyPatterns(roaming)
+        sources = Self.dictionary(answer["sources"]).compactMapValues { value in
+            if case .string(let path) = value { path.string } else { nil }
+        }
+    }
+
+    private static func dictionary(_ value: Value?) -> [Text: Value] {
+        if case .dictionary(let values)? = value { values } else { [:] }
+    }
+
+    private static func texts(_ value: Value?) -> [Text] {
+        guard case .array(let values)? = value else { return [] }
+        return values.compactMap { if case .string(let text) = $0 { text } else { nil } }
+    }
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+internal import Observation
+internal import PropertyList
+internal import Synchronization
+internal import UbiquitousStore
+
+/// A property that is a setting, as in Apple's SwiftUI: `@AppStorage("fontSize") var size = 12`.
+///
+/// Reading it inside `withObservationTracking` has that told of the setting's changes, whoever makes them.
+@propertyWrapper
+public struct AppStorage<Value>: Sendable {
+    private let key: String
+    private let defaults: UserDefaults
+    private let box: StorageBox
+    private let read: @Sendable (UserDefaults, String) -> Value
+    private let write: @Sendable (UserDefaults, String, Value) -> Void
+
+    init(
+        _ key: String, _ store: UserDefaults?, _ read: @escaping @Sendable (UserDefaults, String) -> Value,
+        _ write: @escaping @Sendable (UserDefaults, String, Value) -> Void
+    ) {
+        self.key = key
+        defaults = store ?? .standard
+        box = StorageBox.of(key, defaults)
+        self.read = read
+        self.write = write
+    }
+
+    /// The effective value.
+    public var wrappedValue: Value {
+        get {
+            box.access()
+            return read(defaults, key)
+        }
+        nonmutating set { write(defaults, key, newValue) }
+    }
+
+    /// The setting itself.
+    public var projectedValue: Self { self }
+
+    /// Removes the value from the app's own domain.
+    public func reset() { defaults.removeObject(forKey: key) }
+
+    /// Whether an administrator decides about it: then a control for it is of no use.
+    public var isForced: Bool { defaults.objectIsForced(forKey: key) }
+}
+
+extension AppStorage where Value: Sendable {
+    /// The effective values: the present one first. A loop that is slow gets the newest.
+    public var values: AsyncStream<Value> {
+        let (key, defaults, read) = (key, defaults, read)
+        return AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
+            let name = Text(key)
+            let box = defaults.box
+            let observer = box.observe { change in
+                if change.error == nil, change.changes.contains(where: { $0.key == name }) {
+                    continuation.yield(read(defaults, key))
+                }
+            }
+            continuation.yield(read(defaults, key))
+            continuation.onTermination = { _ in box.stopObserving(observer) }
+        }
+    }
+}
+
+/// What observation tracking takes for the object of one key: tracking by a constant key path is much cheaper than by one
+/// with a subscript.
+final class StorageBox: Observable, Sendable {
+    private let registrar = ObservationRegistrar()
+    private let observation: NSKeyValueObservation
+    private let key: Text
+
+    /// Never read: its key path names what is tracked.
+    private var value: Void { () }
+
+    private init(_ key: String, _ defaults: UserDefaults) {
+        self.key = Text(key)
+        observation = NSKeyValueObservation(defaults.box)
+    }
+
+    private static let all = Mutex<[ObjectIdentifier: [Text: StorageBox]]>([:])
+
+    /// The one of a key of an object; both live as long as the process.
+    static func of(_ key: String, _ defaults: UserDefaults) -> StorageBox {
+        let (box, isNew) = all.withLock { all in
+            if let box = all[ObjectIdentifier(defaults)]?[Text(key)] { return (box, false) }
+            let box = StorageBox(key, defaults)
+            all[ObjectIdentifier(defaults), default: [:]][Text(key)] = box
+            kept.withLock { $0[ObjectIdentifier(defaults)] = defaults }
+            return (box, true)
+        }
+        if isNew {
+            box.observation.begin { [weak box] change in
+                guard let box, change.changes.contains(where: { $0.key == box.key }) else { return }
+                box.registrar.withMutation(of: box, keyPath: \.value) {}
+            }
+        }
+        return box
+    }
+
+    private static let kept = Mutex<[ObjectIdentifier: UserDefaults]>([:])
+
+    func access() { registrar.access(self, keyPath: \.value) }
+}
+
+// MARK: - SwiftUI's initialisers
+
+extension AppStorage {
+    /// A property of a type that has a getter.
+    private init(
+        _ key: String, _ store: UserDefaults?, _ value: Value, _ get: @escaping @Sendable (PropertyList.Value) -> Value?
+    )
+    where Value: Sendable {
+        self.init(key, store, { $0.box.value($1).flatMap(get) ?? value }, { $0.set($2, forKey: $1) })
+    }
+
+    /// A Boolean.
+    public init(wrappedValue: Value, _ key: String, store: UserDefaults? = nil) where Value == Bool {
+        self.init(key, store, wrappedValue) { $0.defaultsBool }
+    }
+    /// An integer.
+    public init(wrappedValue: Value, _ key: String, store: UserDefaults? = nil) where Value == Int {
+        self.init(key, store, wrappedValue) { $0.defaultsInteger }
+    }
+    /// A number.
+    public init(wrappedValue: Value, _ key: String, store: UserDefaults? = nil) where Value == Double {
+        self.init(key, store, wrappedValue) { $0.defaultsDouble }
+    }
+    /// A string.
+    public init(wrappedValue: Value, _ key: String, store: UserDefaults? = nil) where Value == String {
+        self.init(key, store, wrappedValue) { $0.defaultsString }
+    }
+    /// A URL.
+    public init(wrappedValue: Value, _ key: String, store: UserDefaults? = nil) where Value == URL {
+        self.init(key, store, wrappedValue) { $0.defaultsURL }
+    }
+    /// Data.
+    public init(wrappedValue: Value, _ key: String, store: UserDefaults? = nil) where Value == Data {
+        self.init(key, store, wrappedValue) { $0.object as? Data }
+    }
+    /// A date.
+    public init(wrappedValue: Value, _ key: String, store: UserDefaults? = nil) where Value == Date {
+        self.init(key, store, wrappedValue) { $0.object as? Date }
+    }
+    /// A value that is an integer.
+    public init(wrappedValue: Value, _ key: String, store: UserDefaults? = nil)
+    where Value: RawRepresentable & Sendable, Value.RawValue == Int {
+        self.init(
+            key, store, { $0.box.value($1).flatMap { Value(rawValue: $0.defaultsInteger) } ?? wrappedValue },
+            { $0.set($2.rawValue, forKey: $1) })
+    }
+    /// A value that is a string.
+    public init(wrappedValue: Value, _ key: String, store: UserDefaults? = nil)
+    where Value: RawRepresentable & Sendable, Value.RawValue == String {
+        self.init(
+            key, store,
+            { $0.box.value($1).flatMap { $0.defaultsString.flatMap(Value.init(rawValue:)) } ?? wrappedValue },
+            { $0.set($2.rawValue, forKey: $1) })
+    }
+}
+
+extension AppStorage where Value: ExpressibleByNilLiteral {
+    private init<T>(_ key: String, _ store: UserDefaults?, _ get: @escaping @Sendable (PropertyList.Value) -> T?)
+    where Value == T? {
+        self.init(key, store, { $0.box.value($1).flatMap(get) }, { $0.set($2, forKey: $1) })
+    }
+
+    /// A Boolean, or none.
+    public init(_ key: String, store: UserDefaults? = nil) where Value == Bool? {
+        self.init(key, store) { $0.defaultsBool }
+    }
+    /// An integer, or none.
+    public init(_ key: String, store: UserDefaults? = nil) where Value == Int? {
+        self.init(key, store) { $0.defaultsInteger }
+    }
+    /// A number, or none.
+    public init(_ key: String, store: UserDefaults? = nil) where Value == Double? {
+        self.init(key, store) { $0.defaultsDouble }
+    }
+    /// A string, or none.
+    public init(_ key: String, store: UserDefaults? = nil) where Value == String? {
+        self.init(key, store) { $0.defaultsString }
+    }
+    /// A URL, or none.
+    public init(_ key: String, store: UserDefaults? = nil) where Value == URL? {
+        self.init(key, store) { $0.defaultsURL }
+    }
+    /// Data, or none.
+    public init(_ key: String, store: UserDefaults? = nil) where Value == Data? {
+        self.init(key, store) { $0.object as? Data }
+    }
+    /// A date, or none.
+    public init(_ key: String, store: UserDefaults? = nil) where Value == Date? {
+        self.init(key, store) { $0.object as? Date }
+    }
+    /// A value that is an integer, or none.
+    public init<R: RawRepresentable & SendableMetatype>(_ key: String, store: UserDefaults? = nil)
+    where Value == R?, R.RawValue == Int {
+        self.init(
+            key, store, { $0.box.value($1).flatMap { R(rawValue: $0.defaultsInteger) } },
+            { $0.set($2?.rawValue, forKey: $1) })
+    }
+    /// A value that is a string, or none.
+    public init<R: RawRepresentable & SendableMetatype>(_ key: String, store: UserDefaults? = nil)
+    where Value == R?, R.RawValue == String {
+        self.init(
+            key, store, { $0.box.value($1).flatMap { $0.defaultsString.flatMap(R.init(rawValue:)) } },
+            { $0.set($2?.rawValue, forKey: $1) })
+    }
+}

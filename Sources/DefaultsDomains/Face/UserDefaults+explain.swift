@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Foundation
+internal import ManagedDefaults
+internal import PropertyList
+internal import UbiquitousStore
+
+extension UserDefaults {
+    /// What one layer says about a key.
+    public struct Explanation: Sendable, CustomStringConvertible {
+        /// The layer in words, as `forced in org.example.Notes`.
+        public let layer: String
+        /// The value as text.
+        public let value: String
+        /// The file of an administrator's, where the layer is of files.
+        public let file: String?
+
+        /// The layer, the value and the file.
+        public var description: String { "\(layer): \(value)" + (file.map { " (\($0))" } ?? "") }
+    }
+
+    /// What each layer says about a key, in the order of the search: the first one counts.
+    public func explain(_ key: String) -> [Explanation] {
+        box.read { $0.all(Text(key)) }.map { found in
+            var file: String?
+            if case .forced(let domain) = found.layer { file = box.process.managed(domain).sources[Text(key)] }
+            if case .recommended(let domain) = found.layer { file = box.process.managed(domain).sources[Text(key)] }
+            return Explanation(
+                layer: found.layer.words, value: found.value.defaultsString ?? "\(found.value.object)", file: file)
+        }
+    }
+
+    /// What each layer says about a key, in the order of the search: the first one counts.
+    public func explain<Value>(_ key: Key<Value>) -> [Explanation] { explain(key.name) }
+}
+
+extension SearchList.Layer {
+    fileprivate var words: String {
+        switch self {
+        case .forced(let domain): "forced in \(domain)"
+        case .argument: "argument of the command line"
+        case .ubiquitous: "synced store"
+        case .host(let domain): "\(domain), this host"
+        case .domain(let domain): "\(domain)"
+        case .recommended(let domain): "recommended in \(domain)"
+        case .registration: "registered"
+        }
+    }
+}

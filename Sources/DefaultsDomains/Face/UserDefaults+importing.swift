@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Files
+internal import Foundation
+internal import Glibc
+internal import PropertyList
+internal import PropertyListFiles
+
+extension UserDefaults {
+    /// Takes over what this program stored with Foundation's class on Linux: `~/.config/<program>.plist`, or the
+    /// directory of `XDG_CONFIG_HOME`. Keys that the object's own domain has already stay as they are, so that it may be
+    /// called at every start; the file stays, too.
+    ///
+    /// - Returns: the keys that were taken over, sorted.
+    @discardableResult
+    public func importFoundationFile() -> [String] {
+        let program = ProcessDefaults.program.split(separator: "/").last.map(String.init) ?? ""
+        guard let directory = Self.foundationDirectory, !program.isEmpty else { return [] }
+        return importFoundationFile(directory + "/" + program + ".plist")
+    }
+
+    /// The same of a file elsewhere.
+    package func importFoundationFile(_ path: String) -> [String] {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { return [] }
+        defer { close(descriptor) }
+        do {
+            guard let bytes = try Files.read(descriptor, atMost: 64 << 20),
+                case .dictionary(let values) = try FileFormat(of: bytes).read(bytes)
+            else { throw SystemError(EFBIG) }
+            return take(values)
+        } catch {
+            logDefaults("The file \(path) can't be read, so nothing was taken over from it: \(error)")
+            return []
+        }
+    }
+
+    private func take(_ values: [Text: Value]) -> [String] {
+        let present = box.read { $0.contents(of: .domain($0.own)) }
+        var taken: [Text] = []
+        for (key, value) in values.sorted(by: { $0.key < $1.key }) where present[key] == nil {
+            do {
+                try write([key: value])
+                taken.append(key)
+            } catch {
+                refuse([key.string], error)
+            }
+        }
+        return taken.map(\.string)
+    }
+
+    private static var foundationDirectory: String? {
+        let environment = ProcessInfo.processInfo.environment
+        if let config = environment["XDG_CONFIG_HOME"], config.hasPrefix("/") { return config }
+        return environment["HOME"].flatMap { $0.hasPrefix("/") ? $0 + "/.config" : nil }
+    }
+}

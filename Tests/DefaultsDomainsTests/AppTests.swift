@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import DefaultsDomains
+import Foundation
+import PropertyList
+import Testing
+import UbiquitousStoreTesting
+
+/// A program as it is written for Apple's systems, in a process of its own.
+@Suite(.serialized, .timeLimit(.minutes(10)))
+struct AppTests {
+    @Test func `what a program sets is there when it has ended, without synchronize`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            #expect(try await desk.run("write", "name", "Ada").exit == .code(0), "\(desk.error)")
+            #expect(try await desk.run("write-many").exit == .code(0))
+            // On a busy machine the service gets what was set only when the next process starts.
+            #expect(try await desk.run("read", "name", "registered").output == "Ada 1")
+            let values = try await desk.other().snapshot().values
+            #expect(values.count == 201 && values["name"] == .string("Ada"))
+        }
+    }
+
+    @Test func `an app's storage counts on from process to process, and its command line overrides`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            #expect(try await desk.run("size").output == "12")
+            #expect(try await desk.run("size").output == "13")
+            #expect(try await desk.run("size", "-fontSize", "40").output == "40")
+            #expect(try await desk.run("read", "fontSize", "-fontSize", "7").output == "7")
+            #expect(try await desk.run("read", "fontSize").output == "41")
+        }
+    }
+
+    @Test func `a program without a service keeps its settings, and gives them to a service that comes`() async throws {
+        try await DefaultsDesk.with(started: false) { (desk: DefaultsDesk) async throws in
+            #expect(try await desk.run("write", "name", "Ada").exit == .code(0))
+            #expect(try await desk.run("read", "name").output == "Ada", "\(desk.error)")
+            #expect(try await desk.run("write", "name", "Grace").exit == .code(0))
+            #expect(try await desk.run("read", "name").output == "Grace")
+            try await desk.device.start()
+            #expect(try await desk.run("read", "name").output == "Grace")
+            #expect(try await desk.other().value("name") == .string("Grace"))
+            let outbox = desk.state + "/ubiquitous-store/outbox/\(editor).plist"
+            #expect(!FileManager.default.fileExists(atPath: outbox))
+        }
+    }
+
+    @Test func `a key that was changed since stays as it is when an outbox is delivered`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let other = try await desk.other()
+            let generation = try await other.set("name", .string("old"))
+            let (lost, kept) = (
+                Outbox.Write(key: "name", value: .string("late"), isHost: false, time: 1, generation: generation),
+                Outbox.Write(key: "size", value: .integer(1), isHost: false, time: 1, generation: generation)
+            )
+            try await other.set("name", .string("newer"))
+            let file = OutboxFile(domain: Text(editor), directory: desk.state + "/ubiquitous-store/outbox")
+            #expect(file.add([lost, kept]))
+            #expect(try await desk.run("read", "name", "size").output == "newer 1", "\(desk.error)")
+            #expect(!file.exists)
+        }
+    }
+
+    @Test func `synchronize says that all is kept, and it is`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            // It says false if the disk takes more than a second.
+            try await eventually("it is synchronized") {
+                try await desk.run("synchronize", "name", "Ada").output == "true"
+            }
+            desk.device.kill()
+            try await desk.device.start()
+            #expect(try await desk.other().value("name") == .string("Ada"))
+            desk.device.kill()
+            try await eventually("it is kept in a file") {
+                try await desk.run("synchronize", "name", "Grace").output == "true"
+            }
+            try await desk.device.start()
+            #expect(try await desk.run("read", "name").output == "Grace", "\(desk.error)")
+        }
+    }
+
+    @Test func `an outbox that is torn is kept for a person, and stops nothing`() async throws {
+        try await DefaultsDesk.with(started: false) { (desk: DefaultsDesk) async throws in
+            _ = try await desk.run("write", "name", "Ada")
+            let outbox = desk.state + "/ubiquitous-store/outbox/\(editor).plist"
+            let bytes = try Data(contentsOf: URL(filePath: outbox))
+            try bytes.prefix(bytes.count - 9).write(to: URL(filePath: outbox))
+            #expect(try await desk.run("read", "name").output == "none")
+            #expect(
+                FileManager.default.fileExists(atPath: outbox + ".unreadable") && desk.error.contains("can't be read"))
+            #expect(try await desk.run("write", "name", "Grace").exit == .code(0))
+            #expect(try await desk.run("read", "name").output == "Grace")
+        }
+    }
+
+    @Test func `a program without a home, a state directory or a bus runs as ever`() async throws {
+        try await DefaultsDesk.with(started: false) { (desk: DefaultsDesk) async throws in
+            let nothing = ["HOME": "", "XDG_STATE_HOME": "", "UBIQUITOUS_STORE_BUS": "unix:path=/nonexistent"]
+            #expect(try await desk.run("write", "name", "Ada", variables: nothing).exit == .code(0), "\(desk.error)")
+            #expect(try await desk.run("read", "name", variables: nothing).output == "none")
+        }
+    }
+
+    @Test func `a program that runs follows what others write`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let app = try desk.start(["follow"])
+            try await eventually("it begins: \(desk.error)") { desk.output == "size 0" }
+            try await desk.other().set("fontSize", .integer(14))
+            try await eventually("it follows") { desk.output.hasSuffix("size 14") }
+            #expect(app.exit == nil)
+        }
+    }
+
+    @Test func `a domain is replaced as a whole or not at all, whenever the program is killed`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            for round in ["one", "two", "three"] {
+                _ = try await desk.run("replace", round)
+                let values = try await desk.other().snapshot().values
+                #expect(values.isEmpty || values.count == 500 && Set(values.values).count == 1, "\(values.count)")
+            }
+        }
+    }
+
+    @Test func `two programs of one name share a domain, and programs of others do not`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let named = ["UBIQUITOUS_STORE_DOMAIN": ""]
+            let folder = desk.device.directory.path
+            for place in ["a/tool", "b/tool", "b/other"] {
+                let path = folder + "/" + place
+                try FileManager.default.createDirectory(
+                    atPath: path.split(separator: "/").dropLast().reduce("") { $0 + "/" + $1 },
+                    withIntermediateDirectories: true)
+                try FileManager.default.copyItem(atPath: try ChildProcess.built("defaults-app"), toPath: path)
+            }
+            _ = try await desk.run("write", "name", "Ada", program: folder + "/a/tool", variables: named)
+            let read = try await desk.run("read", "name", program: folder + "/b/tool", variables: named)
+            #expect(read.output == "Ada", "\(desk.error)")
+            #expect(try await desk.run("read", "name", program: folder + "/b/other", variables: named).output == "none")
+            #expect(try await desk.other("tool").value("name") == .string("Ada"))
+        }
+    }
+
+    @Test func `the own domain is nobody's suite, and a suite is shared`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            #expect(try await desk.run("suite", editor, "key", "value").output == "nil")
+            #expect(try await desk.run("suite", "org.example.group", "key", "value").output == "value")
+            #expect(try await desk.run("suite", "org.example.group", "key", "").output == "value")
+            #expect(try await desk.run("user", NSUserName(), "nobody-else").output == "true false")
+            #expect(try await desk.run("register").output == "5")
+            #expect(try await desk.run("read", "only registered").output == "none")
+        }
+    }
+
+    @Test func `an outbox of another version stays for that version, and nothing is lost`() async throws {
+        try await DefaultsDesk.with(started: false) { (desk: DefaultsDesk) async throws in
+            let folder = desk.state + "/ubiquitous-store/outbox"
+            try FileManager.default.createDirectory(
+                atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+            let newer = try PropertyListSerialization.data(
+                fromPropertyList: ["Version": 2, "Domain": editor], format: .binary, options: 0)
+            try newer.write(to: URL(filePath: "\(folder)/\(editor).plist"))
+            #expect(try await desk.run("write", "name", "Ada").exit == .code(0))
+            #expect(try await desk.run("read", "name").output == "Ada", "\(desk.error)")
+            try await desk.device.start()
+            #expect(try await desk.run("read", "name").output == "Ada")
+            #expect(try await desk.other().value("name") == .string("Ada"))
+            let left = try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasSuffix("plist") }
+            #expect(left == ["\(editor).plist"])
+            #expect(try Data(contentsOf: URL(filePath: "\(folder)/\(editor).plist")) == newer)
+        }
+    }
+
+    @Test func `a service that hangs holds nothing up for long, and loses nothing`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            #expect(try await desk.run("write", "name", "Ada").exit == .code(0))
+            desk.device.signal(SIGSTOP)
+            #expect(try await desk.run("write", "name", "Grace").exit == .code(0))
+            desk.device.signal(SIGCONT)
+            #expect(try await desk.run("read", "name").output == "Grace", "\(desk.error)")
+        }
+    }
+}

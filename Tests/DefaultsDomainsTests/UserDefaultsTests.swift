@@ -1,0 +1,567 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import DefaultsDomains
+import Foundation
+import Observation
+import PropertyList
+import SDBus
+import Synchronization
+import Testing
+import UbiquitousStoreTesting
+
+import class DefaultsDomains.UserDefaults
+
+/// Apple's class with a real service.
+@Suite(.serialized, .timeLimit(.minutes(10)))
+struct UserDefaultsTests {
+    /// Counts what is posted about an object, on whichever thread.
+    private final class Postings: Sendable {
+        private let observers = Mutex<[any NSObjectProtocol & Sendable]>([])
+        private let posted = Atomic<Int>(0)
+
+        var count: Int { posted.load(ordering: .acquiring) }
+
+        init(_ name: NSNotification.Name, _ object: UserDefaults?) {
+            _ = NotificationCenter.default.addObserver(forName: name, object: object, queue: nil) { [weak self] _ in
+                self?.posted.add(1, ordering: .acquiringAndReleasing)
+            }
+        }
+    }
+
+    @Test func `what is set is read at once, by this process and soon by others, and the other way round`() async throws
+    {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let (defaults, other) = (desk.settings(), try await desk.other())
+            defaults.set(14, forKey: "size")
+            #expect(defaults.integer(forKey: "size") == 14)
+            try await eventually("the service has it") { try await other.snapshot().values["size"] == .integer(14) }
+            try await other.set("size", .integer(15))
+            try await eventually("the other's value is read") { defaults.integer(forKey: "size") == 15 }
+            try await desk.other(isHost: true).set("size", .integer(16))
+            try await eventually("this host's value wins") { defaults.integer(forKey: "size") == 16 }
+            defaults.removeObject(forKey: "size")
+            try await eventually("the removal arrives") { try await other.snapshot().values.isEmpty }
+            #expect(defaults.integer(forKey: "size") == 16)
+        }
+    }
+
+    @Test func `every type comes back as what it was, and a property list is a property list`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let defaults = desk.settings()
+            let date = Date(timeIntervalSinceReferenceDate: 0.1)
+            defaults.set(true, forKey: "boolean")
+            defaults.set(1.5 as Float, forKey: "float")
+            defaults.set(["a", "b"], forKey: "strings")
+            defaults.set(["a": [1, date]], forKey: "dictionary")
+            defaults.set(Data([1, 2]), forKey: "data")
+            defaults.set(URL(string: "https://example.org/a"), forKey: "url")
+            #expect(defaults.object(forKey: "boolean") as? Bool == true)
+            #expect(defaults.float(forKey: "float") == 1.5 && defaults.string(forKey: "float") == "1.5")
+            #expect(
+                defaults.stringArray(forKey: "strings") == ["a", "b"] && defaults.array(forKey: "strings")?.count == 2)
+            let inner = defaults.dictionary(forKey: "dictionary")?["a"] as? [Any]
+            #expect(inner?.first as? Int == 1 && inner?.last as? Date == date)
+            #expect(defaults.data(forKey: "data") == Data([1, 2]))
+            #expect(defaults.url(forKey: "url") == URL(string: "https://example.org/a"))
+            #expect(defaults.string(forKey: "data") == nil && defaults.url(forKey: "none") == nil)
+        }
+    }
+
+    @Test func `what is no property list, and keys that are too long, are ignored, told, and end nothing`() async throws
+    {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let defaults = desk.settings()
+            let refused = Atomic<Int>(0)
+            let loop = Task { [changes = defaults.changes] in
+                for await change in changes where change.reason == .refused && change.error != nil {
+                    refused.add(1, ordering: .relaxed)
+                }
+            }
+            defaults.set("kept", forKey: "key")
+            defaults.set(NSNull(), forKey: "key")
+            defaults.set(NSObject(), forKey: "key")
+            defaults.set(1, forKey: String(repeating: "k", count: 513))
+            defaults.set("a\0b", forKey: "nul")
+            defaults.set(1, forKey: "a\0b")
+            defaults.set(1, forKey: "")
+            #expect(defaults.string(forKey: "key") == "kept" && defaults.object(forKey: "nul") == nil)
+            try await eventually("each is told") { refused.load(ordering: .relaxed) == 6 }
+            loop.cancel()
+        }
+    }
+
+    @Test func `registered values are below everything, merge, and are never stored`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let defaults = desk.settings()
+            defaults.register(defaults: ["size": 12, "a": 1])
+            defaults.register(defaults: ["a": 2])
+            #expect(defaults.integer(forKey: "size") == 12 && defaults.integer(forKey: "a") == 2)
+            #expect(desk.settings("suite").integer(forKey: "size") == 12)
+            defaults.set(14, forKey: "size")
+            #expect(defaults.integer(forKey: "size") == 14)
+            defaults.removeObject(forKey: "size")
+            #expect(defaults.integer(forKey: "size") == 12)
+            #expect(defaults.volatileDomain(forName: UserDefaults.registrationDomain)["a"] as? Int == 2)
+            try await desk.settle(defaults)
+            #expect(try await desk.other().snapshot().values.isEmpty)
+        }
+    }
+
+    @Test func `suites are searched in the order in which they were added, and nothing is written to them`()
+        async throws
+    {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let defaults = desk.settings()
+            try await desk.other("one").set("key", .integer(1))
+            try await desk.other("two").apply([("key", .integer(2)), ("other", .integer(2))])
+            defaults.addSuite(named: "one")
+            defaults.addSuite(named: "two")
+            #expect(defaults.integer(forKey: "key") == 1 && defaults.integer(forKey: "other") == 2)
+            #expect(defaults.dictionaryRepresentation()["key"] as? Int == 1)
+            defaults.removeSuite(named: "one")
+            #expect(defaults.integer(forKey: "key") == 2)
+            defaults.set(3, forKey: "key")
+            #expect(defaults.integer(forKey: "key") == 3 && desk.settings("two").integer(forKey: "key") == 2)
+        }
+    }
+
+    @Test func `the global domain is below the own one, and its host layer above its own`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            try await desk.other("NSGlobalDomain").apply([("a", .integer(1)), ("b", .integer(1))])
+            try await desk.other("NSGlobalDomain", isHost: true).set("a", .integer(2))
+            let defaults = desk.settings()
+            defaults.set(3, forKey: "b")
+            #expect(defaults.integer(forKey: "a") == 2 && defaults.integer(forKey: "b") == 3)
+        }
+    }
+
+    @Test func `the notification is of this process's changes, on its thread, and not of equal values`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let (defaults, other) = (desk.settings(), try await desk.other())
+            let postings = Postings(UserDefaults.didChangeNotification, defaults)
+            defaults.set(1, forKey: "key")
+            #expect(postings.count == 1)
+            defaults.set(1, forKey: "key")
+            defaults.removeObject(forKey: "absent")
+            #expect(postings.count == 1)
+            defaults.removeObject(forKey: "key")
+            #expect(postings.count == 2)
+            defaults.setPersistentDomain(["a": 1], forName: editor)
+            defaults.setVolatileDomain(["b": 1], forName: "mine")
+            #expect(postings.count == 4)
+            try await eventually("the service has it") { try await other.snapshot().values["a"] != nil }
+            try await other.set("a", .integer(2))
+            try await eventually("it arrives") { defaults.integer(forKey: "a") == 2 }
+            #expect(postings.count == 4)
+        }
+    }
+
+    @Test func `a persistent domain is replaced as a whole, and nil when it is empty`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let defaults = desk.settings()
+            defaults.set(1, forKey: "old")
+            defaults.setPersistentDomain(["a": 1, "b": "two"], forName: editor)
+            #expect(defaults.object(forKey: "old") == nil && defaults.string(forKey: "b") == "two")
+            #expect(defaults.persistentDomain(forName: editor)?.count == 2)
+            #expect(defaults.persistentDomainNames() as? [String] == [editor])
+            defaults.removePersistentDomain(forName: editor)
+            #expect(defaults.persistentDomain(forName: editor) == nil)
+            defaults.setPersistentDomain(["a": 1], forName: UserDefaults.argumentDomain)
+            #expect(defaults.persistentDomain(forName: UserDefaults.argumentDomain) == nil)
+            #expect(defaults.object(forKey: "a") == nil)
+        }
+    }
+
+    @Test func `volatile domains are named, replaced and not merged; those of other names are searched by nothing`()
+        async throws
+    {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let defaults = desk.settings()
+            defaults.setVolatileDomain(["a": 1], forName: UserDefaults.argumentDomain)
+            defaults.set(2, forKey: "a")
+            #expect(defaults.integer(forKey: "a") == 1)
+            defaults.setVolatileDomain(["b": 1], forName: UserDefaults.argumentDomain)
+            #expect(defaults.integer(forKey: "a") == 2)
+            defaults.setVolatileDomain(["c": 1], forName: "mine")
+            #expect(defaults.object(forKey: "c") == nil && defaults.volatileDomain(forName: "mine")["c"] as? Int == 1)
+            #expect(defaults.volatileDomainNames == ["NSArgumentDomain", "NSRegistrationDomain", "mine"])
+            defaults.removeVolatileDomain(forName: UserDefaults.argumentDomain)
+            #expect(defaults.volatileDomain(forName: UserDefaults.argumentDomain).isEmpty)
+        }
+    }
+
+    @Test func `an administrator's file wins over everything, while it is there`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let defaults = desk.settings()
+            defaults.setVolatileDomain(["size": 20], forName: UserDefaults.argumentDomain)
+            defaults.set(10, forKey: "size")
+            defer { defaults.removeVolatileDomain(forName: UserDefaults.argumentDomain) }
+            let path = desk.device.managedDirectory + "/10-size.plist"
+            let file = """
+                <plist version="1.0"><dict><key>Forced</key><dict><key>\(editor)</key>
+                <dict><key>size</key><integer>14</integer></dict></dict></dict></plist>
+                """
+            #expect(!defaults.objectIsForced(forKey: "size") && defaults.integer(forKey: "size") == 20)
+            try file.write(toFile: path, atomically: true, encoding: .utf8)
+            try await eventually("it is in force") { defaults.integer(forKey: "size") == 14 }
+            #expect(defaults.objectIsForced(forKey: "size") && defaults.explain("size").first?.file == path)
+            #expect(defaults.objectIsForced(forKey: "size", inDomain: editor))
+            #expect(!defaults.objectIsForced(forKey: "size", inDomain: UserDefaults.globalDomain))
+            defaults.set(11, forKey: "size")
+            #expect(defaults.integer(forKey: "size") == 14)
+            unlink(path)
+            try await eventually("it is gone") { !defaults.objectIsForced(forKey: "size") }
+            defaults.removeVolatileDomain(forName: UserDefaults.argumentDomain)
+            #expect(defaults.integer(forKey: "size") == 11)
+        }
+    }
+
+    @Test func `observers are told of effective changes, whoever made them, until their token goes`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let (defaults, other) = (desk.settings(), try await desk.other())
+            let seen = Mutex<[Int]>([])
+            var token: NSKeyValueObservation? = defaults.observe("size", options: [.initial, .new, .old]) { _, change in
+                seen.withLock { $0.append(change.newValue as? Int ?? -1) }
+            }
+            #expect(token != nil)
+            defaults.set(1, forKey: "size")
+            defaults.set(1, forKey: "size")
+            defaults.set(5, forKey: "other")
+            try await eventually("own changes") { seen.withLock { $0 } == [-1, 1] }
+            try await eventually("the service has it") { try await other.snapshot().values["size"] == .integer(1) }
+            try await other.set("size", .integer(2))
+            try await eventually("another's") { seen.withLock { $0 } == [-1, 1, 2] }
+            token = nil
+            defaults.set(3, forKey: "size")
+            await DefaultsDesk.drain()
+            #expect(seen.withLock { $0 } == [-1, 1, 2])
+        }
+    }
+
+    @Test func `a loop over a key's values has the present one first, and then the newest`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let defaults = desk.settings()
+            let size = UserDefaults.Key<Int>("size", default: 12)
+            var values = defaults.values(of: size).makeAsyncIterator()
+            #expect(await values.next() == 12)
+            defaults[size] += 1
+            #expect(await values.next() == 13)
+            try await defaults.set(14, for: size)
+            #expect(await values.next() == 14)
+            #expect(try await desk.other().value("size") == .integer(14))
+        }
+    }
+
+    @Test func `a write that would make the domain too large is taken back, and told`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let defaults = desk.settings()
+            let postings = Postings(UserDefaults.sizeLimitExceededNotification, nil)
+            let mebibyte = Data(repeating: 1, count: 1 << 20)
+            for index in 0..<4 { defaults.set(mebibyte, forKey: "\(index)") }
+            try await desk.settle(defaults)
+            defaults.set(1, forKey: "one more")
+            try await eventually("it is taken back") { defaults.object(forKey: "one more") == nil }
+            try await eventually("it is told") { postings.count == 1 }
+            await #expect(throws: (any Error).self) { try await defaults.set(1, for: .init("again", default: 0)) }
+            defaults.removeObject(forKey: "0")
+            defaults.set(1, forKey: "one more")
+            try await desk.settle(defaults)
+            #expect(defaults.integer(forKey: "one more") == 1)
+        }
+    }
+
+    @Test func `what is set while the service is away arrives when it comes back`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let defaults = desk.settings()
+            defaults.set(1, forKey: "a")
+            try await desk.settle(defaults)
+            desk.device.kill()
+            defaults.set(2, forKey: "a")
+            defaults.set(3, forKey: "b")
+            #expect(defaults.integer(forKey: "a") == 2)
+            try await desk.device.start()
+            let other = try await desk.other()
+            try await eventually("both arrive") {
+                try await other.snapshot().values == ["a": .integer(2), "b": .integer(3)]
+            }
+        }
+    }
+
+    @Test func `a hundred threads write and read without a mistake`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let defaults = desk.settings()
+            await withTaskGroup { group in
+                for number in 0..<100 {
+                    group.addTask {
+                        await onThread {
+                            for index in 0..<50 {
+                                defaults.set(index, forKey: "key \(number)")
+                                #expect(defaults.integer(forKey: "key \(number)") == index)
+                                _ = defaults.dictionaryRepresentation().count
+                            }
+                        }
+                    }
+                }
+            }
+            try await desk.settle(defaults)
+            let values = try await desk.other().snapshot().values
+            #expect(values.count == 100 && values.values.allSatisfy { $0 == .integer(49) })
+        }
+    }
+
+    @Test func `a package that takes Foundation's class gets these settings`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let defaults = desk.settings()
+            func third(_ theirs: Foundation.UserDefaults) -> String? {
+                theirs.set("theirs", forKey: "key")
+                theirs.set(URL(fileURLWithPath: "/tmp/a"), forKey: "url")
+                return theirs.string(forKey: "key")
+            }
+            #expect(third(defaults.foundation) == "theirs")
+            #expect(defaults.string(forKey: "key") == "theirs" && defaults.string(forKey: "url") == "/tmp/a")
+            #expect(defaults.foundation.dictionaryRepresentation().count == defaults.dictionaryRepresentation().count)
+        }
+    }
+
+    @Test(arguments: ["NSGlobalDomain", "NSArgumentDomain", "NSRegistrationDomain", "..", "a/b", ""])
+    func `a suite of a name that can be none is nil`(_ name: String) {
+        #expect(UserDefaults(suiteName: name) == nil)
+    }
+
+    @Test func `the names of domains and notifications are Apple's`() {
+        #expect(UserDefaults.argumentDomain == "NSArgumentDomain" && UserDefaults.globalDomain == "NSGlobalDomain")
+        #expect(UserDefaults.registrationDomain == "NSRegistrationDomain")
+        #expect(UserDefaults.didChangeNotification.rawValue == "NSUserDefaultsDidChangeNotification")
+        #expect(
+            UserDefaults.sizeLimitExceededNotification.rawValue == "com.apple.CFPreferences.byteCountLimitReached")
+        #expect(
+            UserDefaults.noCloudAccountNotification.rawValue == "NSUbiquitousUserDefaultsNoCloudAccountNotification")
+        #expect(
+            UserDefaults.didChangeCloudAccountsNotification.rawValue
+                == "NSUbiquitousUserDefaultsDidChangeAccountsNotification")
+        #expect(
+            UserDefaults.completedInitialCloudSyncNotification.rawValue
+                == "NSUbiquitousUserDefaultsCompletedInitialSyncNotification")
+    }
+
+    @Test func `the dictionary has what object has, of every layer, each key once`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            try await desk.other("NSGlobalDomain").apply([("global", .integer(1)), ("own", .integer(1))])
+            try await desk.other("suite").set("suite", .string("s"))
+            let defaults = desk.settings()
+            defaults.addSuite(named: "suite")
+            defaults.register(defaults: ["registered": [1, 2], "own": 0])
+            defaults.setVolatileDomain(["argument": "a"], forName: UserDefaults.argumentDomain)
+            defaults.set(2, forKey: "own")
+            let everything = defaults.dictionaryRepresentation()
+            let expected = ["AppleLanguages", "AppleLocale", "argument", "global", "own", "registered", "suite"]
+            #expect(everything.keys.sorted() == expected)
+            for (key, value) in everything { #expect("\(value)" == defaults.object(forKey: key).map { "\($0)" }) }
+            #expect(everything["own"] as? Int == 2)
+        }
+    }
+
+    @Test func `who observes messages is told of the same as who observes notifications`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let defaults = desk.settings()
+            let told = Atomic<Int>(0)
+            let center = NotificationCenter.default
+            let token = center.addObserver(of: defaults, for: .didChange) { (_: UserDefaults.DidChangeMessage) in
+                told.add(1, ordering: .relaxed)
+            }
+            let postings = Postings(UserDefaults.didChangeNotification, defaults)
+            defaults.set(1, forKey: "key")
+            try await eventually("the message comes") { told.load(ordering: .relaxed) == 1 }
+            #expect(postings.count == 1)
+            center.removeObserver(token)
+            let exceeded = Atomic<Int>(0)
+            let other = center.addObserver(of: UserDefaults.self, for: .sizeLimitExceeded) {
+                (_: UserDefaults.SizeLimitExceededMessage) in
+                exceeded.add(1, ordering: .relaxed)
+            }
+            let mebibyte = Data(repeating: 1, count: 1 << 20)
+            for index in 0..<5 { defaults.set(mebibyte, forKey: "\(index)") }
+            try await eventually("the other message comes") { exceeded.load(ordering: .relaxed) > 0 }
+            center.removeObserver(other)
+            #expect(UserDefaults.SizeLimitExceededMessage.name == UserDefaults.sizeLimitExceededNotification)
+        }
+    }
+
+    @Test func `what a lock names is read from what an administrator recommends, whatever the person set`()
+        async throws
+    {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let defaults = desk.settings()
+            defaults.set(10, forKey: "size.text")
+            let file = """
+                <plist version="1.0"><dict><key>Locked</key><dict><key>\(editor)</key><array><string>size.*</string>
+                </array></dict><key>Recommended</key><dict><key>\(editor)</key><dict><key>size.text</key>
+                <integer>9</integer></dict></dict></dict></plist>
+                """
+            let path = desk.device.managedDirectory + "/10-size.plist"
+            try file.write(toFile: path, atomically: true, encoding: .utf8)
+            try await eventually("it is in force") { defaults.integer(forKey: "size.text") == 9 }
+            #expect(defaults.objectIsForced(forKey: "size.text") && defaults.objectIsForced(forKey: "size.more"))
+            #expect(!defaults.objectIsForced(forKey: "other"))
+            #expect(desk.settings("another").objectIsForced(forKey: "size.text", inDomain: editor))
+        }
+    }
+
+    @Test func `the names of persistent domains are those that have values, in this process or in others`()
+        async throws
+    {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let defaults = desk.settings()
+            #expect(defaults.persistentDomainNames().isEmpty)
+            try await desk.other("another").set("a", .integer(1))
+            defaults.set(1, forKey: "a")
+            try await eventually("both are named") {
+                defaults.persistentDomainNames() as? [String] == ["another", editor]
+            }
+        }
+    }
+
+    @Test func `what was stored with Foundation's class is taken over, and never over what is there`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let path = desk.device.directory.path + "/foundation.plist"
+            let theirs: [String: Any] = ["size": 14, "name": "Ada", "list": ["a", 1.5]]
+            try PropertyListSerialization.data(fromPropertyList: theirs, format: .xml, options: 0)
+                .write(to: URL(filePath: path))
+            let defaults = desk.settings()
+            defaults.set(20, forKey: "size")
+            #expect(defaults.importFoundationFile(path) == ["list", "name"])
+            #expect(defaults.integer(forKey: "size") == 20 && defaults.string(forKey: "name") == "Ada")
+            #expect(defaults.importFoundationFile(path).isEmpty)
+            #expect(defaults.importFoundationFile(path + ".none").isEmpty)
+            try Data("torn".utf8).write(to: URL(filePath: path))
+            #expect(defaults.importFoundationFile(path).isEmpty)
+        }
+    }
+
+    @Test func `what is set while the service is restarted again and again arrives`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let defaults = desk.settings()
+            for round in 0..<4 {
+                for index in 0..<25 { defaults.set(round, forKey: "\(round) \(index)") }
+                desk.device.kill()
+                defaults.set(round, forKey: "last")
+                try await desk.device.start()
+            }
+            try await desk.settle(defaults)
+            let values = try await desk.other().snapshot().values
+            #expect(values.count == 101 && values["last"] == .integer(3))
+        }
+    }
+
+    @Test func `what is set after the bus has gone is kept for the next process`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let defaults = desk.settings()
+            defaults.set(1, forKey: "a")
+            try await desk.settle(defaults)
+            desk.bus.end()
+            defaults.set(2, forKey: "a")
+            #expect(defaults.integer(forKey: "a") == 2)
+            let file = OutboxFile(domain: Text(editor), directory: desk.outboxes)
+            try await eventually("it is kept") {
+                defaults.synchronize() && file.read()?.writes.map(\.value) == [.integer(2)]
+            }
+        }
+    }
+
+    @Test func `a storage property reads, writes, is reset, and is tracked, in every type`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let defaults = desk.settings()
+            let all = Stored(defaults)
+            let tracked = Atomic<Int>(0)
+            withObservationTracking {
+                _ = all.size
+            } onChange: {
+                tracked.add(1, ordering: .relaxed)
+            }
+            #expect(all.size == 12 && all.mode == .light && all.note == nil && all.url.path == "/tmp")
+            (all.size, all.isOn, all.scale, all.name) = (13, true, 1.5, "n")
+            (all.url, all.data, all.date) = (URL(filePath: "/a"), Data([1]), Date(timeIntervalSinceReferenceDate: 1))
+            (all.mode, all.level, all.note, all.maybe) = (.dark, .high, "x", .high)
+            #expect(defaults.integer(forKey: "size") == 13 && all.size == 13 && all.isOn && all.scale == 1.5)
+            #expect(
+                all.name == "n" && all.url.path == "/a" && all.data == Data([1])
+                    && all.date.timeIntervalSinceReferenceDate == 1)
+            #expect(all.mode == .dark && defaults.string(forKey: "mode") == "dark" && all.level == .high)
+            #expect(defaults.integer(forKey: "level") == 2 && all.note == "x" && all.maybe == .high)
+            all.note = nil
+            #expect(defaults.object(forKey: "note") == nil)
+            try await eventually("tracking is told") { tracked.load(ordering: .relaxed) == 1 }
+            all.$size.reset()
+            #expect(all.size == 12 && !all.$size.isForced)
+            var values = all.$size.values.makeAsyncIterator()
+            #expect(await values.next() == 12)
+            defaults.set(40, forKey: "size")
+            #expect(await values.next() == 40)
+        }
+    }
+
+    @Test func `Apple's call of observation tells of a property that reads settings, until it is invalidated`()
+        async throws
+    {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let defaults = desk.settings()
+            let seen = Mutex<[Int?]>([])
+            let token = defaults.observe(\.testedSize, options: [.initial, .old, .new]) { _, change in
+                seen.withLock { $0 += [change.oldValue, change.newValue] }
+            }
+            defaults.set(1, forKey: "tested size")
+            defaults.set(1, forKey: "unrelated")
+            try await eventually("both are told") { seen.withLock { $0 } == [nil, 0, 0, 1] }
+            token.invalidate()
+            defaults.set(2, forKey: "tested size")
+            await DefaultsDesk.drain()
+            #expect(seen.withLock { $0.count } == 4)
+        }
+    }
+}
+
+extension UserDefaults {
+    var testedSize: Int { integer(forKey: "tested size") }
+}
+
+/// A property of each kind.
+private struct Stored {
+    enum Mode: String { case light, dark }
+    enum Level: Int { case low = 1, high }
+
+    @AppStorage var size: Int
+    @AppStorage var isOn: Bool
+    @AppStorage var scale: Double
+    @AppStorage var name: String
+    @AppStorage var url: URL
+    @AppStorage var data: Data
+    @AppStorage var date: Date
+    @AppStorage var mode: Mode
+    @AppStorage var level: Level
+    @AppStorage var note: String?
+    @AppStorage var maybe: Level?
+
+    init(_ store: UserDefaults) {
+        _size = AppStorage(wrappedValue: 12, "size", store: store)
+        _isOn = AppStorage(wrappedValue: false, "on", store: store)
+        _scale = AppStorage(wrappedValue: 1, "scale", store: store)
+        _name = AppStorage(wrappedValue: "", "name", store: store)
+        _url = AppStorage(wrappedValue: URL(filePath: "/tmp"), "url", store: store)
+        _data = AppStorage(wrappedValue: Data(), "data", store: store)
+        _date = AppStorage(wrappedValue: .distantPast, "date", store: store)
+        _mode = AppStorage(wrappedValue: .light, "mode", store: store)
+        _level = AppStorage(wrappedValue: .low, "level", store: store)
+        _note = AppStorage("note", store: store)
+        _maybe = AppStorage("maybe", store: store)
+    }
+}
+
+/// Runs on a thread of its own.
+private func onThread(_ body: @escaping @Sendable () -> Void) async {
+    await withCheckedContinuation { continuation in
+        Thread {
+            body()
+            continuation.resume()
+        }.start()
+    }
+}
