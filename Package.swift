@@ -148,8 +148,8 @@ let package = Package(
         .target(
             name: "ControlCommands",
             dependencies: [
-                "UbiquitousStore", "StoreBus", "SDBus", "PropertyList", "PropertyListFiles", "AppManifest", "Files",
-                "PlaceAddress",
+                "UbiquitousStore", "DefaultsDomains", "ManagedDefaults", "StoreBus", "SDBus", "PropertyList",
+                "PropertyListFiles", "AppManifest", "Files", "PlaceAddress",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Sources/ubiquitousctl"),

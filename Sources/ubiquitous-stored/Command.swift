@@ -80,7 +80,8 @@ struct Command: ParsableCommand {
 
     /// The command line, completed from the environment; that of `ubiquitousctl` where the program is called so.
     static func main() {
-        if CommandLine.arguments.first?.split(separator: "/").last == "ubiquitousctl" { return ControlProgram.main() }
+        let program = CommandLine.arguments.first?.split(separator: "/").last
+        if program == "ubiquitousctl" || program == "defaults" { return ControlProgram.main() }
         main(Environment.complete(Array(CommandLine.arguments.dropFirst())))
     }
 

@@ -7,7 +7,12 @@ internal import StoreBus
 /// The command line, for the programs that have it in them.
 package enum ControlProgram {
     /// Does what the process was called for, and ends it.
-    package static func main() { Program.main() }
+    package static func main() {
+        if DefaultsProgram.isCalled(CommandLine.arguments.first) {
+            DefaultsProgram.main(Array(CommandLine.arguments.dropFirst()))
+        }
+        Program.main()
+    }
 }
 
 /// The command line for stores and accounts.
@@ -30,6 +35,7 @@ struct Program: ParsableCommand {
                     GetCommand.self, SetCommand.self, RemoveCommand.self, ListCommand.self, WatchCommand.self,
                     ExportCommand.self, ImportCommand.self, HistoryCommand.self, RestoreCommand.self,
                 ]),
+            CommandGroup(name: "Settings of this device", subcommands: [DefaultsCommand.self]),
             CommandGroup(
                 name: "Stores and sync",
                 subcommands: [

@@ -88,6 +88,7 @@ import UbiquitousStoreTesting
         }
         try await Terminal.with { terminal in
             try await terminal.store().apply(["theme": .string("as night"), "a:b": .string("with a colon")])
+            try await BusClient(terminal.bus).domain("org.example.Editor").set("fontName", .string("of an editor"))
             let bin = URL(filePath: Terminal.program).deletingLastPathComponent().path
             let person = try PseudoTerminal(
                 [
@@ -102,6 +103,8 @@ import UbiquitousStoreTesting
             try await person.shows("as night")
             person.type("ubiquitousctl get -s org.example.No\ta\t\n")
             try await person.shows("with a colon")
+            person.type("ubiquitousctl defaults expl\torg.example.Ed\tfo\t\n")
+            try await person.shows("of an editor")
             // bash splits an address at its colon and its equals sign.
             person.type("export UBIQUITOUS_STORE_BUS=unix:path=/nonexistent\n")
             person.type("ubiquitousctl list --keys --bus \(terminal.bus.address) --store org.example.No\t\n")

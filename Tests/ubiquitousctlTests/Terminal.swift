@@ -60,6 +60,11 @@ final class Terminal: Sendable {
     ///   - input: what it reads from standard input.
     ///   - variables: besides those for the bus and the store.
     func ctl(_ arguments: String..., input: String = "", variables: [String] = []) async throws -> ProgramResult {
+        try await ctl(arguments: arguments, input: input, variables: variables)
+    }
+
+    /// The same, of words that come as an array.
+    func ctl(arguments: [String], input: String = "", variables: [String] = []) async throws -> ProgramResult {
         try write("input", input)
         return try await run(command(arguments, variables: variables, input: file("input")))
     }

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import DefaultsDomains
+internal import ManagedDefaults
+internal import PropertyList
+internal import PropertyListFiles
+internal import SDBus
+internal import UbiquitousStore
+
+/// Does what `defaults` was asked for.
+@BusActor
+struct DefaultsCall {
+    /// How values are printed.
+    enum Form {
+        /// One word, as everywhere in this program.
+        case word
+        case json
+        /// As macOS's program does.
+        case oldStyle
+    }
+
+    let connection: ServiceConnection
+    let uid: UInt32
+    let words: DefaultsWords
+    let form: Form
+    let isCheck: Bool
+
+    func run() async throws {
+        switch words.verb {
+        case .read: try await read()
+        case .readType: Output.print(try await "Type is \(value().defaultsTypeName)")
+        case .write: try await write()
+        case .rename: try await rename()
+        case .delete: try await delete()
+        case .deleteAll: try await deleteAll()
+        case .importing: try await importFile()
+        case .export: try await exportFile()
+        case .domains: try await listDomains()
+        case .find: try await find()
+        case .explain: try await explain()
+        case .history: try await history()
+        case .help, .managed: break
+        }
+    }
+
+    // MARK: Places
+
+    private func place(_ domain: Text, isHost: Bool? = nil) -> LayerPlace {
+        LayerPlace(domain, isHost: isHost ?? words.isCurrentHost, uid: uid)
+    }
+
+    private var domain: Text {
+        get throws {
+            guard let domain = words.domain else { throw DefaultsWords.usage("The domain is missing") }
+            return domain
+        }
+    }
+
+    private func values() async throws -> [Text: Value] { try await connection.snapshot(place(domain)).values }
+
+    private func key(at index: Int = 0) throws -> Text {
+        guard words.rest.count > index else { throw DefaultsWords.usage("The key is missing") }
+        return Text(words.rest[index])
+    }
+
+    private func value() async throws -> Value {
+        let (domain, key) = (try domain, try key())
+        guard let value = try await values()[key] else { throw absent(domain, key) }
+        return value
+    }
+
+    private func absent(_ domain: Text, _ key: Text? = nil) -> Failure {
+        if let key { return Failure(.absent, "The domain/default pair of (\(domain), \(key)) does not exist") }
+        return Failure(.absent, "Domain \(domain) does not exist")
+    }
+
+    private func print(_ value: Value) {
+        switch form {
+        case .word: Output.print(ValueText.word(value))
+        case .json: Output.print(json: value)
+        case .oldStyle: Output.print(OldStyleText.text(value))
+        }
+    }
+
+    // MARK: Reading
+
+    private func read() async throws {
+        guard let domain = words.domain else { return try await readEverything() }
+        if !words.rest.isEmpty { return print(try await value()) }
+        let values = try await values()
+        if values.isEmpty { throw absent(domain) }
+        print(.dictionary(values))
+    }
+
+    private func readEverything() async throws {
+        var everything: [Text: Value] = [:]
+        for name in try await connection.domains(ofUser: uid) {
+            let values = try await connection.snapshot(place(Text(name))).values
+            if !values.isEmpty { everything[Text(name)] = .dictionary(values) }
+        }
+        print(.dictionary(everything))
+    }
+
+    private func listDomains() async throws {
+        let names = try await connection.domains(ofUser: uid)
+        if form == .oldStyle { return Output.print(names.joined(separator: ", ")) }
+        if form == .json { return Output.print(json: .array(names.map { .string(Text($0)) })) }
+        for name in names { Output.print(Output.printableWord(name)) }
+    }
+
+    private func find() async throws {
+        guard let word = words.rest.first else { throw DefaultsWords.usage("The word is missing") }
+        var found = false
+        for name in try await connection.domains(ofUser: uid) {
+            let values = try await connection.snapshot(place(Text(name))).values
+            let fits = values.filter { key, value in
+                name.contains(word) || key.string.contains(word) || OldStyleText.text(value).contains(word)
+            }
+            if fits.isEmpty { continue }
+            found = true
+            Output.print("Found \(fits.count) keys in domain '\(name)': \(OldStyleText.text(.dictionary(fits)))")
+        }
+        if !found { throw Failure(.absent, "No domain, key, nor value containing '\(word)'") }
+    }
+
+    /// What each layer says that the service has; arguments and registered values are the program's own.
+    private func explain() async throws {
+        let (domain, key) = (try domain, try key())
+        let global = DefaultsWords.globalDomain
+        let managed = try await connection.managed(place(domain, isHost: false))
+        let everybodys = try await connection.managed(place(global, isHost: false))
+        var lines: [(String, Value?, String?)] = [
+            ("forced in \(domain)", managed.forced[key], managed.sources[key]),
+            ("forced in \(global)", everybodys.forced[key], everybodys.sources[key]),
+        ]
+        let isLocked = managed.locked.contains(key) || everybodys.locked.contains(key)
+        for name in domain == global ? [global] : [domain, global] where !isLocked {
+            for isHost in [true, false] {
+                let value = try await connection.snapshot(place(name, isHost: isHost)).values[key]
+                lines.append((isHost ? "\(name), this host" : "\(name)", value, nil))
+            }
+        }
+        lines.append(("recommended in \(domain)", managed.recommended[key], managed.sources[key]))
+        lines.append(("recommended in \(global)", everybodys.recommended[key], everybodys.sources[key]))
+        let said = lines.compactMap { layer, value, file in
+            value.map { "\(layer): \(ValueText.word($0))" + (file.map { " (\($0))" } ?? "") }
+        }
+        if isLocked { Output.remark("The key is locked by an administrator") }
+        if said.isEmpty { throw absent(domain, key) }
+        for line in said { Output.print(line) }
+    }
+
+    private func history() async throws {
+        let (domain, key) = (try domain, try key())
+        let entries = try await connection.history(key.string, place(domain))
+        if entries.isEmpty { throw Failure(.absent, "No earlier value of (\(domain), \(key)) is kept") }
+        for entry in entries { if let value = entry["value"] { print(value) } }
+    }
+
+    private func exportFile() async throws {
+        guard let file = words.rest.first else {
+            throw DefaultsWords.usage("The file is missing; - is standard output")
+        }
+        let values = try await values()
+        if values.isEmpty { throw absent(try domain) }
+        // As macOS has it: XML to standard output, binary to a file.
+        do {
+            let bytes = try (file == "-" ? FileFormat.xml : .binary).write(.dictionary(values))
+            file == "-" ? Output.write(bytes: bytes) : try WholeFile.replace(file, with: bytes)
+        } catch let error as UnwritableText {
+            throw Failure(.refused, "The domain can't be written as XML: \(error)")
+        }
+    }
+
+    // MARK: Writing
+
+    private func write() async throws {
+        let present = try await values()
+        if words.rest.count == 1 {
+            guard case .dictionary(let values) = try OldStyleText.value(words.rest[0]) else {
+                throw DefaultsWords.usage("A domain is a dictionary, such as '{ size = 14; }'")
+            }
+            return try await apply(values.mapValues { $0 }, over: present)
+        }
+        let key = try key()
+        let value = try DefaultsWords.value(Array(words.rest.dropFirst()), addingTo: present[key])
+        try await apply([key: value], over: present)
+    }
+
+    private func rename() async throws {
+        let value = try await value()
+        try await apply([key(): .none, key(at: 1): value], over: values())
+    }
+
+    private func delete() async throws {
+        guard !words.rest.isEmpty else { return try await deleteAll() }
+        let (domain, key) = (try domain, try key())
+        let present = try await values()
+        guard present[key] != nil else { throw absent(domain, key) }
+        try await apply([key: .none], over: present)
+    }
+
+    private func deleteAll() async throws {
+        let domain = try domain
+        if !words.rest.isEmpty {
+            var found = false
+            for isHost in [false, true] {
+                let present = try await connection.snapshot(place(domain, isHost: isHost)).values
+                guard present[try key()] != nil else { continue }
+                found = true
+                if !isCheck { try await connection.apply([try key(): .none], to: place(domain, isHost: isHost)) }
+            }
+            if !found { throw absent(domain, try key()) }
+            return
+        }
+        guard try await connection.domains(ofUser: uid).contains(domain.string) else { throw absent(domain) }
+        if isCheck { return Output.print("would remove the domain \(domain)") }
+        if words.verb == .delete && words.isCurrentHost {
+            try await connection.apply([:], to: place(domain), replacing: true)
+        } else {
+            try await connection.removeDomain(domain.string, includingHost: words.verb == .deleteAll, ofUser: uid)
+        }
+    }
+
+    private func importFile() async throws {
+        guard let file = words.rest.first else { throw DefaultsWords.usage("The file is missing; - is standard input") }
+        let bytes = file == "-" ? try StandardInput.bytes() : try WholeFile.read(file)
+        do {
+            guard case .dictionary(let values) = try FileFormat(of: bytes).read(bytes) else {
+                throw Failure(.usage, "The file holds no dictionary")
+            }
+            let present = try await self.values()
+            let removed = present.keys.filter { values[$0] == nil }
+            let changes = Changes(removed.map { ($0, nil) }) { $1 }.merging(values.mapValues { $0 }) { $1 }
+            try await apply(changes, over: present)
+        } catch let error as FileError {
+            throw Failure(.usage, "The file can't be read: \(error)", advice: "Nothing was changed.")
+        }
+    }
+
+    private func apply(_ changes: Changes, over present: [Text: Value]) async throws {
+        let news = changes.filter { present[$0.key] != $0.value }
+        if isCheck {
+            for (key, value) in news.sorted(by: { $0.key < $1.key }) {
+                Output.print(value.map { "would set \(key) to \(ValueText.word($0))" } ?? "would remove \(key)")
+            }
+            if news.isEmpty { Output.print("nothing would change") }
+            return
+        }
+        if !news.isEmpty { try await connection.apply(news, to: place(try domain)) }
+    }
+}
+
+extension Value {
+    /// The type, as macOS's `read-type` calls it.
+    fileprivate var defaultsTypeName: String {
+        switch self {
+        case .boolean: "boolean"
+        case .integer: "integer"
+        case .real: "float"
+        case .string: "string"
+        case .data: "data"
+        case .date: "date"
+        case .array: "array"
+        case .dictionary: "dictionary"
+        }
+    }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import DefaultsDomains
+internal import PropertyList
+internal import UbiquitousStore
+
+/// `defaults`.
+struct DefaultsCommand: ServiceCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "defaults",
+        abstract: "Reads and writes the settings of programs, in macOS's words.",
+        usage: """
+            ubiquitousctl defaults [OPTIONS] [-currentHost] read [DOMAIN [KEY]]
+            ubiquitousctl defaults [OPTIONS] [-currentHost] write DOMAIN KEY [TYPE] VALUE
+            ubiquitousctl defaults [OPTIONS] [-currentHost] VERB ...
+            """,
+        discussion: """
+            Options go before the verb. Verbs: read, read-type, write, rename, delete, delete-all, import, export, \
+            domains, find, explain, history; "managed check FILE" says whether a file of managed settings is right.
+
+            A domain is a name, -g or -globalDomain, or -app NAME. Types: -string, -data, -int, -float, -bool, -date, \
+            -array, -array-add, -dict, -dict-add. A running program sees the write at once.
+
+            Ends with 1 if there is no such domain or value.
+            """)
+
+    @OptionGroup var service: ServiceOptions
+
+    @Flag(help: "Print values as JSON.")
+    var json = false
+
+    @Flag(
+        name: [.customLong("check"), .customLong("dry-run"), .customShort("n")],
+        help: "Change nothing, and say what would change.")
+    var check = false
+
+    @Flag(name: .customLong("currentHost", withSingleDash: true), help: "Only the layer of this host.")
+    var currentHost = false
+
+    @Argument(
+        parsing: .captureForPassthrough, help: ArgumentHelp("The verb, and what it takes.", valueName: "words"),
+        completion: .custom { arguments, index, _ in DefaultsCompletion.words(arguments, index) })
+    var words: [String] = []
+
+    func perform() async throws {
+        if ["--help", "-h", "help"].contains(words.first ?? "help") { return Output.print(Self.helpMessage()) }
+        let call = try DefaultsWords((currentHost ? ["-currentHost"] : []) + words)
+        if call.verb == .managed { return try ManagedCheck.run(call.rest) }
+        let uid = try service.uid()
+        try await Progress.showing("Waiting for the service") {
+            let connection = try await service.connect()
+            let form = json ? DefaultsCall.Form.json : .word
+            try await DefaultsCall(connection: connection, uid: uid, words: call, form: form, isCheck: check).run()
+        }
+    }
+}

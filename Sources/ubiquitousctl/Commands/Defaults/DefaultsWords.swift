@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What `defaults` is asked, in macOS's words: [-currentHost] VERB [DOMAIN [KEY [VALUE…]]]. A domain is a name,
+// -g or -globalDomain, or -app NAME.
+
+internal import ManagedDefaults
+internal import PropertyList
+internal import PropertyListFiles
+
+/// A call of `defaults`, understood.
+struct DefaultsWords: Equatable {
+    /// What is to be done.
+    enum Verb: String, CaseIterable {
+        case read, write, rename, delete, find, domains, help, export
+        case readType = "read-type"
+        case deleteAll = "delete-all"
+        case importing = "import"
+        case explain, history, managed
+    }
+
+    let verb: Verb
+    /// Only the layer of this host.
+    let isCurrentHost: Bool
+    /// `nil`: all domains.
+    let domain: Text?
+    /// What comes after the domain.
+    let rest: [String]
+
+    /// The domain that `-g` names.
+    static let globalDomain = ManagedFile.globalDomain
+
+    /// Reads the words of a command line.
+    ///
+    /// - Throws: ``Failure`` that says what is missing, or what isn't known.
+    init(_ words: [String]) throws {
+        var words = words[...]
+        var isCurrentHost = false
+        while let word = words.first, ["-currentHost", "-host"].contains(word) {
+            words.removeFirst()
+            isCurrentHost = true
+            if word == "-host" { try Self.checkHost(words.popFirst()) }
+        }
+        guard let word = words.popFirst() else { throw Self.usage("The verb is missing") }
+        guard let verb = Verb(rawValue: word) ?? Self.synonyms[word] else {
+            throw Self.usage("There is no verb \"\(word)\"")
+        }
+        self.verb = verb
+        self.isCurrentHost = isCurrentHost
+        domain = Self.takesDomain(word) ? try Self.domain(&words, isNeeded: verb != .read) : nil
+        rest = Array(words)
+    }
+
+    private static let synonyms: [String: Verb] = ["remove": .delete, "rm": .delete, "deleteall": .deleteAll]
+
+    private static func checkHost(_ name: String?) throws {
+        throw usage("Other hosts' settings are not here; use -currentHost")
+    }
+
+    /// Whether a domain follows a verb.
+    static func takesDomain(_ verb: String) -> Bool { !["domains", "help", "find", "managed"].contains(verb) }
+
+    private static func domain(_ words: inout ArraySlice<String>, isNeeded: Bool) throws -> Text? {
+        guard let word = words.popFirst() else {
+            if isNeeded { throw usage("The domain is missing") }
+            return nil
+        }
+        switch word {
+        case "-g", "-globalDomain", "NSGlobalDomain", "Apple Global Domain": return globalDomain
+        case "-app":
+            guard let name = words.popFirst() else { throw usage("-app takes the name of an app") }
+            return Text(name.hasSuffix(".desktop") ? String(name.dropLast(8)) : name)
+        default:
+            if let problem = DomainName.problem(word) {
+                throw Failure(.usage, "\"\(word)\" is no domain: \(problem)", advice: "Files are read with \"import\".")
+            }
+            return Text(word)
+        }
+    }
+
+    /// A mistake in the command line.
+    static func usage(_ sentence: String) -> Failure {
+        Failure(
+            .usage, sentence,
+            advice: "Verbs: \(Verb.allCases.map(\.rawValue).joined(separator: ", ")); see \"help\".")
+    }
+
+    // MARK: Values
+
+    /// What `write` makes of the words after the key.
+    ///
+    /// - Parameter present: the value that is there, which `-array-add` and `-dict-add` add to.
+    static func value(_ words: [String], addingTo present: Value?) throws -> Value {
+        switch words.first {
+        case "-array-add":
+            guard case .array(let added) = try TypedWords.value(["-array"] + words.dropFirst()).value else { break }
+            guard case .array(let former) = present ?? .array([]) else {
+                throw Failure(.usage, "The value that is there is no array; -array-add can't add to it")
+            }
+            return .array(former + added)
+        case "-dict-add":
+            guard case .dictionary(let added) = try TypedWords.value(["-dict"] + words.dropFirst()).value else { break }
+            guard case .dictionary(let former) = present ?? .dictionary([:]) else {
+                throw Failure(.usage, "The value that is there is no dictionary; -dict-add can't add to it")
+            }
+            return .dictionary(former.merging(added) { $1 })
+        default: break
+        }
+        // macOS takes a word without a type for a property list in old-style text; a plain word is a string there too.
+        if words.count == 1, let word = words.first, !word.hasPrefix("-") { return try OldStyleText.value(word) }
+        let (value, rest) = try TypedWords.value(words[...])
+        if let word = rest.first { throw Failure(.usage, "\"\(word)\" follows the value") }
+        return value
+    }
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Property lists as text, in the old style that macOS's `defaults` prints and reads:
+//
+//     { size = 14; names = (a, "b c"); data = <0a0b>; }
+
+internal import PropertyList
+internal import PropertyListFiles
+
+/// Old-style text.
+enum OldStyleText {
+    // MARK: Writing
+
+    /// A value as macOS's `defaults read` prints it.
+    static func text(_ value: Value, indent: Int = 0) -> String {
+        let space = String(repeating: "    ", count: indent + 1)
+        let end = String(repeating: "    ", count: indent)
+        switch value {
+        case .boolean(let value): return value ? "1" : "0"
+        case .integer(let value): return "\(value)"
+        case .real(let value): return quoted("\(value)".hasSuffix(".0") ? String("\(value)".dropLast(2)) : "\(value)")
+        case .string(let text): return indent == 0 ? text.string : quoted(text.string)
+        case .data(let bytes): return "<" + bytes.map(hexadecimal).joined() + ">"
+        case .date(let seconds): return quoted(DateText.text(seconds) ?? "\(seconds)")
+        case .array(let values):
+            if values.isEmpty { return "(\n\(end))" }
+            return "(\n" + values.map { space + text($0, indent: indent + 1) }.joined(separator: ",\n") + "\n\(end))"
+        case .dictionary(let values):
+            let lines = values.sorted { $0.key < $1.key }.map { key, value in
+                "\(space)\(quoted(key.string)) = \(text(value, indent: indent + 1));\n"
+            }
+            return "{\n" + lines.joined() + end + "}"
+        }
+    }
+
+    private static func hexadecimal(_ byte: UInt8) -> String {
+        (byte < 16 ? "0" : "") + String(byte, radix: 16)
+    }
+
+    private static func quoted(_ text: String) -> String {
+        let isPlain =
+            !text.isEmpty
+            && text.utf8.allSatisfy {
+                (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) || (0x61...0x7A).contains($0)
+                    || $0 == 0x5F || $0 == 0x2E || $0 == 0x2F || $0 == 0x24
+            }
+        if isPlain { return text }
+        let escaped = text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
+        return "\"\(escaped)\""
+    }
+
+    // MARK: Reading
+
+    /// The value of a text. What is neither in braces, parentheses, angles or quotes is a string as it is.
+    ///
+    /// - Throws: ``Failure`` for what begins as a property list and is broken.
+    static func value(_ text: String) throws -> Value {
+        guard let first = text.unicodeScalars.first, "{(<\"".unicodeScalars.contains(first) else {
+            return .string(Text(text))
+        }
+        if text.hasPrefix("<?xml") || text.hasPrefix("<plist") {
+            do { return try FileFormat.xml.read(Array(text.utf8)) } catch { throw broken("\(error)") }
+        }
+        var reader = Reader(rest: Array(text.unicodeScalars)[...])
+        let value = try reader.value(nesting: 0)
+        reader.skipSpace()
+        guard reader.rest.isEmpty else { throw broken("something follows it") }
+        return value
+    }
+
+    private static func broken(_ reason: String) -> Failure {
+        Failure(.usage, "The value is no property list: \(reason)", advice: "Put -string before it if it is text.")
+    }
+
+    private struct Reader {
+        var rest: ArraySlice<Unicode.Scalar>
+
+        mutating func skipSpace() { rest = rest.drop { $0.properties.isWhitespace } }
+
+        mutating func value(nesting: Int) throws -> Value {
+            guard nesting <= Limits.standard.depth else { throw broken("it is nested too deep") }
+            skipSpace()
+            switch rest.first {
+            case "{": return try dictionary(nesting: nesting)
+            case "(": return try array(nesting: nesting)
+            case "<": return try data()
+            default: return .string(Text(try string()))
+            }
+        }
+
+        private mutating func take(_ scalar: Unicode.Scalar) -> Bool {
+            skipSpace()
+            guard rest.first == scalar else { return false }
+            rest.removeFirst()
+            return true
+        }
+
+        private mutating func dictionary(nesting: Int) throws -> Value {
+            var values: [Text: Value] = [:]
+            rest.removeFirst()
+            while !take("}") {
+                skipSpace()
+                let key = Text(try string())
+                guard take("=") else { throw broken("\"=\" is expected after the key \"\(key)\"") }
+                values[key] = try value(nesting: nesting + 1)
+                if !take(";") {
+                    guard take("}") else { throw broken("\";\" is expected after the value of \"\(key)\"") }
+                    break
+                }
+            }
+            return .dictionary(values)
+        }
+
+        private mutating func array(nesting: Int) throws -> Value {
+            var values: [Value] = []
+            rest.removeFirst()
+            while !take(")") {
+                values.append(try value(nesting: nesting + 1))
+                if !take(",") {
+                    guard take(")") else { throw broken("\",\" or \")\" is expected in an array") }
+                    break
+                }
+            }
+            return .array(values)
+        }
+
+        private mutating func data() throws -> Value {
+            rest.removeFirst()
+            guard let end = rest.firstIndex(of: ">") else { throw broken("\">\" is missing") }
+            let digits = rest[..<end].filter { !$0.properties.isWhitespace }.map { Character($0) }
+            rest = rest[(end + 1)...]
+            guard digits.count.isMultiple(of: 2), digits.allSatisfy(\.isHexDigit) else {
+                throw broken("data is pairs of hexadecimal digits")
+            }
+            return .data(
+                stride(from: 0, to: digits.count, by: 2).compactMap { UInt8(String(digits[$0...$0 + 1]), radix: 16) })
+        }
+
+        private mutating func string() throws -> String {
+            if rest.first == "\"" { return try quotedString() }
+            let word = rest.prefix { !$0.properties.isWhitespace && !"{}()<>=;,\"".unicodeScalars.contains($0) }
+            guard !word.isEmpty else {
+                throw broken(rest.isEmpty ? "it has no end" : "\"\(rest[rest.startIndex])\" is not expected")
+            }
+            rest = rest[word.endIndex...]
+            var text = ""
+            text.unicodeScalars.append(contentsOf: word)
+            return text
+        }
+
+        private mutating func quotedString() throws -> String {
+            var text = ""
+            rest.removeFirst()
+            while let scalar = rest.popFirst() {
+                if scalar == "\"" { return text }
+                if scalar != "\\" {
+                    text.unicodeScalars.append(scalar)
+                    continue
+                }
+                guard let escaped = rest.popFirst() else { break }
+                text.unicodeScalars.append(escaped == "n" ? "\n" : escaped == "t" ? "\t" : escaped)
+            }
+            throw broken("a quote has no end")
+        }
+    }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import PropertyList
+import Testing
+import UbiquitousStoreTesting
+
+@testable import ControlCommands
+
+@Suite(.timeLimit(.minutes(10)))
+struct DefaultsCommandTests {
+    private let editor = "org.example.Editor"
+
+    @Test func `what is written is read, with its type, by domain and by key`() async throws {
+        try await Terminal.with { (terminal: Terminal) async throws in
+            func ctl(_ words: String...) async throws -> ProgramResult {
+                try await terminal.ctl(arguments: ["defaults"] + words)
+            }
+            #expect(try await ctl("write", editor, "size", "-int", "14").code == 0)
+            #expect(try await ctl("write", editor, "name", "14").code == 0)
+            #expect(try await ctl("write", editor, "list", "-array", "a", "-int", "1").code == 0)
+            #expect(try await ctl("write", editor, "list", "-array-add", "b").code == 0)
+            #expect(try await ctl("read", editor, "size").output == "14")
+            #expect(try await ctl("read-type", editor, "size").output == "Type is integer")
+            #expect(try await ctl("read-type", editor, "name").output == "Type is string")
+            #expect(try await ctl("--json", "read", editor, "list").output == #"["a",1,"b"]"#)
+            #expect(try await ctl("domains").output == editor)
+            #expect(try await ctl("-currentHost", "write", editor, "size", "-int", "15").code == 0)
+            #expect(try await ctl("-currentHost", "read", editor, "size").output == "15")
+            let explained = try await ctl("explain", editor, "size").output
+            #expect(explained == "\(editor), this host: 15\n\(editor): 14")
+            expect(try await ctl("read", editor, "none"), 1, "does not exist")
+            expect(try await ctl("read", "none"), 1, "Domain none does not exist")
+            expect(try await ctl("write", "..", "a", "b"), 2, "is no domain")
+            expect(try await ctl("write", editor, "a", "{ b = ;"), 2, "no property list")
+            #expect(try await ctl("--check", "write", editor, "size", "-int", "20").output == "would set size to 20")
+            #expect(try await ctl("rename", editor, "name", "title").code == 0)
+            #expect(try await ctl("read", editor, "title").output == "\"14\"")
+            #expect(try await ctl("delete", editor, "title").code == 0)
+            #expect(try await ctl("delete-all", editor).code == 0)
+            #expect(try await ctl("domains").output == "")
+        }
+    }
+
+    @Test func `called as defaults it speaks as macOS's`() async throws {
+        try await Terminal.with { (terminal: Terminal) async throws in
+            try FileManager.default.createSymbolicLink(
+                atPath: terminal.file("defaults"), withDestinationPath: Terminal.program)
+            func defaults(_ words: String...) async throws -> ProgramResult {
+                try await run(
+                    ["env", "UBIQUITOUS_STORE_BUS=\(terminal.bus.address)", terminal.file("defaults")] + words)
+            }
+            #expect(
+                try await defaults("write", editor, "{ size = 14; names = (a, \"b c\"); data = <0a0b>; }").code == 0)
+            #expect(
+                try await defaults("read", editor).output
+                    == "{\n    data = <0a0b>;\n    names = (\n        a,\n        \"b c\"\n    );\n    size = 14;\n}")
+            #expect(try await defaults("write", editor, "flag", "-bool", "YES").code == 0)
+            #expect(try await defaults("read", editor, "flag").output == "1")
+            expect(
+                try await defaults("read", editor, "none"), 1,
+                "The domain/default pair of (\(editor), none) does not exist")
+            #expect(try await defaults("write", "-g", "dark", "-bool", "true").code == 0)
+            #expect(try await defaults("domains").output == "NSGlobalDomain, \(editor)")
+            #expect(try await defaults("export", editor, terminal.file("out.plist")).code == 0)
+            #expect(try await defaults("delete", editor).code == 0)
+            #expect(try await defaults("import", editor, terminal.file("out.plist")).code == 0)
+            #expect(try await defaults("read", editor, "size").output == "14")
+            expect(try await defaults("frob"), 1, "There is no verb")
+        }
+    }
+
+    @Test func `a file of managed settings is checked as the service reads it`() async throws {
+        try await Terminal.with(started: false) { (terminal: Terminal) async throws in
+            try terminal.write("good.plist", "<plist version=\"1.0\"><dict><key>Forced</key><dict/></dict></plist>")
+            try terminal.write("bad.plist", "<plist version=\"1.0\"><dict><key>Force</key><dict/></dict></plist>")
+            chmod(terminal.file("good.plist"), 0o644)
+            chmod(terminal.file("bad.plist"), 0o644)
+            #expect(try await terminal.ctl("defaults", "managed", "check", terminal.file("good.plist")).code == 0)
+            expect(
+                try await terminal.ctl("defaults", "managed", "check", terminal.file("bad.plist")), 2,
+                "bad.plist: Force: this key is not known")
+        }
+    }
+}
+
+struct OldStyleTextTests {
+    @Test func `what is printed is read again, as strings and data`() throws {
+        let value: Value = .dictionary([
+            "a": .string("b c"), "list": .array([.string("x"), .data([10, 255])]), "quote": .string("\"\\\n"),
+            "empty": .array([]), "inner": .dictionary(["k k": .string("")]),
+        ])
+        #expect(try OldStyleText.value(OldStyleText.text(value)) == value)
+    }
+
+    @Test(arguments: ["{", "{a}", "{a = b", "(a", "(a b)", "<0", "<0g>", "\"a", "{a = b;} c", "(,)"])
+    func `what is broken is refused`(_ text: String) {
+        #expect(throws: Failure.self) { try OldStyleText.value(text) }
+    }
+
+    @Test func `a plain word is a string`() throws {
+        #expect(try OldStyleText.value("14") == .string("14") && OldStyleText.value("") == .string(""))
+    }
+}
