@@ -66,6 +66,40 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test(arguments: Language.all)
+    func `a program in another language reads a setting through the search order, and follows it`(
+        language: Language
+    ) async throws {
+        guard try await run(["sh", "-c", language.probe]).exit == .code(0) else {
+            print("NOT TESTED: settings in \(language.testDescription), for it isn't installed here")
+            return
+        }
+        try await Terminal.with { terminal in
+            let client = try await BusClient(terminal.bus)
+            let editor = "org.example.Editor"
+            try await client.domain("NSGlobalDomain").set("fontSize", .integer(9))
+            try terminal.write("program", try pageBlock("docs/clients.md", language.tag + " settings"))
+            let program = try ChildProcess(
+                ["sh", "-c", language.command, terminal.file("program"), terminal.bus.address],
+                output: (terminal.file("output"), terminal.file("error")))
+            try await Self.says("fontSize = 9\n", terminal, program)
+            try await client.domain(editor).set("fontSize", .integer(14))
+            try await Self.says("fontSize = 14\n", terminal, program)
+            try await client.domain(editor, isHost: true).set("fontSize", .integer(15))
+            try await Self.says("fontSize = 15\n", terminal, program)
+
+            try await terminal.device.restart()
+            let path = terminal.device.managedDirectory + "/10-size.plist"
+            try """
+            <plist version="1.0"><dict><key>Locked</key><dict><key>\(editor)</key><array><string>font*</string></array>
+            </dict><key>Recommended</key><dict><key>\(editor)</key><dict><key>fontSize</key>
+            <integer>20</integer></dict></dict></dict></plist>
+            """.write(toFile: path, atomically: true, encoding: .utf8)
+            try await Self.says("fontSize = 20\n", terminal, program)
+            #expect(program.exit == nil, "it ended: \(terminal.text("error"))")
+        }
+    }
+
     private static func says(_ text: String, _ terminal: Terminal, _ program: ChildProcess) async throws {
         try await eventually("the program says \(text)") {
             if program.exit != nil { throw StartFailed(description: terminal.text("error")) }
