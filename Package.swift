@@ -321,9 +321,25 @@ if Context.environment["UBIQUITOUS_STORE_DESKTOP"] != nil {
         .executableTarget(
             name: "prefs-in-cloud", dependencies: ["Adwaita", "GLibLoop", "UbiquitousStore"],
             path: "Sources/Desktop/PrefsInCloud", resources: [.embedInCode("UI/window.ui")]),
+        // What the settings panel shows and does: no GTK.
+        .target(
+            name: "PanelModel",
+            dependencies: [
+                "GLibLoop", "UbiquitousStore", "AppManifest", "HTTPClient", "PlaceAddress", "PropertyListFiles",
+                "PropertyList", "SDBus",
+            ],
+            path: "Sources/Desktop/PanelModel"),
         // A screen, a session bus, and what assistive technology sees.
         .target(
             name: "DesktopTesting", dependencies: ["UbiquitousStoreTesting", "SDBus"], path: "Tests/Desktop/Testing"),
+        .testTarget(
+            name: "PanelModelTests",
+            dependencies: [
+                "PanelModel", "UbiquitousStore", "UbiquitousStoreTesting", "ServerTesting", "HTTPClient",
+                "PropertyList",
+                "ubiquitous-stored",
+            ],
+            path: "Tests/Desktop/PanelModelTests"),
         .testTarget(
             name: "PrefsInCloudTests",
             dependencies: [

@@ -11,6 +11,17 @@ public final class DesktopApplication: Object {
         super.init(owned: UnsafeMutableRawPointer(application))
     }
 
+    /// What people know it by.
+    public var name: String { String(cString: g_app_info_get_display_name(opaque)) }
+
+    /// The name of its icon in the icon theme; `nil` if it has another one.
+    public var icon: String? {
+        guard let text = g_desktop_app_info_get_string(opaque, "Icon") else { return nil }
+        defer { g_free(text) }
+        let icon = String(cString: text)
+        return icon.hasPrefix("/") ? nil : icon
+    }
+
     /// Starts it, or activates the one that runs. A failure is logged.
     public func launch() {
         var error: UnsafeMutablePointer<GError>?

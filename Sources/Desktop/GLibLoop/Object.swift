@@ -46,6 +46,20 @@ open class Object {
             { data, _ in if let data { Unmanaged<Handler>.fromOpaque(data).release() } },
             G_CONNECT_SWAPPED)
     }
+
+    /// Calls a handler with the text of a signal that has one.
+    package func connect(_ signal: String, text handler: @escaping @MainActor (String) -> Void) {
+        let callback: @convention(c) (UnsafeMutableRawPointer, UnsafePointer<CChar>) -> Void = { data, text in
+            nonisolated(unsafe) let data = data
+            let text = String(cString: text)
+            MainActor.assumeIsolated { Unmanaged<TextHandler>.fromOpaque(data).takeUnretainedValue().body(text) }
+        }
+        g_signal_connect_data(
+            pointer, signal, unsafeBitCast(callback, to: GCallback.self),
+            Unmanaged.passRetained(TextHandler(handler)).toOpaque(),
+            { data, _ in if let data { Unmanaged<TextHandler>.fromOpaque(data).release() } },
+            G_CONNECT_SWAPPED)
+    }
 }
 
 /// What a signal's closure data points to.
@@ -53,4 +67,11 @@ private final class Handler {
     let body: @MainActor () -> Void
 
     init(_ body: @escaping @MainActor () -> Void) { self.body = body }
+}
+
+/// What the closure data of a signal with a text points to.
+private final class TextHandler {
+    let body: @MainActor (String) -> Void
+
+    init(_ body: @escaping @MainActor (String) -> Void) { self.body = body }
 }

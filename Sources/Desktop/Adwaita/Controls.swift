@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CAdwaita
+internal import GLibLoop
+
+/// A button: `GtkButton`.
+public final class Button: Widget {
+    override class var type: GType { gtk_button_get_type() }
+
+    /// Calls a handler when it is pressed.
+    public func onPress(_ handler: @escaping @MainActor () -> Void) { connect("clicked", handler) }
+
+    /// A button of a text.
+    ///
+    /// - Parameter label: with an underscore before the letter that chooses it.
+    public convenience init(_ label: String) {
+        guard let button = gtk_button_new_with_mnemonic(label) else { preconditionFailure("GTK gives no button") }
+        self.init(checked: UnsafeMutableRawPointer(button))
+        gtk_widget_set_valign(self.as(GtkWidget.self), GTK_ALIGN_CENTER)
+    }
+
+    /// Its text, with an underscore before the letter that chooses it.
+    public var label: String {
+        get { gtk_button_get_label(self.as(GtkButton.self)).map { String(cString: $0) } ?? "" }
+        set { gtk_button_set_label(self.as(GtkButton.self), newValue) }
+    }
+}
+
+/// A switch: `GtkSwitch`.
+public final class Switch: Widget {
+    override class var type: GType { gtk_switch_get_type() }
+
+    /// Whether it is on.
+    public var isOn: Bool {
+        get { gtk_switch_get_active(opaque) != 0 }
+        set { gtk_switch_set_active(opaque, newValue ? 1 : 0) }
+    }
+
+    /// Calls a handler when it is switched, by the user or by ``isOn``.
+    public func onSwitch(_ handler: @escaping @MainActor () -> Void) { connect("notify::active", handler) }
+}
+
+/// A bar that shows a share: `GtkLevelBar`.
+public final class LevelBar: Widget {
+    override class var type: GType { gtk_level_bar_get_type() }
+
+    /// From 0 to 1.
+    public var share: Double {
+        get { gtk_level_bar_get_value(opaque) }
+        set { gtk_level_bar_set_value(opaque, newValue) }
+    }
+
+    /// Whether it has the color of warnings.
+    public var isWarning = false {
+        didSet { if isWarning { gtk_level_bar_add_offset_value(opaque, "low", 1) } else { removeOffset("low") } }
+    }
+
+    private func removeOffset(_ name: String) { gtk_level_bar_remove_offset_value(opaque, name) }
+
+    package required init(checked pointer: UnsafeMutableRawPointer) {
+        super.init(checked: pointer)
+        for name in ["low", "high", "full"] { removeOffset(name) }
+    }
+}
+
+/// What turns while something is under way: `GtkSpinner`.
+public final class Spinner: Widget {
+    override class var type: GType { gtk_spinner_get_type() }
+
+    /// Whether it turns; it is shown only then.
+    public var isSpinning: Bool {
+        get { gtk_spinner_get_spinning(opaque) != 0 }
+        set {
+            gtk_spinner_set_spinning(opaque, newValue ? 1 : 0)
+            isVisible = newValue
+        }
+    }
+}
+
+/// An icon: `GtkImage`.
+public final class Image: Widget {
+    override class var type: GType { gtk_image_get_type() }
+
+    /// An icon by its name in the icon theme.
+    public convenience init(icon: String) {
+        guard let image = gtk_image_new_from_icon_name(icon) else { preconditionFailure("GTK gives no image") }
+        self.init(checked: UnsafeMutableRawPointer(image))
+    }
+
+    /// Its name in the icon theme.
+    public var icon: String {
+        get { gtk_image_get_icon_name(opaque).map { String(cString: $0) } ?? "" }
+        set { gtk_image_set_from_icon_name(opaque, newValue) }
+    }
+}
+
+/// A text: `GtkLabel`.
+public final class Label: Widget {
+    override class var type: GType { gtk_label_get_type() }
+
+    /// The text. It is no markup.
+    public var text: String {
+        get { String(cString: gtk_label_get_text(opaque)) }
+        set { gtk_label_set_text(opaque, newValue) }
+    }
+}
+
+/// A title in a header bar: `AdwWindowTitle`.
+public final class WindowTitle: Widget {
+    override class var type: GType { adw_window_title_get_type() }
+
+    /// The title. It is text, not markup.
+    public var title: String {
+        get { String(cString: adw_window_title_get_title(opaque)) }
+        set { adw_window_title_set_title(opaque, newValue) }
+    }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CAdwaita
+public import GLibLoop
+
+/// Asks for a file or a folder: `GtkFileChooserNative`.
+public final class FileChooser: Object {
+    private static var open: FileChooser?
+
+    /// Asks, and calls a handler with the path if one is chosen.
+    public static func choose(
+        folder isFolder: Bool, title: String, over window: Window, _ handler: @escaping @MainActor (String) -> Void
+    ) {
+        let action = isFolder ? GTK_FILE_CHOOSER_ACTION_SELECT_FOLDER : GTK_FILE_CHOOSER_ACTION_OPEN
+        guard let native = gtk_file_chooser_native_new(title, window.as(GtkWindow.self), action, nil, nil) else {
+            return
+        }
+        let chooser = FileChooser(owned: UnsafeMutableRawPointer(native))
+        open = chooser
+        chooser.connect("response") {
+            if let path = open?.path { handler(path) }
+            open = nil
+        }
+        gtk_native_dialog_set_modal(chooser.as(GtkNativeDialog.self), 1)
+        gtk_native_dialog_show(chooser.as(GtkNativeDialog.self))
+    }
+
+    private var path: String? {
+        guard let file = gtk_file_chooser_get_file(opaque) else { return nil }
+        defer { g_object_unref(UnsafeMutableRawPointer(file)) }
+        guard let path = g_file_get_path(file) else { return nil }
+        defer { g_free(path) }
+        return String(cString: path)
+    }
+}
+
+/// What other programs of the desktop do for this one.
+@MainActor
+public enum Desktop {
+    /// Puts a text into the clipboard.
+    public static func copy(_ text: String) {
+        guard let display = gdk_display_get_default() else { return }
+        gdk_clipboard_set_text(gdk_display_get_clipboard(display), text)
+    }
+
+    /// Has the browser show a page.
+    public static func browse(_ address: String, from window: Window) {
+        gtk_show_uri(window.as(GtkWindow.self), address, UInt32(GDK_CURRENT_TIME))
+    }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CAdwaita
+internal import GLibLoop
+
+/// A row with a text to enter: `AdwEntryRow`.
+public class EntryRow: Widget {
+    override class var type: GType { adw_entry_row_get_type() }
+
+    /// A row that is in no group yet.
+    public convenience init(title: String) {
+        guard let row = adw_entry_row_new() else { preconditionFailure("libadwaita gives no row") }
+        self.init(checked: UnsafeMutableRawPointer(row))
+        adw_preferences_row_set_title(self.as(AdwPreferencesRow.self), title)
+    }
+
+    /// What is entered.
+    public var text: String {
+        get { String(cString: gtk_editable_get_text(opaque)) }
+        set { gtk_editable_set_text(opaque, newValue) }
+    }
+
+    /// Whether it looks wrong.
+    public var isWrong = false {
+        didSet { if isWrong { addStyle("error") } else { removeStyle("error") } }
+    }
+
+    /// Shows a button to apply what was entered.
+    public func offerApplying() { adw_entry_row_set_show_apply_button(self.as(AdwEntryRow.self), 1) }
+
+    /// Puts something at the end.
+    public func addSuffix(_ widget: Widget) {
+        adw_entry_row_add_suffix(self.as(AdwEntryRow.self), widget.as(GtkWidget.self))
+    }
+
+    /// Calls a handler when the text changes, by the user or by ``text``.
+    public func onChange(_ handler: @escaping @MainActor () -> Void) { connect("changed", handler) }
+
+    /// Calls a handler when Enter is pressed in it.
+    public func onEnter(_ handler: @escaping @MainActor () -> Void) { connect("entry-activated", handler) }
+
+    /// Calls a handler when the user applies what was entered.
+    public func onApply(_ handler: @escaping @MainActor () -> Void) { connect("apply", handler) }
+}
+
+/// A row with a text that is hidden while it is entered: `AdwPasswordEntryRow`.
+public final class PasswordRow: EntryRow {
+    override class var type: GType { adw_password_entry_row_get_type() }
+
+    /// A row that is in no group yet.
+    public convenience init(secret title: String) {
+        guard let row = adw_password_entry_row_new() else { preconditionFailure("libadwaita gives no row") }
+        self.init(checked: UnsafeMutableRawPointer(row))
+        adw_preferences_row_set_title(self.as(AdwPreferencesRow.self), title)
+    }
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CAdwaita
+internal import GLibLoop
+
+/// A row with a title and a subtitle: `AdwActionRow`.
+public class ActionRow: Widget {
+    override class var type: GType { adw_action_row_get_type() }
+
+    /// The line below the title. It is text, not markup.
+    public var subtitle: String {
+        get { adw_action_row_get_subtitle(self.as(AdwActionRow.self)).map { String(cString: $0) } ?? "" }
+        set { adw_action_row_set_subtitle(self.as(AdwActionRow.self), newValue) }
+    }
+
+    /// The first line. It is text, not markup.
+    public var title: String {
+        get { String(cString: adw_preferences_row_get_title(self.as(AdwPreferencesRow.self))) }
+        set { adw_preferences_row_set_title(self.as(AdwPreferencesRow.self), newValue) }
+    }
+
+    /// A row that is in no group yet.
+    public convenience init(title: String, subtitle: String = "") {
+        guard let row = adw_action_row_new() else { preconditionFailure("libadwaita gives no row") }
+        self.init(checked: UnsafeMutableRawPointer(row))
+        self.title = title
+        self.subtitle = subtitle
+    }
+
+    /// Puts something before the title.
+    public func addPrefix(_ widget: Widget) {
+        adw_action_row_add_prefix(self.as(AdwActionRow.self), widget.as(GtkWidget.self))
+    }
+
+    /// Puts something at the end.
+    public func addSuffix(_ widget: Widget) {
+        adw_action_row_add_suffix(self.as(AdwActionRow.self), widget.as(GtkWidget.self))
+    }
+
+    /// Calls a handler when the row is chosen, by pointer or keyboard.
+    public func onActivate(_ handler: @escaping @MainActor () -> Void) {
+        gtk_list_box_row_set_activatable(self.as(GtkListBoxRow.self), 1)
+        connect("activated", handler)
+    }
+
+    package required init(checked pointer: UnsafeMutableRawPointer) {
+        super.init(checked: pointer)
+        adw_preferences_row_set_use_markup(self.as(AdwPreferencesRow.self), 0)
+    }
+}
+
+/// A row that chooses one of a list: `AdwComboRow`.
+public final class ComboRow: ActionRow {
+    override class var type: GType { adw_combo_row_get_type() }
+
+    /// The place of what is chosen, from 0; `nil`: nothing is.
+    public var selection: Int? {
+        get {
+            let selected = adw_combo_row_get_selected(self.as(AdwComboRow.self))
+            return selected == UInt32.max ? nil : Int(selected)
+        }
+        set { adw_combo_row_set_selected(self.as(AdwComboRow.self), newValue.map(UInt32.init) ?? .max) }
+    }
+
+    /// Offers these texts, in their order.
+    public func offer(_ choices: [String]) {
+        let list = gtk_string_list_new(nil)
+        for choice in choices { gtk_string_list_append(list, choice) }
+        adw_combo_row_set_model(self.as(AdwComboRow.self), list)
+        g_object_unref(list.map(UnsafeMutableRawPointer.init))
+    }
+
+    /// Calls a handler when another one is chosen, by the user or by ``selection``.
+    public func onSelection(_ handler: @escaping @MainActor () -> Void) { connect("notify::selected", handler) }
+}
+
+/// A row with rows of its own, which can be hidden: `AdwExpanderRow`.
+public final class ExpanderRow: Widget {
+    override class var type: GType { adw_expander_row_get_type() }
+
+    /// The first line. It is text, not markup.
+    public var title: String {
+        get { String(cString: adw_preferences_row_get_title(self.as(AdwPreferencesRow.self))) }
+        set { adw_preferences_row_set_title(self.as(AdwPreferencesRow.self), newValue) }
+    }
+
+    /// The line below the title. It is text, not markup.
+    public var subtitle: String {
+        get { String(cString: adw_expander_row_get_subtitle(self.as(AdwExpanderRow.self))) }
+        set { adw_expander_row_set_subtitle(self.as(AdwExpanderRow.self), newValue) }
+    }
+
+    /// Whether its rows are shown.
+    public var isExpanded: Bool {
+        get { adw_expander_row_get_expanded(self.as(AdwExpanderRow.self)) != 0 }
+        set { adw_expander_row_set_expanded(self.as(AdwExpanderRow.self), newValue ? 1 : 0) }
+    }
+
+    /// Whether it has an arrow and can be opened.
+    public var canExpand: Bool {
+        get { adw_expander_row_get_enable_expansion(self.as(AdwExpanderRow.self)) != 0 }
+        set { adw_expander_row_set_enable_expansion(self.as(AdwExpanderRow.self), newValue ? 1 : 0) }
+    }
+
+    /// Calls a handler when its rows are shown or hidden.
+    public func onExpansion(_ handler: @escaping @MainActor () -> Void) { connect("notify::expanded", handler) }
+
+    /// Adds a row of its own.
+    public func add(_ row: Widget) { adw_expander_row_add_row(self.as(AdwExpanderRow.self), row.as(GtkWidget.self)) }
+
+    /// Removes a row of its own.
+    public func remove(_ row: Widget) { adw_expander_row_remove(self.as(AdwExpanderRow.self), row.as(GtkWidget.self)) }
+
+    package required init(checked pointer: UnsafeMutableRawPointer) {
+        super.init(checked: pointer)
+        adw_preferences_row_set_use_markup(self.as(AdwPreferencesRow.self), 0)
+    }
+}
+
+/// A group of rows: `AdwPreferencesGroup`.
+public final class PreferencesGroup: Widget {
+    override class var type: GType { adw_preferences_group_get_type() }
+
+    /// The text above its rows. It is markup, so pass no text from outside.
+    public var explanation: String {
+        get {
+            adw_preferences_group_get_description(self.as(AdwPreferencesGroup.self)).map { String(cString: $0) } ?? ""
+        }
+        set { adw_preferences_group_set_description(self.as(AdwPreferencesGroup.self), newValue) }
+    }
+
+    /// Adds a row at the end.
+    public func add(_ row: Widget) {
+        adw_preferences_group_add(self.as(AdwPreferencesGroup.self), row.as(GtkWidget.self))
+    }
+
+    /// Removes a row.
+    public func remove(_ row: Widget) {
+        adw_preferences_group_remove(self.as(AdwPreferencesGroup.self), row.as(GtkWidget.self))
+    }
+}

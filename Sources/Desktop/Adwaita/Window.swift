@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CAdwaita
+internal import GLibLoop
+
+/// A window: `GtkWindow`.
+public class Window: Widget {
+    override class var type: GType { gtk_window_get_type() }
+
+    /// Shows it, or brings it to the front.
+    public func present() { gtk_window_present(self.as(GtkWindow.self)) }
+
+    /// Has it be of an application, which ends with its last window.
+    public func join(_ application: Application) {
+        gtk_window_set_application(self.as(GtkWindow.self), application.as(GtkApplication.self))
+    }
+
+    /// Asks it to close.
+    public func close() { gtk_window_close(self.as(GtkWindow.self)) }
+
+    /// Whether it has the keyboard.
+    public var isActive: Bool { gtk_window_is_active(self.as(GtkWindow.self)) != 0 }
+
+    /// Calls a handler when it gets or loses the keyboard.
+    public func onActiveChange(_ handler: @escaping @MainActor () -> Void) { connect("notify::is-active", handler) }
+
+    /// Has it be in front of another, which takes no input meanwhile.
+    public func attach(to parent: Window) {
+        gtk_window_set_transient_for(self.as(GtkWindow.self), parent.as(GtkWindow.self))
+        gtk_window_set_modal(self.as(GtkWindow.self), 1)
+    }
+
+    /// Calls a handler when it has been closed.
+    public func onClose(_ handler: @escaping @MainActor () -> Void) { connect("destroy", handler) }
+
+    /// The title, which assistive technology reads.
+    public var title: String {
+        get { gtk_window_get_title(self.as(GtkWindow.self)).map { String(cString: $0) } ?? "" }
+        set { gtk_window_set_title(self.as(GtkWindow.self), newValue) }
+    }
+}
+
+/// A window with pages of preferences: `AdwPreferencesWindow`.
+public final class PreferencesWindow: Window {
+    override class var type: GType { adw_preferences_window_get_type() }
+
+    /// Shows a short message, perhaps with a button.
+    public func toast(_ text: String, button: String? = nil, onPress: (@MainActor () -> Void)? = nil) {
+        // The title is markup.
+        guard let markup = g_markup_escape_text(text, -1) else { return }
+        defer { g_free(markup) }
+        let toast = Object(owned: UnsafeMutableRawPointer(adw_toast_new(markup)))
+        if let button, let onPress {
+            adw_toast_set_button_label(toast.opaque, button)
+            toast.connect("button-clicked", onPress)
+        }
+        // It takes over a reference.
+        g_object_ref(toast.pointer)
+        adw_preferences_window_add_toast(self.as(AdwPreferencesWindow.self), toast.opaque)
+    }
+
+    /// Puts a page over the others.
+    public func present(subpage: Widget) {
+        adw_preferences_window_present_subpage(self.as(AdwPreferencesWindow.self), subpage.as(GtkWidget.self))
+    }
+
+    /// Takes the page that is over the others away.
+    public func closeSubpage() { adw_preferences_window_close_subpage(self.as(AdwPreferencesWindow.self)) }
+
+    /// The page that is shown, by the name that it has in the `.ui` file.
+    public var page: String {
+        get {
+            adw_preferences_window_get_visible_page_name(self.as(AdwPreferencesWindow.self))
+                .map { String(cString: $0) } ?? ""
+        }
+        set { adw_preferences_window_set_visible_page_name(self.as(AdwPreferencesWindow.self), newValue) }
+    }
+}
+
+/// A question in front of a window: `AdwMessageDialog`.
+public final class MessageDialog: Window {
+    override class var type: GType { adw_message_dialog_get_type() }
+
+    /// How an answer looks.
+    public enum Appearance: Sendable { case plain, suggested, destructive }
+
+    /// - Parameters:
+    ///   - heading: text, not markup.
+    ///   - body: text, not markup.
+    public convenience init(over parent: Window, heading: String, body: String) {
+        guard let dialog = adw_message_dialog_new(parent.as(GtkWindow.self), heading, body) else {
+            preconditionFailure("libadwaita gives no dialog")
+        }
+        self.init(checked: UnsafeMutableRawPointer(dialog))
+    }
+
+    /// Offers an answer.
+    public func offer(_ answer: String, label: String, _ appearance: Appearance = .plain) {
+        let dialog = self.as(AdwMessageDialog.self)
+        adw_message_dialog_add_response(dialog, answer, label)
+        let style =
+            switch appearance {
+            case .plain: ADW_RESPONSE_DEFAULT
+            case .suggested: ADW_RESPONSE_SUGGESTED
+            case .destructive: ADW_RESPONSE_DESTRUCTIVE
+            }
+        adw_message_dialog_set_response_appearance(dialog, answer, style)
+    }
+
+    /// Whether an answer can be given.
+    public func enable(_ answer: String, _ isEnabled: Bool) {
+        adw_message_dialog_set_response_enabled(self.as(AdwMessageDialog.self), answer, isEnabled ? 1 : 0)
+    }
+
+    /// What is below the text.
+    public var extra: Widget? {
+        didSet {
+            adw_message_dialog_set_extra_child(self.as(AdwMessageDialog.self), extra?.as(GtkWidget.self))
+        }
+    }
+
+    /// What Escape answers, and what Enter does.
+    public func presume(close: String, enter: String? = nil) {
+        adw_message_dialog_set_close_response(self.as(AdwMessageDialog.self), close)
+        if let enter { adw_message_dialog_set_default_response(self.as(AdwMessageDialog.self), enter) }
+    }
+
+    /// Calls a handler with the answer.
+    public func onAnswer(_ handler: @escaping @MainActor (String) -> Void) { connect("response", text: handler) }
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import GLibLoop
+package import UbiquitousStore
+
+/// What the account page shows.
+package struct AccountPage: Equatable, Sendable {
+    /// What the button beside the state does.
+    package enum Step: Equatable, Sendable {
+        case signIn, syncNow, tryNow, newPassword, resume, resolve
+
+        /// The button's label.
+        package var label: String {
+            switch self {
+            case .signIn: tr("_Sign In…")
+            case .syncNow: tr("Sync _Now")
+            case .tryNow: tr("_Try Now")
+            case .newPassword: tr("New _Password…")
+            case .resume: tr("_Resume")
+            case .resolve: tr("_What Now…")
+            }
+        }
+    }
+
+    /// How urgent the state is.
+    package enum Tone: Sendable { case good, busy, waiting, bad }
+
+    /// Whether there is an account to show.
+    package var isSignedIn: Bool
+    package var tone: Tone
+    /// The state in a few words.
+    package var title: String
+    /// What it means, or what to do.
+    package var explanation: String
+    package var step: Step
+    /// Where the account is, as the service has it; without secrets.
+    package var address: String
+    package var lastExchange: String
+    package var pending: String
+    package var isPaused: Bool
+    /// What the service said of an error, for the clipboard; "": nothing.
+    package var details: String
+
+    /// The name of the symbolic icon that goes with the tone.
+    package var icon: String {
+        switch tone {
+        case .good: "emblem-ok-symbolic"
+        case .busy: "emblem-synchronizing-symbolic"
+        case .waiting: isPaused ? "media-playback-pause-symbolic" : "network-offline-symbolic"
+        case .bad: "dialog-warning-symbolic"
+        }
+    }
+
+    /// - Parameter now: microseconds since 1970-01-01T00:00:00Z.
+    package init(_ account: AccountDescription, now: UInt64) {
+        let sentence = AccountSentence(account, now: now)
+        isSignedIn = account.state != "signed-out"
+        (tone, title, explanation, step) = (sentence.tone, sentence.title, sentence.explanation, sentence.step)
+        let url = PercentText.decode(account.backend) ?? account.backend
+        address = (url.hasPrefix("folder://") ? String(url.dropFirst("folder://".count)) : url).shown
+        lastExchange = Age.text(of: max(account.lastPull, account.lastPush), at: now)
+        pending =
+            account.pendingChanges == 0
+            ? tr("None") : trn("%1 change", "%1 changes", account.pendingChanges)
+        isPaused = account.state == "paused"
+        details = Self.details(account)
+    }
+
+    private static func details(_ account: AccountDescription) -> String {
+        guard let error = account.lastError else { return "" }
+        let times = [("Last download", account.lastPull), ("Last upload", account.lastPush)]
+        // For a report of a problem: in English, as the service's log is.
+        return (["\(error.code): \(error.message)"] + times.map { "\($0.0): \(dateText($0.1) ?? "never")" })
+            .joined(separator: "\n")
+    }
+}
+
+/// A state of an account, in words.
+private struct AccountSentence {
+    var tone: AccountPage.Tone
+    var title: String
+    var explanation: String
+    var step: AccountPage.Step
+
+    init(_ tone: AccountPage.Tone, _ title: String, _ explanation: String, _ step: AccountPage.Step) {
+        (self.tone, self.title, self.explanation, self.step) = (tone, title, explanation, step)
+    }
+
+    init(_ account: AccountDescription, now: UInt64) {
+        let place = RemotePlace(account.backend).name
+        switch account.state {
+        case "signed-out":
+            self.init(
+                .waiting, tr("Not Signed In"),
+                tr("Sign in to have the settings of your apps on all of your devices."), .signIn)
+        case "idle" where account.pendingChanges > 0:
+            self.init(.busy, tr("Changes Wait to Be Uploaded"), tr("They go out by themselves."), .syncNow)
+        case "idle":
+            self.init(.good, tr("Up to Date"), tr("Your devices have the same settings."), .syncNow)
+        case "syncing":
+            self.init(.busy, tr("Exchanging Changes…"), tr("You can go on working."), .syncNow)
+        case "initial-sync":
+            self.init(
+                .busy, tr("Fetching the Account for the First Time…"),
+                tr("Where the account has a setting already, it takes the place of this device's."), .syncNow)
+        case "offline": self = .offline(account, place, now)
+        case "auth-failed":
+            self.init(
+                .bad, tr("The Password Is Refused"),
+                tr("%1 refuses the password. Enter the present one to go on syncing.", place), .newPassword)
+        case "paused" where account.lastError?.code == .remoteReset:
+            self.init(
+                .bad, tr("The Account Is Not There Any More"),
+                tr("Sync rests until you say which side is right. Nothing was deleted on this device."), .resolve)
+        case "paused":
+            self.init(
+                .waiting, tr("Paused on This Device"),
+                tr("What you change here is uploaded when you resume."), .resume)
+        default: self = .failed(account, place)
+        }
+    }
+
+    private static func offline(_ account: AccountDescription, _ place: String, _ now: UInt64) -> Self {
+        let next = Age.text(until: account.nextAttempt, at: now)
+        let explanation =
+            next.map { tr("%1 can't be reached; next attempt %2. Changes are kept and sent later.", place, $0) }
+            ?? tr("%1 can't be reached. Changes are kept and sent later.", place)
+        return Self(.waiting, tr("Offline"), explanation, .tryNow)
+    }
+
+    private static func failed(_ account: AccountDescription, _ place: String) -> Self {
+        guard let error = account.lastError else {
+            return Self(.bad, tr("Sync Has Failed"), tr("The service gave no reason."), .tryNow)
+        }
+        if error.code == .backendFull {
+            return Self(
+                .bad, tr("No Space Is Left"), tr("Make room at %1, then try again. Nothing is lost.", place), .tryNow)
+        }
+        return Self(.bad, tr("Sync Has Failed"), ErrorSentence.text(error), .tryNow)
+    }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import GLibLoop
+package import PropertyList
+internal import UbiquitousStore
+
+/// What is known of an app's store.
+package struct AppUsage: Equatable, Sendable {
+    package var identifier: String
+    /// The app that its manifest names.
+    package var application: String?
+    package var keys: Int
+    package var bytes: Int
+    package var limits: Limits
+    package var isSynchronized: Bool
+
+    package init(
+        identifier: String, application: String? = nil, keys: Int = 0, bytes: Int = 0, limits: Limits = .standard,
+        isSynchronized: Bool = true
+    ) {
+        (self.identifier, self.application, self.keys, self.bytes) = (identifier, application, keys, bytes)
+        (self.limits, self.isSynchronized) = (limits, isSynchronized)
+    }
+
+    /// The larger share of keys and bytes that is in use; 1 is all of it, and more is possible after a merge.
+    package var share: Double {
+        max(
+            Double(keys) / Double(max(1, limits.keys)), Double(bytes) / Double(max(1, limits.totalBytes)))
+    }
+}
+
+/// What the apps page shows.
+package struct AppsPage: Equatable, Sendable {
+    /// An app's store.
+    package struct Row: Equatable, Identifiable, Sendable {
+        /// The store's identifier.
+        package var id: String
+        /// The app's name, where it is installed.
+        package var title: String
+        package var subtitle: String
+        /// The name of its icon.
+        package var icon: String?
+        /// From 0 to 1.
+        package var share: Double
+        package var level: Level
+        package var isSynchronized: Bool
+        package var isEmpty: Bool
+    }
+
+    /// How full a store is.
+    package enum Level: Sendable { case usual, nearlyFull, full }
+
+    /// An installed app.
+    package struct Application: Equatable, Sendable {
+        package var name: String
+        package var icon: String?
+
+        package init(name: String, icon: String?) { (self.name, self.icon) = (name, icon) }
+    }
+
+    /// By name.
+    package var rows: [Row]
+
+    /// - Parameter application: an installed app by its identifier.
+    package init(_ apps: [AppUsage], application: (String) -> Application?) {
+        rows = apps.map { app in
+            let installed = application(app.application ?? app.identifier)
+            return Row(
+                id: app.identifier, title: (installed?.name ?? app.identifier).shown, subtitle: Self.subtitle(app),
+                icon: installed?.icon, share: min(1, app.share), level: Self.level(app.share),
+                isSynchronized: app.isSynchronized, isEmpty: app.keys == 0)
+        }.sorted { ($0.title.lowercased(), $0.id) < ($1.title.lowercased(), $1.id) }
+    }
+
+    private static func level(_ share: Double) -> Level {
+        share < 0.9 ? .usual : share < 1 ? .nearlyFull : .full
+    }
+
+    private static func subtitle(_ app: AppUsage) -> String {
+        if app.keys == 0 { return tr("No settings yet") }
+        let usage = tr(
+            "%1 · %2 of %3", trn("%1 setting", "%1 settings", app.keys), sizeText(app.bytes),
+            sizeText(app.limits.totalBytes))
+        switch level(app.share) {
+        case .usual: return usage
+        case .nearlyFull: return tr("%1 · nearly full", usage)
+        case .full: return tr("%1 · full: remove some settings in the app", usage)
+        }
+    }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import GLibLoop
+internal import UbiquitousStore
+
+/// What an error means to a person, in their language; what the service itself said stands under Details.
+package enum ErrorSentence {
+    /// The sentence for any error.
+    package static func text(_ error: any Error) -> String {
+        guard let error = error as? UbiquitousStoreError else { return "\(error)".shown }
+        return text(error.code) ?? error.message.shown
+    }
+
+    /// The sentence for a kind of error; `nil` where only the service's message can say it.
+    static func text(_ code: UbiquitousStoreError.Code) -> String? {
+        switch code {
+        case .backendUnavailable: tr("It can't be reached.")
+        case .backendAuthenticationFailed: tr("The user name or password is refused.")
+        case .backendFull: tr("No space is left there.")
+        case .backendUnsupported: tr("This kind of account is not supported by the service.")
+        case .noAccount: tr("There is no account at this place.")
+        case .remoteFormatTooNew: tr("A newer version of the service uses this account. Update this device.")
+        case .remoteReset: tr("The account is not there any more.")
+        case .corrupt: tr("What is stored there is damaged.")
+        case .accessDenied: tr("The service may not use this place.")
+        case .quotaExceeded: tr("The app's store is full.")
+        case .storageFailed: tr("This device can't write: its disk may be full.")
+        case .busy: tr("Another attempt is still under way. Try again in a moment.")
+        case .timedOut: tr("There was no answer in time.")
+        case .serviceUnavailable: tr("The settings service is not running.")
+        case .notSignedIn: tr("This device is not signed in any more.")
+        case .limitsExceeded: tr("Too many windows or programs use the service.")
+        case .notSupported: tr("The service is of an older version than this program.")
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import AppManifest
+internal import GLibLoop
+internal import Glibc
+package import SDBus
+package import UbiquitousStore
+
+/// The panel's way to the service.
+@BusActor
+package final class PanelService {
+    private let address: BusAddress
+    private var opened: ServiceConnection?
+    private var match: Slot?
+    private let notify: @MainActor @Sendable () -> Void
+
+    /// A remote may take its time to answer; the user can cancel before.
+    private static let patience = Duration.seconds(300)
+
+    /// - Parameters:
+    ///   - bus: `system`, `session` or an address.
+    ///   - notify: called when the account has changed, or the service has come or gone.
+    package nonisolated init(bus: String, notify: @escaping @MainActor @Sendable () -> Void) {
+        address =
+            switch bus {
+            case "system": .system
+            case "session": .session
+            default: .address(bus)
+            }
+        self.notify = notify
+    }
+
+    func connection() async throws -> ServiceConnection {
+        if let opened, opened.isOpen { return opened }
+        let connection = try await ServiceConnection.open(address, description: "settings panel")
+        opened = connection
+        connection.onOwnerChange = { [weak self] _ in
+            self?.match = nil
+            self?.tell()
+        }
+        connection.onDisconnect { [weak self] in self?.tell() }
+        return connection
+    }
+
+    private func tell() { MainThread.task { [notify] in notify() } }
+
+    private func account() async throws -> AccountObject {
+        let account = try await connection().account()
+        if match == nil {
+            let slot = try await account.onChange { [weak self] _ in self?.tell() }
+            try await account.subscribe()
+            match = slot
+        }
+        return account
+    }
+
+    // MARK: Looking
+
+    /// Looks at everything.
+    package func state() async throws -> PanelState {
+        let (connection, account) = (try await connection(), try await account())
+        async let features = connection.manager.properties().features
+        async let description = account.properties()
+        async let devices = account.devices()
+        return PanelState(
+            features: try await features, account: try await description, devices: try await devices,
+            apps: try await apps(connection), time: microsecondsNow())
+    }
+
+    private func apps(_ connection: ServiceConnection) async throws -> [AppUsage] {
+        let listed = try await connection.manager.stores().filter { $0.uid == geteuid() }.map(\.identifier)
+        let entitled = try await connection.manager.identify().entitled
+        let applications = Self.applications
+        var apps: [AppUsage] = []
+        for identifier in Set(listed + entitled).sorted() {
+            // One that goes meanwhile is not listed.
+            guard let store = try? await connection.store(identifier).properties() else { continue }
+            apps.append(
+                AppUsage(
+                    identifier: identifier, application: applications[identifier], keys: store.keyCount,
+                    bytes: store.bytesUsed, limits: store.limits, isSynchronized: store.isSynchronized))
+        }
+        return apps
+    }
+
+    /// Apps by the stores that their manifests declare.
+    private static var applications: [String: String] {
+        let home = environmentVariable("XDG_DATA_HOME") ?? environmentVariable("HOME").map { $0 + "/.local/share" }
+        let directories =
+            home.map { InstalledManifests.directories(dataHome: $0) } ?? InstalledManifests.systemDirectories
+        var applications: [String: String] = [:]
+        for file in InstalledManifests.files(in: directories) {
+            guard let bytes = try? ManifestFile.read(file, trusting: geteuid()),
+                let manifest = try? Manifest(propertyList: bytes)
+            else { continue }
+            applications[manifest.identifier] = manifest.applicationIdentifier
+        }
+        return applications
+    }
+
+    // MARK: The account
+
+    /// Signs in; answers when the remote has been verified.
+    package func signIn(_ form: SignInForm) async throws {
+        let (url, options) = (try form.address(), try form.options())
+        _ = try await account().signIn(url, options, timeout: Self.patience)
+    }
+
+    /// Gives the account that is signed in new credentials.
+    package func renew(user: String, password: String) async throws {
+        var options = SignInOptions()
+        options.renews = true
+        options.password = password
+        if !user.isEmpty { options.user = user }
+        let account = try await account()
+        _ = try await account.signIn(try await account.properties().backend, options, timeout: Self.patience)
+    }
+
+    /// Tries a remote, step by step.
+    package func check(_ form: SignInForm) async throws -> [BackendStep] {
+        let (url, options) = (try form.address(), try form.options())
+        return try await account().check(url, options, timeout: Self.patience)
+    }
+
+    package func signOut(keepingValues: Bool) async throws {
+        try await account().signOut(keepingValues: keepingValues)
+    }
+
+    package func syncNow() async throws { try await account().syncNow(timeout: Self.patience) }
+
+    package func setPaused(_ isPaused: Bool) async throws { try await account().setPaused(isPaused) }
+
+    /// After the account's remote was emptied: whose values are right.
+    package func resolve(keepingThisDevices: Bool) async throws {
+        try await account().resolve(keepingThisDevices ? .local : .remote)
+    }
+
+    // MARK: Devices
+
+    package func rename(_ device: String, to name: String) async throws {
+        try await account().renameDevice(device, name.trimmed)
+    }
+
+    package func forget(_ device: String) async throws { try await account().forgetDevice(device) }
+
+    // MARK: Apps
+
+    package func setSynchronized(_ store: String, _ isOn: Bool) async throws {
+        try await account().setSynchronized(store, isOn)
+    }
+}

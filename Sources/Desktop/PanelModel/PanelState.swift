@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import UbiquitousStore
+
+/// What the service says, all of one look at it.
+package struct PanelState: Sendable {
+    /// The service's property Features.
+    package var features: [String]
+    package var account: AccountDescription
+    package var devices: [DeviceDescription]
+    package var apps: [AppUsage]
+    /// When it was looked at, in microseconds since 1970-01-01T00:00:00Z.
+    package var time: UInt64
+
+    package var accountPage: AccountPage { AccountPage(account, now: time) }
+    package var devicesPage: DevicesPage {
+        DevicesPage(devices, isSignedIn: account.state != "signed-out", now: time)
+    }
+    /// Names by identifier.
+    package var deviceNames: [String: String] {
+        Dictionary(devices.map { ($0.identifier, $0.name) }) { first, _ in first }
+    }
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import GLibLoop
+
+/// A kind of remote to sign in to.
+package enum RemoteKind: CaseIterable, Sendable {
+    case nextcloud, webDAV, folder, etcd
+
+    /// The name in the list of kinds.
+    package var title: String {
+        switch self {
+        case .nextcloud: tr("Nextcloud")
+        case .webDAV: tr("WebDAV Server")
+        case .folder: tr("Folder")
+        case .etcd: tr("etcd Cluster")
+        }
+    }
+
+    /// What it is for.
+    package var explanation: String {
+        switch self {
+        case .nextcloud: tr("Settings are kept in a folder of your Nextcloud.")
+        case .webDAV: tr("Settings are kept in a folder of a server.")
+        case .folder: tr("For a folder that Syncthing or a network share has on all of your devices.")
+        case .etcd: tr("For an organization's cluster. Your administrator knows what to enter.")
+        }
+    }
+
+    /// What is asked, in this order.
+    package var fields: [SignInField] {
+        switch self {
+        case .nextcloud: [.server, .user, .appPassword, .folder]
+        case .webDAV: [.address, .user, .password, .token, .certificate]
+        case .folder: [.path]
+        case .etcd: [.members, .prefix, .user, .password, .certificate]
+        }
+    }
+
+    /// The field that says where the account is.
+    var placeField: SignInField {
+        switch self {
+        case .nextcloud: .server
+        case .webDAV: .address
+        case .folder: .path
+        case .etcd: .members
+        }
+    }
+
+    /// The kinds that a service has a backend for.
+    ///
+    /// - Parameter features: the service's property Features.
+    package static func offered(by features: [String]) -> [RemoteKind] {
+        allCases.filter { kind in kind.schemes.contains { features.contains($0) } }
+    }
+
+    private var schemes: [String] {
+        switch self {
+        case .nextcloud, .webDAV: ["webdavs", "webdav"]
+        case .folder: ["folder"]
+        case .etcd: ["etcds", "etcd"]
+        }
+    }
+}
+
+/// Something that signing in asks for.
+package enum SignInField: Hashable, Sendable {
+    case server, user, appPassword, folder, address, password, token, certificate, path, members, prefix
+
+    /// What is asked, as the field's label.
+    package var title: String {
+        switch self {
+        case .server: tr("Server, such as cloud.example.org")
+        case .user: tr("User Name")
+        case .appPassword: tr("App Password")
+        case .folder: tr("Folder")
+        case .address: tr("Address, such as https://dav.example.org/settings")
+        case .password: tr("Password")
+        case .token: tr("Token, Instead of User and Password")
+        case .certificate: tr("Certificate File, If the Server Has Its Own")
+        case .path: tr("Path of the Folder")
+        case .members: tr("Servers, Separated by Commas")
+        case .prefix: tr("Prefix, such as settings/ada")
+        }
+    }
+
+    /// Whether it is hidden while it is typed.
+    package var isSecret: Bool { [.appPassword, .password, .token].contains(self) }
+
+    /// Whether it names a file or folder, to be chosen.
+    package var choice: Choice? {
+        switch self {
+        case .certificate: .file
+        case .path: .folder
+        default: nil
+        }
+    }
+
+    /// What a file chooser is to offer.
+    package enum Choice: Sendable { case file, folder }
+
+    /// What is there before anything is typed.
+    package var preset: String { self == .folder ? "Settings" : "" }
+}
+
+/// What is wrong in a form, and where.
+package struct FieldError: Error, Equatable, Sendable {
+    /// `nil`: it is of no single field.
+    package let field: SignInField?
+    /// What is wrong and what to do.
+    package let sentence: String
+    /// What the service said, in English; "": it wasn't asked.
+    package var details = ""
+}

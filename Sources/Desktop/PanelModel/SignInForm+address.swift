@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import GLibLoop
+internal import HTTPClient
+
+// People enter the address that their browser shows, or a name without anything around it. What the service gets is
+// made here; what it would refuse is said at the field before anything is sent.
+
+extension SignInForm {
+    /// The address for the service.
+    ///
+    /// - Throws: ``FieldError`` where something is missing or can't be right.
+    package func address() throws(FieldError) -> String {
+        let place = text(kind.placeField)
+        if place.isEmpty { throw flaw(tr("Enter where the account is.")) }
+        if place.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) {
+            throw flaw(tr("There are characters in it that can't be seen. Type it anew."))
+        }
+        switch kind {
+        case .nextcloud: return try nextcloudAddress(try server(place))
+        case .webDAV: return try webDAVAddress(try server(place))
+        case .folder: return try folderAddress(place)
+        case .etcd: return try etcdAddress(place)
+        }
+    }
+
+    private func flaw(_ sentence: String) -> FieldError { FieldError(field: kind.placeField, sentence: sentence) }
+
+    // MARK: Servers
+
+    /// The server of what was typed, with the path.
+    func server(_ typed: String) throws(FieldError) -> HTTPAddress {
+        var text = typed
+        for (scheme, meant) in [("webdavs://", "https://"), ("webdav://", "http://")]
+        where text.lowercased().hasPrefix(scheme) {
+            text = meant + text.dropFirst(scheme.count)
+        }
+        if !text.contains("://") { text = "https://" + text }
+        let afterScheme = text[(text.firstRange(of: "://")?.upperBound ?? text.startIndex)...]
+        let authority = afterScheme.prefix { !"/?#".contains($0) }
+        if authority.contains("@") {
+            throw flaw(tr("Leave the name and password out of the address: they have fields of their own."))
+        }
+        if authority.contains(where: \.isWhitespace) { throw flaw(tr("There are spaces in the server's name.")) }
+        if afterScheme.contains("?") || afterScheme.contains("#") {
+            throw flaw(tr("The address has a “?” or “#” in it: enter the part before."))
+        }
+        let path = PercentText.encode(
+            PercentText.decode(afterScheme.dropFirst(authority.count))
+                ?? String(afterScheme.dropFirst(authority.count)),
+            keepingSlashes: true)
+        guard let address = HTTPAddress(text.prefix(upTo: authority.endIndex) + path) else {
+            throw flaw(tr("This is no address of a server. It looks like https://cloud.example.org."))
+        }
+        return address
+    }
+
+    private func nextcloudAddress(_ server: HTTPAddress) throws(FieldError) -> String {
+        let (user, folder) = (text(.user), text(.folder))
+        if user.isEmpty { throw FieldError(field: .user, sentence: tr("Enter the user name.")) }
+        if user.contains("/") { throw FieldError(field: .user, sentence: tr("A user name has no slashes.")) }
+        let parts = folder.split(separator: "/")
+        if parts.isEmpty || parts.contains(where: { $0 == "." || $0 == ".." }) {
+            throw FieldError(field: .folder, sentence: tr("Enter the name of a folder, such as Settings."))
+        }
+        let path = parts.map { PercentText.encode(String($0)) }.joined(separator: "/")
+        return server.davOrigin + server.nextcloudRoot + "/remote.php/dav/files/\(PercentText.encode(user))/\(path)"
+    }
+
+    private func webDAVAddress(_ server: HTTPAddress) throws(FieldError) -> String {
+        if server.path == "/" {
+            throw flaw(tr("Say in which folder of the server, as in https://dav.example.org/settings."))
+        }
+        return server.davOrigin + server.path
+    }
+
+    // MARK: Others
+
+    private func folderAddress(_ place: String) throws(FieldError) -> String {
+        let path = place.lowercased().hasPrefix("folder://") ? PercentText.decode(place.dropFirst(9)) ?? place : place
+        guard path.hasPrefix("/") else { throw flaw(tr("Enter the whole path. It begins with a slash.")) }
+        return "folder://" + PercentText.encode(path, keepingSlashes: true)
+    }
+
+    private func etcdAddress(_ place: String) throws(FieldError) -> String {
+        let isPlain = ["http://", "etcd://"].contains { place.lowercased().hasPrefix($0) }
+        let members = place.split(separator: ",").map { member -> String in
+            let host = String(member.split(separator: "://").last ?? "")
+            return String(host.prefix { $0 != "/" }).trimmed
+        }
+        for member in members {
+            if member.contains("@") {
+                throw flaw(tr("Leave the name and password out of the address: they have fields of their own."))
+            }
+            guard HTTPAddress.split(member) != nil else { throw flaw(tr("“%1” is no server's name.", member.shown)) }
+        }
+        let prefix = text(.prefix).split(separator: "/").map { PercentText.encode(String($0)) }.joined(separator: "/")
+        if prefix.isEmpty {
+            throw FieldError(field: .prefix, sentence: tr("Enter where in the cluster, as in settings/ada."))
+        }
+        return "\(isPlain ? "etcd" : "etcds")://\(members.joined(separator: ","))/\(prefix)"
+    }
+}
+
+extension HTTPAddress {
+    /// The server, with the service's schemes.
+    fileprivate var davOrigin: String {
+        (isSecure ? "webdavs" : "webdav") + origin.drop { $0 != ":" }
+    }
+
+    /// Where Nextcloud is installed on the server, whichever of its pages was copied from the browser.
+    var nextcloudRoot: String {
+        var root = path[...]
+        for page in ["/index.php", "/remote.php", "/apps/", "/login", "/settings/"] {
+            if let range = root.firstRange(of: page) { root = root[..<range.lowerBound] }
+        }
+        while root.hasSuffix("/") { root.removeLast() }
+        return String(root)
+    }
+}

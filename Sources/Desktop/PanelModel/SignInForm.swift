@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import GLibLoop
+internal import PlaceAddress
+package import UbiquitousStore
+
+/// What somebody enters to sign in.
+package struct SignInForm: Equatable, Sendable {
+    package var kind: RemoteKind
+    /// What was typed, as it was typed; each kind has its own.
+    package var values: [SignInField: String] = [:]
+    /// Whether this device's present values go along into a new account.
+    package var bringsValues = false
+    /// The certificates in the file that was chosen.
+    package var certificate: [UInt8]?
+
+    package init(_ kind: RemoteKind) { self.kind = kind }
+
+    /// What was typed into a field of this kind, without spaces around it unless it is secret.
+    package func text(_ field: SignInField) -> String {
+        guard kind.fields.contains(field) else { return "" }
+        let text = values[field] ?? field.preset
+        return field.isSecret ? text : text.trimmed
+    }
+
+    /// What to know before a password is typed; `nil` if there is nothing, or the form is not complete.
+    package var warning: String? {
+        guard let url = try? address(), PlaceAddress.warning(of: url) != nil else { return nil }
+        return tr("The connection is not encrypted: others can read the password, and change settings. Use https.")
+    }
+
+    /// Options for the service.
+    ///
+    /// - Throws: ``FieldError`` where something is missing or contradicts.
+    package func options() throws(FieldError) -> SignInOptions {
+        var options = SignInOptions()
+        let password = text(kind == .nextcloud ? .appPassword : .password)
+        let (user, token) = (text(.user), text(.token))
+        try checkCredentials(user, password, token)
+        if !user.isEmpty { options.user = user }
+        if !password.isEmpty { options.password = password }
+        if !token.isEmpty { options.token = token }
+        options.certificateAuthority = certificate
+        if bringsValues { options.bringsValues = true }
+        return options
+    }
+
+    /// Reads the certificates from the file that is named.
+    ///
+    /// - Throws: ``FieldError`` if it can't be read.
+    package mutating func readCertificate() throws(FieldError) {
+        let path = text(.certificate)
+        if path.isEmpty { return }
+        guard let bytes = smallFile(path, limit: 1 << 20) else {
+            throw FieldError(field: .certificate, sentence: tr("This file can't be read as a certificate."))
+        }
+        certificate = bytes
+    }
+
+    private func checkCredentials(_ user: String, _ password: String, _ token: String) throws(FieldError) {
+        if !token.isEmpty, !user.isEmpty || !password.isEmpty {
+            throw FieldError(field: .token, sentence: tr("Enter either a token, or a user name and a password."))
+        }
+        let passwordField: SignInField = kind == .nextcloud ? .appPassword : .password
+        if kind == .nextcloud || !password.isEmpty, user.isEmpty {
+            throw FieldError(field: .user, sentence: tr("Enter the user name."))
+        }
+        if !user.isEmpty, password.isEmpty {
+            throw FieldError(field: passwordField, sentence: tr("Enter the password."))
+        }
+    }
+}
+
+extension String {
+    var trimmed: String {
+        let start = unicodeScalars.drop { $0.properties.isWhitespace }
+        guard let end = start.lastIndex(where: { !$0.properties.isWhitespace }) else { return "" }
+        return String(start[...end])
+    }
+}

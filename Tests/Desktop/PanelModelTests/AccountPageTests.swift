@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PropertyList
+import Testing
+
+@testable import PanelModel
+@testable import UbiquitousStore
+
+struct AccountPageTests {
+    private static let now: UInt64 = 1_700_000_000_000_000
+
+    private func page(_ state: String, error: String = "", _ more: [String: Value] = [:]) -> AccountPage {
+        var properties: [String: Value] = [
+            "State": .string(Text(state)),
+            "Backend": .string("webdavs://cloud.example.org/remote.php/dav/files/ada/Settings"),
+        ]
+        if !error.isEmpty {
+            properties["LastErrorName"] = .string(Text("org.example.UbiquitousStore.Error." + error))
+            properties["LastErrorMessage"] = .string("The server said no.")
+        }
+        return AccountPage(AccountDescription(properties.merging(more) { $1 }), now: Self.now)
+    }
+
+    @Test(arguments: [
+        ("signed-out", "", "Not Signed In", AccountPage.Step.signIn, AccountPage.Tone.waiting),
+        ("idle", "", "Up to Date", .syncNow, .good),
+        ("syncing", "", "Exchanging Changes…", .syncNow, .busy),
+        ("initial-sync", "", "Fetching the Account for the First Time…", .syncNow, .busy),
+        ("offline", "BackendUnavailable", "Offline", .tryNow, .waiting),
+        ("auth-failed", "BackendAuthenticationFailed", "The Password Is Refused", .newPassword, .bad),
+        ("paused", "", "Paused on This Device", .resume, .waiting),
+        ("paused", "RemoteReset", "The Account Is Not There Any More", .resolve, .bad),
+        ("error", "BackendFull", "No Space Is Left", .tryNow, .bad),
+        ("error", "Corrupt", "Sync Has Failed", .tryNow, .bad),
+        ("a state of years to come", "", "Sync Has Failed", .tryNow, .bad),
+    ])
+    func `each state has its words and what to do`(
+        state: String, error: String, title: String, step: AccountPage.Step, tone: AccountPage.Tone
+    ) {
+        let page = page(state, error: error)
+        #expect(page.title == title)
+        #expect(page.step == step)
+        #expect(page.tone == tone)
+        #expect(!page.explanation.isEmpty)
+        #expect(page.details.contains("The server said no.") == !error.isEmpty)
+    }
+
+    @Test func `what can't be reached is named, with the next attempt`() {
+        let page = page(
+            "offline", error: "BackendUnavailable", ["NextAttemptUSec": .integer(Int64(Self.now + 110_000_000))])
+        #expect(page.explanation.contains("cloud.example.org can't be reached; next attempt in 2 minutes."))
+    }
+
+    @Test func `changes that wait keep an account from being up to date`() {
+        let page = page("idle", ["PendingChanges": .integer(3)])
+        #expect(page.title == "Changes Wait to Be Uploaded")
+        #expect(page.pending == "3 changes")
+    }
+
+    @Test func `the last exchange is the later of download and upload`() {
+        let times: [String: Value] = [
+            "LastPullUSec": .integer(Int64(Self.now - 7_200_000_000)),
+            "LastPushUSec": .integer(Int64(Self.now - 180_000_000)),
+        ]
+        #expect(page("idle", times).lastExchange == "3 minutes ago")
+        #expect(page("idle").lastExchange == "Never")
+    }
+
+    @Test(arguments: [Int64.max, -1, 0])
+    func `times that no clock has are shown without harm`(time: Int64) {
+        let page = page("offline", ["LastPullUSec": .integer(time), "NextAttemptUSec": .integer(time)])
+        #expect(!page.lastExchange.isEmpty)
+    }
+
+    @Test func `a folder is shown as the path that it is`() {
+        let page = page("idle", ["Backend": .string("folder:///home/ada/My%20Sync")])
+        #expect(page.address == "/home/ada/My Sync")
+    }
+}

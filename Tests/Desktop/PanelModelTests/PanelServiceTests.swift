@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import PropertyList
+import Testing
+import UbiquitousStoreTesting
+
+@testable import PanelModel
+@testable import UbiquitousStore
+
+/// What the panel does, against a service on a private bus.
+@MainActor
+struct PanelServiceTests {
+    private static let notes = "org.example.Notes"
+
+    private func start() async throws -> (Device, Panel) {
+        let bus = try await PrivateBus.start()
+        var options = Device.Options()
+        options.name = "laptop"
+        options.manifests = [ManifestText(Self.notes)]
+        return (try await Device.start(on: bus, options), Panel(bus: bus.address))
+    }
+
+    private func state(_ panel: Panel, _ what: String, where holds: (PanelState) -> Bool) async throws -> PanelState {
+        try await eventually(what) {
+            if case .state(let state) = panel.content { return holds(state) }
+            return false
+        }
+        guard case .state(let state) = panel.content else { throw CancellationError() }
+        return state
+    }
+
+    private func folderForm(_ path: String) -> SignInForm {
+        var form = SignInForm(.folder)
+        form.values[.path] = path
+        return form
+    }
+
+    @Test func `signing in to a folder is seen without being asked for`() async throws {
+        let (device, panel) = try await start()
+        panel.look()
+        _ = try await state(panel, "signed out") { $0.accountPage.step == .signIn }
+        let folder = try device.directory.makeDirectory("My sync")
+        try await panel.service.signIn(folderForm(folder))
+        let state = try await state(panel, "signed in") { $0.accountPage.title == "Up to Date" }
+        #expect(state.accountPage.address == folder)
+        #expect(state.devicesPage.rows.map(\.title) == ["laptop"])
+        #expect(state.apps.map(\.identifier) == [Self.notes])
+    }
+
+    @Test func `a folder that is a file is said at the path`() async throws {
+        let (device, panel) = try await start()
+        let file = device.directory.path + "/file"
+        try Data().write(to: URL(filePath: file))
+        let form = folderForm(file)
+        let error = await #expect(throws: (any Error).self) { try await panel.service.signIn(form) }
+        #expect(error.map { FieldError($0, in: form).field } == .path)
+        let steps = try await panel.service.check(form)
+        #expect(steps.last?.isPassed == false)
+    }
+
+    @Test func `an earlier value is restored, and that undone`() async throws {
+        let (device, panel) = try await start()
+        let store = try await BusClient(device.bus).store(Self.notes)
+        try await store.set("theme", .string("dark"))
+        try await store.set("theme", .string("light"))
+        let history = HistoryPage(
+            try await panel.service.history(of: "theme", in: Self.notes), devices: [:], now: 0)
+        let earlier = try #require(history.rows.first)
+        let before = try await panel.service.put(earlier.value, as: "theme", in: Self.notes)
+        #expect(try await store.value("theme") == .string("dark"))
+        _ = try await panel.service.put(before, as: "theme", in: Self.notes)
+        #expect(try await store.value("theme") == .string("light"))
+    }
+
+    @Test func `a device is renamed, and a store switched off`() async throws {
+        let (device, panel) = try await start()
+        try await panel.service.signIn(folderForm(try device.directory.makeDirectory("sync")))
+        panel.look()
+        let before = try await state(panel, "signed in") { $0.devicesPage.isSignedIn && !$0.devices.isEmpty }
+        try await panel.service.rename(before.devices[0].identifier, to: " <b>desk</b> ")
+        try await panel.service.setSynchronized(Self.notes, false)
+        panel.look()
+        let after = try await state(panel, "renamed") { $0.devicesPage.rows.first?.title == "<b>desk</b>" }
+        #expect(after.apps.first?.isSynchronized == false)
+    }
+
+    @Test func `a service that goes away is told of, and found again`() async throws {
+        let (device, panel) = try await start()
+        panel.look()
+        _ = try await state(panel, "there") { _ in true }
+        device.kill()
+        try await eventually("it is gone") {
+            if case .unavailable = panel.content { true } else { false }
+        }
+        try await device.start()
+        _ = try await state(panel, "there again") { _ in true }
+    }
+
+    @Test func `of two panels each sees what the other does`() async throws {
+        let (device, panel) = try await start()
+        let other = Panel(bus: device.bus.address)
+        panel.look()
+        other.look()
+        _ = try await state(other, "signed out") { $0.accountPage.step == .signIn }
+        try await panel.service.signIn(folderForm(try device.directory.makeDirectory("sync")))
+        try await panel.service.setPaused(true)
+        _ = try await state(other, "paused") { $0.accountPage.step == .resume }
+    }
+
+    @Test func `a remote that does not answer can be left alone`() async throws {
+        let (device, panel) = try await start()
+        let silent = try SilentServer()
+        var form = SignInForm(.webDAV)
+        form.values[.address] = "http://127.0.0.1:\(silent.port)/x"
+        let service = panel.service
+        let attempt = Task.detached { [form] in try await service.signIn(form) }
+        defer { withExtendedLifetime(device) {} }
+        try await eventually("it is asked") { silent.isAsked }
+        attempt.cancel()
+        await #expect(throws: CancellationError.self) { try await attempt.value }
+    }
+}

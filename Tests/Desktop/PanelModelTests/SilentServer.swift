@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ServerTesting
+
+/// A server that takes requests and answers none.
+struct SilentServer {
+    private let server: ScriptedServer
+
+    init() throws { server = try ScriptedServer { _ in .nothing } }
+
+    var port: UInt16 { server.port }
+    var isAsked: Bool { !server.requests.isEmpty }
+}
