@@ -329,6 +329,10 @@ if Context.environment["UBIQUITOUS_STORE_DESKTOP"] != nil {
                 "PropertyList", "SDBus",
             ],
             path: "Sources/Desktop/PanelModel"),
+        .executableTarget(
+            name: "ubiquitous-store-settings",
+            dependencies: ["Adwaita", "PanelModel", "GLibLoop", "UbiquitousStore", "PropertyList"],
+            path: "Sources/Desktop/SettingsPanel", resources: [.embedInCode("UI")]),
         // A screen, a session bus, and what assistive technology sees.
         .target(
             name: "DesktopTesting", dependencies: ["UbiquitousStoreTesting", "SDBus"], path: "Tests/Desktop/Testing"),
@@ -348,7 +352,9 @@ if Context.environment["UBIQUITOUS_STORE_DESKTOP"] != nil {
             ],
             path: "Tests/Desktop/PrefsInCloudTests"),
     ]
-    package.products.append(.executable(name: "prefs-in-cloud", targets: ["prefs-in-cloud"]))
+    for program in ["prefs-in-cloud", "ubiquitous-store-settings"] {
+        package.products.append(.executable(name: program, targets: [program]))
+    }
 }
 
 // https://github.com/swiftlang/swift-evolution: SE-0335, SE-0409, SE-0444, SE-0461.

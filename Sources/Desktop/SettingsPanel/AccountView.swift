@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Adwaita
+internal import GLibLoop
+internal import PanelModel
+
+/// The account page.
+@MainActor
+final class AccountView {
+    weak var owner: PanelWindow?
+    private let welcome: PreferencesGroup
+    private let welcomeTitle: Label
+    private let welcomeText: Label
+    private let welcomeButton: Button
+    private let groups: [PreferencesGroup]
+    private let state: ActionRow
+    private let icon: Image
+    private let spinner: Spinner
+    private let step: Button
+    private let cancel: Button
+    private let details: ActionRow
+    private let facts: (address: ActionRow, exchange: ActionRow, pending: ActionRow)
+    private let pauseRow: ActionRow
+    private let pause: Switch
+    private var page: AccountPage?
+    private var isShowing = false
+    private var attempt: Task<Void, Never>?
+
+    init(_ interface: Interface) {
+        welcome = interface.widget("welcome")
+        welcomeTitle = interface.widget("welcome_title")
+        welcomeText = interface.widget("welcome_text")
+        welcomeButton = interface.widget("welcome_button")
+        groups = ["status", "facts", "leaving"].map { interface.widget($0) }
+        state = interface.widget("state")
+        icon = interface.widget("state_icon")
+        spinner = interface.widget("spinner")
+        step = interface.widget("step")
+        cancel = interface.widget("cancel")
+        details = interface.widget("details")
+        facts = (interface.widget("address"), interface.widget("exchange"), interface.widget("pending"))
+        pauseRow = interface.widget("pause_row")
+        pause = interface.widget("pause")
+        connect(interface)
+    }
+
+    private func connect(_ interface: Interface) {
+        welcomeButton.onPress { [unowned self] in
+            if page == nil { owner?.panel.look() } else { owner?.openSignIn() }
+        }
+        step.onPress { [unowned self] in take() }
+        cancel.onPress { [unowned self] in attempt?.cancel() }
+        pause.onSwitch { [unowned self] in switchPause() }
+        let copy: Button = interface.widget("copy")
+        copy.onPress { [unowned self] in
+            Desktop.copy(page?.details ?? "")
+            owner?.window.toast(tr("Copied"))
+        }
+        let (signOut, change): (Button, Button) = (interface.widget("sign_out"), interface.widget("switch_account"))
+        signOut.onPress { [unowned self] in askSigningOut() }
+        change.onPress { [unowned self] in owner?.openSignIn() }
+    }
+
+    // MARK: Showing
+
+    func show(_ content: Panel.Content) {
+        switch content {
+        case .opening: showWelcome(tr("Settings Sync"), tr("Looking for the settings service…"), button: nil)
+        case .unavailable(let reason):
+            page = nil
+            showWelcome(
+                tr("No Settings Service"), tr("%1 Apps keep working; their settings stay in the apps.", reason),
+                button: tr("_Try Again"))
+        case .state(let state):
+            let page = state.accountPage
+            self.page = page
+            if page.isSignedIn {
+                show(page)
+            } else {
+                showWelcome(page.title, page.explanation, button: page.step.label)
+            }
+        }
+    }
+
+    private func showWelcome(_ title: String, _ text: String, button: String?) {
+        let isNew = !welcome.isVisible || !welcomeButton.isVisible
+        welcome.isVisible = true
+        for group in groups { group.isVisible = false }
+        (welcomeTitle.text, welcomeText.text) = (title, text)
+        welcomeButton.isVisible = button != nil
+        if let button { welcomeButton.label = button }
+        if isNew { welcomeButton.focus() }
+    }
+
+    private func show(_ page: AccountPage) {
+        welcome.isVisible = false
+        for group in groups { group.isVisible = true }
+        (state.title, state.subtitle, icon.icon) = (page.title, page.explanation, page.icon)
+        for (tone, style) in [(AccountPage.Tone.good, "success"), (.bad, "error"), (.waiting, "warning")] {
+            if page.tone == tone { icon.addStyle(style) } else { icon.removeStyle(style) }
+        }
+        step.label = page.step.label
+        if page.step == .syncNow { step.removeStyle("suggested-action") } else { step.addStyle("suggested-action") }
+        details.isVisible = !page.details.isEmpty
+        details.subtitle = page.details
+        facts.address.subtitle = page.address
+        facts.exchange.subtitle = page.lastExchange
+        facts.pending.subtitle = page.pending
+        pauseRow.isSensitive = page.step != .resolve
+        isShowing = true
+        pause.isOn = page.isPaused
+        isShowing = false
+    }
+
+    // MARK: The user
+
+    private func switchPause() {
+        if isShowing { return }
+        let isOn = pause.isOn
+        owner?.perform { try await $0.setPaused(isOn) }
+    }
+
+    private func take() {
+        switch page?.step {
+        case .signIn: owner?.openSignIn()
+        case .syncNow, .tryNow: wait { try await $0.syncNow() }
+        case .resume: owner?.perform { try await $0.setPaused(false) }
+        case .newPassword: askPassword()
+        case .resolve: askSide()
+        case nil: break
+        }
+    }
+
+    /// Waits for a remote, until the user cancels.
+    private func wait(_ body: @escaping @MainActor (PanelService) async throws -> Void) {
+        guard let owner, attempt == nil else { return }
+        let service = owner.panel.service
+        (spinner.isSpinning, step.isVisible, cancel.isVisible) = (true, false, true)
+        cancel.focus()
+        attempt = MainThread.task { [weak self] in
+            do { try await body(service) } catch is CancellationError {} catch {
+                self?.owner?.window.toast(ErrorSentence.text(error))
+            }
+            self?.finish()
+        }
+    }
+
+    private func finish() {
+        attempt = nil
+        (spinner.isSpinning, step.isVisible, cancel.isVisible) = (false, true, false)
+        step.focus()
+        owner?.panel.look()
+    }
+
+    private func askPassword() {
+        guard let owner else { return }
+        PasswordDialog.ask(page?.explanation ?? "", over: owner.window) { [weak self] user, password in
+            self?.wait { try await $0.renew(user: user, password: password) }
+        }
+    }
+
+    private func askSide() {
+        owner?.ask(
+            tr("Which Side Is Right?"),
+            tr(
+                "Where the account was, it is no more, or there is another one. This device's settings can go up again, for all devices. Or this device goes over to what is there now: its settings become those of that account."
+            ),
+            [
+                ("remote", tr("Use What Is _There"), .plain), ("local", tr("Use _This Device's"), .plain),
+            ]
+        ) { [weak self] side in
+            if side == "cancel" { return }
+            self?.wait { try await $0.resolve(keepingThisDevices: side == "local") }
+        }
+    }
+
+    private func askSigningOut() {
+        owner?.ask(
+            tr("Sign Out on This Device?"),
+            tr("Your apps keep their settings on this device, unless you have them removed here as well."),
+            [
+                ("remove", tr("Sign Out and _Remove"), .destructive), ("keep", tr("Sign _Out"), .suggested),
+            ]
+        ) { [weak self] answer in
+            if answer == "cancel" { return }
+            self?.owner?.perform { try await $0.signOut(keepingValues: answer == "keep") }
+        }
+    }
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Adwaita
+internal import GLibLoop
+internal import PanelModel
+
+/// The apps page.
+@MainActor
+final class AppsView {
+    weak var owner: PanelWindow?
+    private let group: PreferencesGroup
+    private var rows: RowList<AppRow>?
+
+    init(_ interface: Interface) {
+        group = interface.widget("apps")
+        rows = RowList(group) { [unowned self] _ in AppRow(self) }
+    }
+
+    func show(_ state: PanelState) {
+        let page = AppsPage(state.apps) { identifier in
+            DesktopApplication(identifier + ".desktop").map { AppsPage.Application(name: $0.name, icon: $0.icon) }
+        }
+        group.explanation =
+            page.rows.isEmpty
+            ? tr("No app has settings to sync yet. They appear here once an app keeps some.")
+            : tr("What is switched off stays on this device.")
+        rows?.show(page.rows)
+    }
+
+    fileprivate func open(_ row: AppsPage.Row) { owner?.openStore(row) }
+
+    fileprivate func setSynchronized(_ row: AppsPage.Row, _ isOn: Bool) {
+        owner?.perform { try await $0.setSynchronized(row.id, isOn) }
+    }
+}
+
+/// An app: what it uses, and whether it takes part.
+@MainActor
+private final class AppRow: RowView {
+    private let row: ActionRow
+    private let icon: Image
+    private let bar: LevelBar
+    private let sync: Switch
+    private var model: AppsPage.Row?
+    private var isShowing = false
+    var widget: Widget { row }
+
+    init(_ owner: AppsView) {
+        let interface = Interface(PackageResources.app_row_ui)
+        row = interface.widget("row")
+        icon = interface.widget("icon")
+        bar = interface.widget("bar")
+        sync = interface.widget("sync")
+        row.onActivate { [unowned self, unowned owner] in if let model { owner.open(model) } }
+        sync.onSwitch { [unowned self, unowned owner] in
+            if !isShowing, let model { owner.setSynchronized(model, sync.isOn) }
+        }
+    }
+
+    func show(_ model: AppsPage.Row) {
+        self.model = model
+        (row.title, row.subtitle, bar.share) = (model.title, model.subtitle, model.share)
+        icon.icon = model.icon ?? "application-x-executable-symbolic"
+        let isWarning = model.level != .usual
+        if bar.isWarning != isWarning { bar.isWarning = isWarning }
+        bar.isVisible = !model.isEmpty
+        isShowing = true
+        sync.isOn = model.isSynchronized
+        isShowing = false
+    }
+}

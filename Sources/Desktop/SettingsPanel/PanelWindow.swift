@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Adwaita
+internal import GLibLoop
+internal import PanelModel
+
+/// The window, with its three pages.
+@MainActor
+final class PanelWindow {
+    let window: PreferencesWindow
+    let panel: Panel
+    private let accountView: AccountView
+    private let devicesView: DevicesView
+    private let appsView: AppsView
+    private var storeView: StoreView?
+    private var signIn: SignInDialog?
+
+    init(_ application: Application) {
+        let interface = Interface(PackageResources.panel_ui)
+        window = interface.widget("window")
+        panel = Panel(bus: environmentVariable("UBIQUITOUS_STORE_BUS") ?? "system")
+        accountView = AccountView(interface)
+        devicesView = DevicesView(interface)
+        appsView = AppsView(interface)
+        accountView.owner = self
+        devicesView.owner = self
+        appsView.owner = self
+        panel.onChange = { [unowned self] in show() }
+        window.onActiveChange { [unowned self] in if window.isActive { panel.look() } }
+        window.onClose { [unowned self] in panel.isVisible = false }
+        window.join(application)
+        show()
+        panel.isVisible = true
+        window.present()
+    }
+
+    func present() { window.present() }
+
+    private func show() {
+        accountView.show(panel.content)
+        guard case .state(let state) = panel.content else { return }
+        devicesView.show(state.devicesPage)
+        appsView.show(state)
+    }
+
+    /// The last look at the service, where there is one.
+    var state: PanelState? {
+        if case .state(let state) = panel.content { state } else { nil }
+    }
+
+    // MARK: What the pages ask for
+
+    /// Asks the service for something, shows what went wrong, and looks again in any case.
+    func perform(
+        _ body: @escaping @MainActor (PanelService) async throws -> Void, done: String? = nil
+    ) {
+        let service = panel.service
+        MainThread.task { [weak self] in
+            do {
+                try await body(service)
+                if let done { self?.window.toast(done) }
+            } catch {
+                self?.window.toast(ErrorSentence.text(error))
+            }
+            self?.panel.look()
+        }
+    }
+
+    func openSignIn() {
+        signIn = SignInDialog(panel, over: window, onClose: { [weak self] in self?.signIn = nil })
+    }
+
+    func openStore(_ row: AppsPage.Row) {
+        let view = StoreView(row, self)
+        storeView = view
+        window.present(subpage: view.page)
+    }
+
+    func closeStore() {
+        window.closeSubpage()
+        storeView = nil
+    }
+
+    /// Asks before something that can't be taken back.
+    func ask(
+        _ heading: String, _ body: String, _ answers: [(id: String, label: String, look: MessageDialog.Appearance)],
+        _ handler: @escaping @MainActor (String) -> Void
+    ) {
+        let dialog = MessageDialog(over: window, heading: heading, body: body)
+        dialog.offer("cancel", label: tr("_Cancel"))
+        for answer in answers { dialog.offer(answer.id, label: answer.label, answer.look) }
+        dialog.presume(close: "cancel")
+        dialog.onAnswer(handler)
+        dialog.present()
+    }
+}

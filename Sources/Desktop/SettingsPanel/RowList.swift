@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Adwaita
+
+/// A row that shows a model.
+@MainActor
+protocol RowView: AnyObject {
+    associatedtype Model: Identifiable & Equatable
+    var widget: Widget { get }
+    func show(_ model: Model)
+}
+
+/// The rows of a group. A row stays what it is as long as its model is there, so it keeps the keyboard and stays open.
+@MainActor
+final class RowList<View: RowView> {
+    private let group: PreferencesGroup
+    private let make: @MainActor (View.Model) -> View
+    private var models: [View.Model] = []
+    private var viewsByID: [View.Model.ID: View] = [:]
+    /// What shows the rows, in no order.
+    var views: [View] { Array(viewsByID.values) }
+
+    init(_ group: PreferencesGroup, make: @escaping @MainActor (View.Model) -> View) {
+        (self.group, self.make) = (group, make)
+    }
+
+    func show(_ new: [View.Model]) {
+        if new == models { return }
+        let former = models
+        models = new
+        if former.map(\.id) == new.map(\.id) {
+            for model in new { viewsByID[model.id]?.show(model) }
+            return
+        }
+        for model in former { if let view = viewsByID[model.id] { group.remove(view.widget) } }
+        let kept = Set(new.map(\.id))
+        viewsByID = viewsByID.filter { kept.contains($0.key) }
+        for model in new {
+            let view = viewsByID[model.id] ?? make(model)
+            viewsByID[model.id] = view
+            view.show(model)
+            group.add(view.widget)
+        }
+    }
+}

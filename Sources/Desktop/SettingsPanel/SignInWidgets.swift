@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Adwaita
+internal import GLibLoop
+internal import UbiquitousStore
+
+/// The widgets of the sign-in dialog.
+@MainActor
+final class SignInWidgets {
+    let cancel: Button
+    let signIn: Button
+    let kind: ComboRow
+    let problem: ActionRow
+    let browserGroup: PreferencesGroup
+    let browserRow: ActionRow
+    let browser: Button
+    let fields: PreferencesGroup
+    let warningGroup: PreferencesGroup
+    let warning: ActionRow
+    let bringGroup: PreferencesGroup
+    let bring: Switch
+    let check: Button
+    private let checks: PreferencesGroup
+    private let spinner: Spinner
+    private var steps: [ActionRow] = []
+
+    init(_ interface: Interface) {
+        cancel = interface.widget("cancel")
+        signIn = interface.widget("sign_in")
+        kind = interface.widget("kind")
+        problem = interface.widget("problem")
+        browserGroup = interface.widget("browser_group")
+        browserRow = interface.widget("browser_row")
+        browser = interface.widget("browser")
+        fields = interface.widget("fields")
+        warningGroup = interface.widget("warning_group")
+        warning = interface.widget("warning")
+        bringGroup = interface.widget("bring_group")
+        bring = interface.widget("bring")
+        check = interface.widget("check")
+        checks = interface.widget("checks")
+        spinner = interface.widget("spinner")
+    }
+
+    /// Whether something is under way: then there is only Cancel.
+    var isBusy = false {
+        didSet {
+            spinner.isSpinning = isBusy
+            for widget in [signIn, kind, browser, fields, bring, check] as [Widget] { widget.isSensitive = !isBusy }
+            if isBusy { cancel.focus() }
+        }
+    }
+
+    /// Lists what a check has tried.
+    func showSteps(_ new: [BackendStep]) {
+        for row in steps { checks.remove(row) }
+        steps = new.map { step in
+            let row = ActionRow(title: step.step, subtitle: step.detail)
+            let icon = Image(icon: step.isPassed ? "emblem-ok-symbolic" : "dialog-warning-symbolic")
+            icon.addStyle(step.isPassed ? "success" : "error")
+            row.addPrefix(icon)
+            checks.add(row)
+            return row
+        }
+    }
+}
