@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The decoder proper, on bytes in memory. It takes every input for hostile: nothing is reserved on the word of a count,
-// nothing recurses deeper than the limit, and whatever it accepts is the one encoding of what it returns.
+// The decoder proper, on bytes in memory. It treats all input as hostile: it doesn't reserve memory for announced
+// counts, doesn't recurse deeper than the limit, and accepts only the one encoding of what it returns.
 //
-// Every method throws with the offset where what it refuses begins; `offset` is then anywhere.
+// Every method throws the offset at which the refused part begins; `offset` is then undefined.
 
-/// Reads the parts of canonical bytes. It must not outlive the pointer: ``CanonicalDecoder`` is the public face.
+/// Reads the parts of canonical bytes. It must not outlive the pointer. ``CanonicalDecoder`` is the public interface.
 struct ByteReader {
     let input: UnsafeRawBufferPointer
     var offset: Int
@@ -30,7 +30,7 @@ struct ByteReader {
         while offset < input.count {
             let byte = input[offset]
             offset += 1
-            // The tenth byte has the 64th bit alone.
+            // The tenth byte holds only the 64th bit.
             if shift == 63, byte > 1 { throw CanonicalDecodingError(.varintTooLarge, offset: start) }
             number |= UInt64(byte & 0x7F) << shift
             if byte < 0x80 {
@@ -53,7 +53,7 @@ struct ByteReader {
         return UInt64(bigEndian: input.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
     }
 
-    /// A count of elements that take at least so many bytes each.
+    /// A count of elements, each of which takes at least this many bytes.
     mutating func count(elementBytes: Int) throws(CanonicalDecodingError) -> Int {
         let start = offset
         let count = try varint()
@@ -88,13 +88,13 @@ struct ByteReader {
         return try Self.text(bytes, at: offset - bytes.count)
     }
 
-    /// The text of bytes that begin at `offset`.
+    /// Makes a text of the bytes that begin at `offset`.
     static func text(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(CanonicalDecodingError) -> Text {
         if bytes.containsZero, let index = bytes.firstIndex(of: 0) {
             throw CanonicalDecodingError(.containsNUL, offset: offset + index)
         }
         do throws(UTF8.ValidationError) {
-            // Half the time of String(validating:as:), and it says where.
+            // Takes half the time of String(validating:as:), and reports the position of an error.
             let utf8 = try UTF8Span(validating: bytes.assumingMemoryBound(to: UInt8.self).span)
             return Text(String(copying: utf8))
         } catch {

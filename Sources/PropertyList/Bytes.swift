@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What <string.h> would do, in words of eight bytes: this target imports nothing, and the strings here are short.
+// Replaces functions of <string.h>, in words of eight bytes: this target imports nothing, and the strings here are
+// short.
 extension UnsafeRawBufferPointer {
     /// Whether both have the same bytes.
     @inline(__always)
@@ -15,7 +16,7 @@ extension UnsafeRawBufferPointer {
         return self[index] < other[index]
     }
 
-    /// A part of the bytes, with indices of its own.
+    /// A slice of the bytes, with indices from 0.
     subscript(slice range: Range<Int>) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: self[range])
     }
@@ -25,8 +26,8 @@ extension UnsafeRawBufferPointer {
         var index = 0
         while index + 8 <= count {
             let word = loadUnaligned(fromByteOffset: index, as: UInt64.self)
-            // A borrow reaches the top bit of a byte whose own top bit is clear only out of a zero byte; a borrow out of
-            // a zero byte can mark the byte above it too, but then there is a zero byte.
+            // Only a zero byte borrows and sets the top bit of a byte whose own top bit is clear. Its borrow can mark
+            // the byte above too, but then there is a zero byte anyway.
             if (word &- 0x0101_0101_0101_0101) & ~word & 0x8080_8080_8080_8080 != 0 { return true }
             index += 8
         }
@@ -55,7 +56,7 @@ extension UnsafeRawBufferPointer {
 }
 
 extension [UInt8] {
-    /// What `==` does, a word at a time.
+    /// Does the same as `==`, a word at a time.
     func hasSameBytes(as other: [UInt8]) -> Bool {
         withUnsafeBytes { left in other.withUnsafeBytes { left.hasSameBytes(as: $0) } }
     }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads what ``CanonicalEncoder`` wrote, and refuses everything else.
+/// Reads what ``CanonicalEncoder`` writes, and refuses everything else.
 ///
-/// Every method reads what the encoder's method of the same name writes and moves on; if it throws, the decoder stays
-/// where it was. After the last part of a record call ``finish()``: bytes that nobody reads would make a second
-/// encoding of the same record.
+/// Every method reads what the encoder's method of the same name writes, and advances; if it throws, the decoder stays
+/// where it was. Call ``finish()`` after the last part of a record: unread bytes would make a second encoding of the
+/// same record.
 public struct CanonicalDecoder: Sendable {
     private let input: ArraySlice<UInt8>
 
-    /// The position of what is read next, in bytes from the start of what the decoder was given.
+    /// The current position, in bytes from the start of the input.
     public private(set) var offset = 0
 
     /// Reads all of the bytes.
@@ -21,7 +21,7 @@ public struct CanonicalDecoder: Sendable {
         input = bytes
     }
 
-    /// The number of bytes that are not read yet.
+    /// The number of unread bytes.
     public var remaining: Int { input.count - offset }
 
     /// Whether everything was read.
@@ -37,8 +37,9 @@ public struct CanonicalDecoder: Sendable {
         try read { (reader) throws(CanonicalDecodingError) in try reader.varint() }
     }
 
-    /// A count of elements, each of which takes at least `elementBytes` (1 or more) in what follows; a count that can't
-    /// fit is refused. Still do not reserve memory for all of them at once: an element may be much larger in memory.
+    /// A count of elements, each of which takes at least `elementBytes` (1 or more) in the rest of the input. A count
+    /// that can't fit is refused. Even so, do not reserve memory for all of them at once: an element may be much larger
+    /// in memory.
     public mutating func count(elementBytes: Int = 1) throws(CanonicalDecodingError) -> Int {
         try read { (reader) throws(CanonicalDecodingError) in try reader.count(elementBytes: elementBytes) }
     }
@@ -53,7 +54,7 @@ public struct CanonicalDecoder: Sendable {
         try read { (reader) throws(CanonicalDecodingError) in try reader.fixed64() }
     }
 
-    /// The next `count` bytes, without a length. A negative count is none.
+    /// The next `count` bytes, without a length. A negative count reads nothing.
     public mutating func raw(_ count: Int) throws(CanonicalDecodingError) -> [UInt8] {
         try read { (reader) throws(CanonicalDecodingError) in Array(try reader.raw(count)) }
     }
@@ -63,17 +64,18 @@ public struct CanonicalDecoder: Sendable {
         try read { (reader) throws(CanonicalDecodingError) in Array(try reader.data()) }
     }
 
-    /// UTF-8 after its length; neither invalid UTF-8 nor U+0000 passes.
+    /// UTF-8 after its length. Throws for invalid UTF-8 and U+0000.
     public mutating func text() throws(CanonicalDecodingError) -> Text {
         try read { (reader) throws(CanonicalDecodingError) in try reader.text() }
     }
 
-    /// A value. It is valid under `limits` (`depth` and `valueBytes`), so ``Value/validate(_:)`` need not be asked.
+    /// A value. It is valid under `limits` (`depth` and `valueBytes`), so there is no need to call
+    /// ``Value/validate(_:)``.
     public mutating func value(_ limits: Limits = .standard) throws(CanonicalDecodingError) -> Value {
         try sizedValue(limits).value
     }
 
-    /// A value and its ``Value/size``, counted on the way.
+    /// A value and its ``Value/size``.
     public mutating func sizedValue(
         _ limits: Limits = .standard
     ) throws(CanonicalDecodingError) -> (value: Value, size: Int) {
@@ -85,9 +87,9 @@ public struct CanonicalDecoder: Sendable {
         guard isAtEnd else { throw CanonicalDecodingError(.trailingBytes(remaining), offset: offset) }
     }
 
-    /// An error for a rule of the record around the values; `clause` can follow "at byte 12: ".
+    /// Makes an error for a rule of the record around the values. `clause` must fit after "at byte 12: ".
     ///
-    /// `offset` is where what breaks the rule begins, or `nil` for where the decoder is.
+    /// `offset` is where the error begins; `nil` is the current position.
     public func failure(_ clause: String, at offset: Int? = nil) -> CanonicalDecodingError {
         CanonicalDecodingError(.malformed(clause), offset: offset ?? self.offset)
     }
@@ -106,26 +108,26 @@ public struct CanonicalDecoder: Sendable {
 }
 
 extension Value {
-    /// Decodes one canonical encoding, all of it; throws what is wrong and where.
+    /// Decodes exactly one canonical encoding. Throws what is wrong and where.
     ///
-    /// What it returns is valid under `limits` (`depth` and `valueBytes`) and encodes to exactly these bytes.
+    /// The value is valid under `limits` (`depth` and `valueBytes`) and encodes to exactly these bytes.
     public init(encoded bytes: [UInt8], limits: Limits = .standard) throws(CanonicalDecodingError) {
         self = try Self.decode(bytes, limits: limits).value
     }
 
-    /// Decodes one canonical encoding, all of the slice; offsets count from its start.
+    /// Decodes a slice that is exactly one canonical encoding. Offsets count from its start.
     public init(encoded bytes: ArraySlice<UInt8>, limits: Limits = .standard) throws(CanonicalDecodingError) {
         self = try bytes.withUnsafeBufferPointer { (bytes) throws(CanonicalDecodingError) in
             try Self.decode(UnsafeRawBufferPointer(bytes), limits: limits).value
         }
     }
 
-    /// Decodes one canonical encoding, all of it, out of memory that is only borrowed: a column of a database.
+    /// Decodes exactly one canonical encoding from borrowed memory, such as a column of a database.
     public init(encoded bytes: UnsafeRawBufferPointer, limits: Limits = .standard) throws(CanonicalDecodingError) {
         self = try Self.decode(bytes, limits: limits).value
     }
 
-    /// Decodes like ``init(encoded:limits:)``, and returns the ``size`` that was counted on the way.
+    /// Decodes like ``init(encoded:limits:)``, and also returns the ``size``.
     public static func decode(
         _ bytes: [UInt8],
         limits: Limits = .standard
@@ -135,7 +137,7 @@ extension Value {
         }
     }
 
-    /// Decodes borrowed memory, and returns the ``size`` that was counted on the way.
+    /// Decodes borrowed memory, and also returns the ``size``.
     public static func decode(
         _ bytes: UnsafeRawBufferPointer,
         limits: Limits = .standard

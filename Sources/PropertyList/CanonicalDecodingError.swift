@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why bytes are no canonical encoding, and where.
+/// Why bytes are not a canonical encoding, and where.
 public struct CanonicalDecodingError: Error, Hashable {
     /// What is wrong.
     public enum Reason: Sendable, Hashable {
@@ -10,11 +10,11 @@ public struct CanonicalDecodingError: Error, Hashable {
         case varintNotShortest
         /// A varint beyond 64 bits.
         case varintTooLarge
-        /// A length of more bytes than there are.
+        /// A length that exceeds the remaining bytes.
         case lengthBeyondEnd(UInt64)
-        /// A count of more elements than the bytes that are left can hold.
+        /// A count of more elements than the remaining bytes can hold.
         case countBeyondEnd(UInt64)
-        /// A tag that no version of the format has assigned.
+        /// A tag that the format doesn't define.
         case unknownTag(UInt8)
         /// A string or key that is not UTF-8.
         case invalidUTF8
@@ -22,28 +22,28 @@ public struct CanonicalDecodingError: Error, Hashable {
         case containsNUL
         /// A dictionary's key that does not sort after the one before it.
         case keysOutOfOrder
-        /// A dictionary's key that is the one before it.
+        /// A dictionary's key that equals the one before it.
         case duplicateKey
         /// A date that is infinite or not a number.
         case dateNotFinite
         /// A container nested deeper than the limit.
         case tooDeep(limit: Int)
-        /// The value's size exceeds the limit here.
+        /// The value's size exceeds the limit.
         case tooLarge(limit: Int)
-        /// So many bytes after the end.
+        /// The number of bytes after the end.
         case trailingBytes(Int)
-        /// A rule of the record around the values, in words: a clause that can follow "byte 12: ".
+        /// A broken rule of the record around the values, as a clause that fits after "byte 12: ".
         case malformed(String)
     }
 
     /// What is wrong.
     public var reason: Reason
-    /// Where what is refused begins, in bytes from the start of what the decoder was given. Of a length, count or other
-    /// number that is its first byte, of a value its tag, of a key the first byte after its length, and where a string
-    /// or key is not UTF-8 or has U+0000, the byte that is wrong.
+    /// Where the refused part begins, in bytes from the start of the input: the first byte of a length, count or other
+    /// number; the tag of a value; the first byte of a key after its length; in a string or key, the byte that is not
+    /// UTF-8 or is U+0000.
     public var offset: Int
 
-    /// Makes an error; the formats around values make their own with ``Reason/malformed(_:)``.
+    /// Makes an error. Formats that contain values use ``Reason/malformed(_:)`` for their own rules.
     public init(_ reason: Reason, offset: Int) {
         self.reason = reason
         self.offset = offset
@@ -51,7 +51,7 @@ public struct CanonicalDecodingError: Error, Hashable {
 }
 
 extension CanonicalDecodingError: CustomStringConvertible {
-    /// A sentence with the offset. It holds nothing of the value.
+    /// A sentence with the offset. It contains nothing of the value.
     public var description: String {
         "The encoding is damaged or not ours, at byte \(offset): \(reason)."
     }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The canonical encoding: one encoding per value, equal bytes for equal values. It is what the database stores, what is
-// hashed and what travels; docs/remote-format.md specifies it, with vectors that a test compares with this code.
+// The canonical encoding: one encoding per value, equal bytes for equal values. The database stores it, digests are
+// made of it, and it travels to remotes. docs/remote-format.md specifies it, with vectors that a test compares with
+// this code.
 //
-// Integers are varints, not eight bytes: the integers of settings are small (counts, enumerations, versions), so most
-// take two bytes with their tag where they would take nine, and a varint has one shortest form, which the decoder
-// insists on. Reals and dates have their high bits set, where a varint would only be longer: they are eight bytes,
-// big-endian, as everything with an order.
+// Integers are varints: settings are mostly small integers (counts, enumerations, versions), which take two bytes with
+// their tag instead of nine. A varint has one shortest form, which the decoder requires. Reals and dates have their
+// high bits set, so a varint would be longer: they take eight bytes, big-endian.
 
-/// Writes canonical bytes: values, and the parts that records around them are made of.
+/// Writes canonical bytes: values, and the parts of records that contain them.
 ///
-/// Every method appends; nothing can fail. What it writes, the method of ``CanonicalDecoder`` with the same name reads.
+/// Every method appends, and none can fail. The method of ``CanonicalDecoder`` with the same name reads what it writes.
 public struct CanonicalEncoder: Sendable {
-    /// What was written so far.
+    /// The bytes written so far.
     public private(set) var bytes: [UInt8] = []
 
-    /// Makes an encoder with room for so many bytes before it allocates again.
+    /// Makes an encoder with room for this many bytes.
     public init(capacity: Int = 0) {
         if capacity > 0 { bytes.reserveCapacity(capacity) }
     }
@@ -35,12 +35,13 @@ public struct CanonicalEncoder: Sendable {
         bytes.append(UInt8(truncatingIfNeeded: rest))
     }
 
-    /// A count or a length, as a varint. Negative is written as 0: there is no such count.
+    /// A count or a length, as a varint. A negative count is written as 0.
     public mutating func count(_ count: Int) {
         varint(UInt64(clamping: count))
     }
 
-    /// A signed number as the varint of its zigzag (0, -1, 1, -2 … become 0, 1, 2, 3 …), so that small is short.
+    /// A signed number as the varint of its zigzag (0, -1, 1, -2 … become 0, 1, 2, 3 …), so that small numbers are
+    /// short.
     public mutating func zigzag(_ number: Int64) {
         varint(UInt64(bitPattern: (number << 1) ^ (number >> 63)))
     }
@@ -50,12 +51,12 @@ public struct CanonicalEncoder: Sendable {
         withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }
     }
 
-    /// Bytes as they are, without a length: a digest, or a record that is already encoded.
+    /// Bytes without a length: a digest, or a record that is already encoded.
     public mutating func raw(_ bytes: [UInt8]) {
         self.bytes.append(contentsOf: bytes)
     }
 
-    /// The UTF-8 of a text as it is, without a length.
+    /// The UTF-8 of a text, without a length.
     public mutating func raw(_ text: Text) {
         text.withBytes { bytes.append(contentsOf: $0) }
     }
@@ -74,8 +75,8 @@ public struct CanonicalEncoder: Sendable {
         }
     }
 
-    /// A value with its tag. A value that does not validate is written, and refused when read; it recurses as deep as
-    /// the value is nested, so validate values of others first.
+    /// A value with its tag. An invalid value is written, and refused when read. This recurses as deep as the value is
+    /// nested, so validate values from outside first.
     public mutating func value(_ value: Value) {
         bytes.append(value.tag.rawValue)
         switch value {
@@ -91,8 +92,8 @@ public struct CanonicalEncoder: Sendable {
         }
     }
 
-    /// Writes the entries as they come and then puts them in order: sorting positions in our own bytes takes a third of
-    /// the time of sorting keys and values, each of which is counted in and out of memory at every move.
+    /// Writes the entries unsorted and then sorts their positions in the written bytes. That takes a third of the time
+    /// of sorting keys and values, each move of which changes reference counts.
     private mutating func entries(of dictionary: [Text: Value]) {
         count(dictionary.count)
         let start = bytes.count
@@ -120,7 +121,7 @@ public struct CanonicalEncoder: Sendable {
         }
     }
 
-    /// Where an entry of a dictionary is, from the dictionary's first.
+    /// The position of a dictionary's entry, relative to the first one.
     private struct Entry {
         var start: Int
         var key: Range<Int>
@@ -131,7 +132,7 @@ public struct CanonicalEncoder: Sendable {
 extension Value {
     /// The canonical encoding: the same bytes for every equal value, in every process and version.
     ///
-    /// It expects a valid value (``validate(_:)``); of another, ``init(encoded:limits:)`` refuses the bytes.
+    /// The value must be valid (``validate(_:)``); otherwise ``init(encoded:limits:)`` refuses the bytes.
     public func encoded() -> [UInt8] {
         var encoder = CanonicalEncoder(capacity: encodedCapacity)
         encoder.value(self)
@@ -143,7 +144,8 @@ extension Value {
         encoder.value(self)
     }
 
-    /// Room for most values of this kind and count: to grow costs more than some bytes too many. Large containers grow.
+    /// Enough room for most values of this kind and count, because growing costs more than some unused bytes. Large
+    /// containers do grow.
     private var encodedCapacity: Int {
         switch self {
         case .boolean: 1

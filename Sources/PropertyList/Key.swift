@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A store's key: 1 to 128 UTF-16 code units, without U+0000; compared and sorted by its UTF-8 bytes.
+/// A store's key: 1 to 128 UTF-16 code units, without U+0000. Keys are compared and sorted by their UTF-8 bytes.
 ///
-/// The length is Apple's (`NSUbiquitousKeyValueStore`), which counts UTF-16, so that a key that fits there fits here.
+/// The limit of the length is Apple's (`NSUbiquitousKeyValueStore`), which counts UTF-16 code units, so that a key that
+/// fits there fits here.
 public struct Key: Sendable, Hashable {
     /// The key as a text. Its `==`, hash and order are the key's.
     public let text: Text
 
-    /// The key as a string. Do not compare it: `String` compares by canonical equivalence.
+    /// The key as a string. Do not compare strings: `String` compares by canonical equivalence.
     public var string: String { text.string }
 
-    /// Makes a key, or throws the rule that the string breaks.
+    /// Makes a key. Throws the rule that the string breaks.
     ///
     /// - Parameter limit: the most UTF-16 code units that it may have.
     public init(_ string: String, limit: Int = Limits.standard.keyLength) throws(KeyError) {
@@ -18,8 +19,8 @@ public struct Key: Sendable, Hashable {
         if let violation = violation(limit: limit) { throw violation }
     }
 
-    /// Makes a key without looking at it: for keys out of our own database, and for those that must be carried though
-    /// they break the rules. ``violation`` tells.
+    /// Makes a key without checking it: for keys from our own database, and for those that must be passed on although
+    /// they break the rules. See ``violation``.
     public init(unchecked string: String) {
         text = Text(string)
     }
@@ -30,7 +31,7 @@ public struct Key: Sendable, Hashable {
     /// The rule that the key breaks where keys may have `limit` UTF-16 code units, or `nil`.
     public func violation(limit: Int) -> KeyError? {
         if text.utf8Count == 0 { return .empty }
-        // A code unit is at least one byte of UTF-8, so that a short text needs no counting.
+        // A code unit takes at least one byte of UTF-8, so a short text needs no counting.
         if text.utf8Count > limit {
             let length = string.utf16.count
             if length > limit { return .tooLong(utf16Length: length, limit: limit) }
@@ -51,7 +52,7 @@ extension Key: Comparable, CustomStringConvertible {
 
 /// Why a string cannot be a key.
 public enum KeyError: Error, Hashable {
-    /// The key has no character.
+    /// The key is the empty string.
     case empty
     /// The key has more UTF-16 code units than the limit.
     case tooLong(utf16Length: Int, limit: Int = Limits.standard.keyLength)
@@ -60,7 +61,7 @@ public enum KeyError: Error, Hashable {
 }
 
 extension KeyError: CustomStringConvertible {
-    /// A sentence that says what is wrong and what to do. It never holds the key.
+    /// A sentence that says what is wrong and what to do. It never contains the key.
     public var description: String {
         switch self {
         case .empty: "The key is empty; give it at least one character."

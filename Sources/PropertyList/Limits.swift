@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What one store may hold. The numbers and how they are counted: section "Limits" of the interface.
+/// What one store may hold. The section "Limits" of the D-Bus interface defines the numbers and how to count.
 ///
-/// ``keyLength``, ``valueBytes`` and ``depth`` are rules of one record and hold on every way in. ``keys`` and
-/// ``totalBytes`` are for local writes: a merge with a remote may exceed them.
+/// ``keyLength``, ``valueBytes`` and ``depth`` apply to each entry, wherever it comes from. ``keys`` and ``totalBytes``
+/// apply to local writes only: a join with a remote may exceed them.
 public struct Limits: Sendable, Hashable {
-    /// The most keys in a store.
+    /// The maximum number of keys in a store.
     public var keys: Int
-    /// The largest sum of the sizes of a store's values, in bytes. Keys do not count.
+    /// The maximum sum of the sizes of a store's values, in bytes. Keys do not count.
     public var totalBytes: Int
-    /// The largest size of one value, in bytes as ``Value/size`` counts them.
+    /// The maximum size of one value, in bytes as ``Value/size`` counts them.
     public var valueBytes: Int
-    /// The most UTF-16 code units in a key.
+    /// The maximum length of a key, in UTF-16 code units.
     public var keyLength: Int
-    /// The deepest nesting of one value: containers around a scalar, `[]` is 1.
+    /// The maximum depth of a value: containers around a scalar; `[]` has depth 1.
     public var depth: Int
 
-    /// The limits that every store has: 1024 keys, 1,048,576 bytes for all values and for one, keys of 128, depth 16.
+    /// The default limits of a store: 1024 keys, 1,048,576 bytes for all values and for each one, keys of 128 UTF-16
+    /// code units, depth 16.
     public static let standard = Limits()
 
-    /// Makes limits that differ from ``standard`` in what is given.
+    /// Makes limits; parameters default to those of ``standard``.
     public init(
         keys: Int = 1024,
         totalBytes: Int = 1_048_576,

@@ -2,23 +2,23 @@
 
 /// A string that is compared, hashed and sorted by its UTF-8 bytes.
 ///
-/// Swift's `String` compares by canonical equivalence, so that `"é" == "e\u{301}"`. To a store these are two strings,
-/// and two keys of one dictionary: programs in other languages wrote them, and what is equal must have equal bytes.
+/// Swift's `String` compares by canonical equivalence, so `"é" == "e\u{301}"`. To a store these are two strings, and
+/// two keys of a dictionary: programs in other languages distinguish them, and equal values must have equal bytes.
 public struct Text: Sendable {
-    /// The string, with its UTF-8 in one piece.
+    /// The string, with contiguous UTF-8.
     public let string: String
 
-    /// Makes a text of any string; U+0000 is not refused here but by ``Value/validate(_:)`` and ``Key/init(_:)``.
+    /// Makes a text of any string. ``Value/validate(_:)`` and ``Key/init(_:)`` refuse U+0000; this doesn't.
     public init(_ string: String) {
         var string = string
         string.makeContiguousUTF8()
         self.string = string
     }
 
-    /// The number of UTF-8 bytes, which is what the text counts in a value's size.
+    /// The number of UTF-8 bytes, which a value's size counts.
     public var utf8Count: Int { string.utf8.count }
 
-    /// Whether U+0000 is in it. A D-Bus string cannot hold it.
+    /// Whether it contains U+0000, which a D-Bus string cannot.
     public var containsNUL: Bool { withBytes { $0.containsZero } }
 
     @inline(__always)
@@ -26,7 +26,7 @@ public struct Text: Sendable {
         if let result = string.utf8.withContiguousStorageIfAvailable({ body(UnsafeRawBufferPointer($0)) }) {
             return result
         }
-        // Not reached for the native strings that `init` makes; the standard library gives no such promise in its types.
+        // Never reached for the native strings that `init` makes, but the standard library's types don't promise that.
         return Array(string.utf8).withUnsafeBytes(body)
     }
 }
@@ -38,7 +38,7 @@ extension Text: Hashable, Comparable {
             && left.withBytes { left in right.withBytes { left.hasSameBytes(as: $0) } }
     }
 
-    /// Whether the left one's UTF-8 sorts first: at the first byte that differs, or as a proper prefix.
+    /// Whether the left one's UTF-8 sorts first: by the first different byte, or as a proper prefix.
     public static func < (left: Text, right: Text) -> Bool {
         left.withBytes { left in right.withBytes { left.precedes($0) } }
     }
@@ -46,7 +46,7 @@ extension Text: Hashable, Comparable {
     /// Hashes the UTF-8 bytes.
     public func hash(into hasher: inout Hasher) {
         withBytes { hasher.combine(bytes: $0) }
-        // No UTF-8 has this byte, so that the parts of ["a", "bc"] and ["ab", "c"] differ.
+        // This byte never occurs in UTF-8, so ["a", "bc"] and ["ab", "c"] are hashed differently.
         hasher.combine(UInt8(0xFF))
     }
 }

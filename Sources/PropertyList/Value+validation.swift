@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which rule a value breaks.
+/// The rule that a value breaks.
 public enum ValueError: Error, Hashable {
     /// Containers are nested deeper than `limit`.
     case tooDeep(limit: Int)
-    /// The value is larger than `limit` bytes. `size` is how far it was counted, which is exact for a string or data
-    /// and may be less than the whole of a container.
+    /// The value is larger than `limit` bytes. `size` is how far it was counted: exact for a string or data, possibly
+    /// less than the whole for a container.
     case tooLarge(size: Int, limit: Int)
-    /// U+0000 is in a string or in a dictionary's key.
+    /// A string or a dictionary's key contains U+0000.
     case containsNUL
     /// A date is infinite or not a number.
     case dateNotFinite
 }
 
 extension ValueError: CustomStringConvertible {
-    /// A sentence that says what is wrong and what to do. It holds nothing of the value.
+    /// A sentence that says what is wrong and what to do. It contains nothing of the value.
     public var description: String {
         switch self {
         case .tooDeep(let limit):
@@ -33,9 +33,9 @@ extension Value {
     /// Checks the rules of one value (nesting, size, no U+0000 in strings and dictionary keys, finite dates) and
     /// returns its ``size``.
     ///
-    /// It stops at the first rule that is broken. Whatever was built, it recurses at most `limits.depth + 1` times and
-    /// visits no more than `limits.valueBytes` scalars, so values from anywhere can be handed to it. (Freeing a value
-    /// that is nested thousands deep recurses too, in Swift's runtime; do not build one.)
+    /// It stops at the first broken rule. It recurses at most `limits.depth + 1` times and visits at most
+    /// `limits.valueBytes` scalars, so it is safe for values from anywhere. (Freeing a value that is nested thousands
+    /// deep recurses too, in Swift's runtime; do not build one.)
     @discardableResult
     public func validate(_ limits: Limits = .standard) throws(ValueError) -> Int {
         var validation = Validation(limits: limits)

@@ -16,7 +16,7 @@ public enum Value: Sendable {
     case string(Text)
     /// Any bytes.
     case data([UInt8])
-    /// Seconds since 2001-01-01T00:00:00Z, finite. The same number as in Foundation's `Date`, so nothing is lost.
+    /// Seconds since 2001-01-01T00:00:00Z, finite; the same number as in Foundation's `Date`.
     case date(Double)
     /// Values in order.
     case array([Value])
@@ -61,12 +61,12 @@ extension Value: Hashable {
 extension Value {
     /// The value's size in bytes, as the limits count it, at least 1.
     ///
-    /// Boolean 1; integer, real and date 8; string its UTF-8; data its bytes; a container the sum of its elements, and
-    /// of a dictionary's keys' UTF-8; nothing less than 1, nested values included. It has little to do with the length
-    /// of ``encoded()``. A sum beyond `Int.max` is `Int.max`.
+    /// A Boolean counts 1; an integer, real or date 8; a string its UTF-8 bytes; data its bytes; a container the sum of
+    /// its elements and of the UTF-8 bytes of its keys; but every value, nested ones included, at least 1. It is not
+    /// the length of ``encoded()``. A sum beyond `Int.max` is `Int.max`.
     ///
-    /// It visits the whole value, recursively: of a value nobody has validated ask ``validate(_:)``, which returns the
-    /// size too and is bounded.
+    /// It visits the whole value recursively. For a value that isn't validated, call ``validate(_:)``, which is bounded
+    /// and also returns the size.
     public var size: Int {
         switch self {
         case .array(let values):
@@ -79,7 +79,7 @@ extension Value {
 
     /// How deep containers are nested: 0 for a scalar, 1 for `[]`, one more than the deepest element otherwise.
     ///
-    /// It visits the whole value, recursively, like ``size``.
+    /// It visits the whole value recursively, like ``size``.
     public var depth: Int {
         switch self {
         case .array(let values): 1 + values.reduce(0) { Swift.max($0, $1.depth) }
@@ -88,7 +88,7 @@ extension Value {
         }
     }
 
-    /// The size of a scalar or of an empty container: what the value adds by itself.
+    /// The size of a scalar or of an empty container: the value's own contribution.
     var ownSize: Int {
         switch self {
         case .boolean: 1
@@ -102,7 +102,7 @@ extension Value {
 }
 
 extension Int {
-    /// The sum of two counts, or `Int.max`.
+    /// The sum of two counts, clamped to `Int.max`.
     func addingClamped(_ other: Int) -> Int {
         let (sum, overflow) = addingReportingOverflow(other)
         return overflow ? .max : sum

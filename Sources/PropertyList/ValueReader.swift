@@ -4,10 +4,10 @@
 struct ValueReader {
     var bytes: ByteReader
     let limits: Limits
-    /// What was counted so far.
+    /// The size counted so far.
     var size = 0
 
-    /// The value that begins here, inside so many containers.
+    /// Reads the value that begins here, inside this many containers.
     mutating func value(nesting: Int = 0) throws(CanonicalDecodingError) -> Value {
         let start = bytes.offset
         let byte = try bytes.byte()
@@ -39,7 +39,7 @@ struct ValueReader {
 
     private mutating func string(at start: Int) throws(CanonicalDecodingError) -> Value {
         let utf8 = try bytes.data()
-        // Counted before it is copied, here and for data.
+        // Count before copying, here and for data.
         try count(Swift.max(1, utf8.count), at: start)
         return .string(try ByteReader.text(utf8, at: bytes.offset - utf8.count))
     }
@@ -64,7 +64,7 @@ struct ValueReader {
 
     private mutating func dictionary(at start: Int, nesting: Int) throws(CanonicalDecodingError) -> Value {
         let nesting = try enter(nesting, at: start)
-        // The least is the length of an empty key, and a Boolean.
+        // The minimum is the length of an empty key, and a Boolean.
         let entries = try bytes.count(elementBytes: 2)
         if entries == 0 { try count(1, at: start) }
         var values = [Text: Value](minimumCapacity: Swift.min(entries, Self.trustedCount))
@@ -90,8 +90,8 @@ struct ValueReader {
         return (try ByteReader.text(utf8, at: start), utf8)
     }
 
-    /// How many elements are reserved on the word of a count. An element in memory is many times its byte in the input,
-    /// and sixteen nested counts may each claim the whole rest of it.
+    /// The maximum number of elements to reserve memory for because of a count. An element takes many times its encoded
+    /// bytes in memory, and sixteen nested counts may each claim the whole rest of the input.
     private static var trustedCount: Int { 256 }
 
     private func enter(_ nesting: Int, at offset: Int) throws(CanonicalDecodingError) -> Int {
