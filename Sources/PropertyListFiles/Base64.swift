@@ -20,7 +20,7 @@ public enum Base64 {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// The bytes of a text, in which white space counts nothing; `nil` if it is no Base64.
+    /// The bytes of a text, ignoring white space; `nil` if it is not Base64.
     public static func decode(_ text: String) -> [UInt8]? {
         var (bytes, bits, symbols, padded): ([UInt8], UInt32, Int, Int) = ([], 0, 0, 0)
         bytes.reserveCapacity(text.utf8.count / 4 * 3)
@@ -32,7 +32,7 @@ public enum Base64 {
             }
             guard padded == 0, let value = value(symbol) else { return nil }
             bits = bits << 6 | value
-            // The first symbol of four ends no byte.
+            // The first symbol of four completes no byte.
             let spare = UInt32(8 - symbols % 4 * 2) % 8
             if symbols % 4 != 1 { bytes.append(UInt8(truncatingIfNeeded: bits >> spare)) }
         }

@@ -4,9 +4,9 @@ internal import PropertyList
 
 /// Reads Apple's binary property lists; their format is described in CFBinaryPList.c of swift-corelibs-foundation.
 ///
-/// The objects are a table, and containers refer to them by number. An object that is referred to from two places would
-/// be read twice, and a few hundred bytes of such can fill the memory: there is a limit to what is read altogether.
-/// Writers store equal strings and numbers once, but no container twice: there are no more values than bytes.
+/// The objects form a table, and containers refer to them by number. An object with two references is read twice, so a
+/// few hundred hostile bytes could fill the memory; a budget therefore limits what is read in total. Writers share
+/// equal strings and numbers, but no containers, so a legitimate file has no more values than bytes.
 struct BinaryReader {
     private static let trailerSize = 32
     private static let costOfObject = 16
@@ -16,7 +16,7 @@ struct BinaryReader {
     private let offsets: Int
     private let offsetWidth: Int
     private let width: Int
-    /// What may still be read: of strings and data a byte costs 1, and any object ``costOfObject``.
+    /// The remaining budget: a byte of a string or data costs 1, and any object ``costOfObject``.
     private var budget: Int
 
     static func read(_ bytes: [UInt8]) throws(FileError) -> Value {
@@ -37,7 +37,7 @@ struct BinaryReader {
         else { throw FileError(place: .byte(trailer), reason: "the trailer makes no sense; the file was cut short") }
         let reader = BinaryReader(
             bytes: bytes, count: count, offsets: offsets, offsetWidth: offsetWidth, width: width,
-            // Equal strings that are stored once can be more than the file has bytes.
+            // Shared strings can total more bytes than the file has.
             budget: costOfObject * bytes.count + (1 << 16))
         return (reader, top)
     }
@@ -75,7 +75,7 @@ struct BinaryReader {
 
     private func integer(_ marker: UInt8, _ start: Int) throws(FileError) -> Int64 {
         let exponent = Int(marker & 0x0F)
-        // Sixteen bytes are what writers use for what is beyond 64 bits with a sign.
+        // Writers use sixteen bytes for integers beyond signed 64 bits.
         guard exponent <= 3 else { throw failure(start, "an integer has 64 bits, and this one has more") }
         let size = 1 << exponent
         guard start + 1 + size <= offsets else { throw cut(start) }
@@ -147,7 +147,7 @@ struct BinaryReader {
         return bytes[first..<first + size * elementWidth]
     }
 
-    /// How many elements an object has, and where they begin.
+    /// The number of an object's elements, and where they begin.
     private func extent(_ start: Int, elementWidth: Int) throws(FileError) -> (size: Int, first: Int) {
         var (size, first) = (Int(bytes[start] & 0x0F), start + 1)
         if size == 0x0F {

@@ -6,7 +6,7 @@ internal import PropertyList
 struct BinaryWriter {
     private var bytes = Array("bplist00".utf8)
     private var offsets: [Int] = []
-    /// How many bytes a reference to an object takes.
+    /// The number of bytes of a reference to an object.
     private let width: Int
 
     static func write(_ value: Value) -> [UInt8] {
@@ -28,7 +28,7 @@ struct BinaryWriter {
         }
     }
 
-    /// Writes an object after those that it refers to.
+    /// Writes an object after the objects that it refers to.
     /// - Returns: its number.
     private mutating func write(_ value: Value) -> Int {
         switch value {
@@ -79,7 +79,7 @@ struct BinaryWriter {
         append(Int(truncatingIfNeeded: number.bitPattern), 8)
     }
 
-    /// Begins an object of a kind that has no length, or has it in its marker.
+    /// Begins an object without a length, or with the length in its marker.
     private mutating func begin(_ marker: UInt8) {
         offsets.append(bytes.count)
         bytes.append(marker)
@@ -90,7 +90,7 @@ struct BinaryWriter {
         if count >= 0x0F { appendInteger(Int64(count)) }
     }
 
-    /// What is negative has eight bytes; with fewer, a reader takes it for unsigned.
+    /// A negative number takes eight bytes; readers treat shorter ones as unsigned.
     private mutating func appendInteger(_ number: Int64) {
         let exponent = number < 0 || number > UInt32.max ? 3 : number > UInt16.max ? 2 : number > UInt8.max ? 1 : 0
         bytes.append(0x10 | UInt8(exponent))

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Dates as people read them, exactly. A date is a binary64 number of seconds; the shortest decimal that reads back as
-// the same number has its digits after the point in the text, so nothing is rounded in either direction.
+// Readable dates without rounding. A date is a binary64 number of seconds. The text's fraction has the digits of the
+// shortest decimal that reads back as the same number, so neither direction rounds.
 
-/// Dates in the manner of RFC 3339: `2026-11-21T09:30:00.25Z`.
+/// Dates in the form of RFC 3339: `2026-11-21T09:30:00.25Z`.
 public enum DateText {
     /// Days from 1970-01-01 to 2001-01-01.
     private static let epoch = 11_323
     /// Seconds from 2001 to the beginnings of the years 1 and 10000.
     private static let range = -63_113_904_000..<252_423_993_600
 
-    /// The text of a date; `nil` where none is exact: before year 1, after 9999, -0.0, and within microseconds of 2001.
+    /// The text of a date; `nil` if no text is exact: before year 1, after 9999, -0.0, and within microseconds of 2001.
     ///
     /// - Parameter seconds: since 2001-01-01T00:00:00Z.
     public static func text(_ seconds: Double) -> String? {
@@ -27,9 +27,9 @@ public enum DateText {
         return calendar(whole) + (fraction.isEmpty ? "" : ".\(fraction)") + "Z"
     }
 
-    /// The date of a text, in seconds since 2001-01-01T00:00:00Z; `nil` if it is none.
+    /// The date of a text, in seconds since 2001-01-01T00:00:00Z; `nil` if it is not a date.
     ///
-    /// A date alone is its midnight in UTC; a time ends with `Z` or with an offset such as `+01:00`.
+    /// A date alone is midnight UTC. A time ends with `Z` or with an offset such as `+01:00`.
     public static func seconds(_ text: String) -> Double? {
         var scanner = Digits(text)
         guard let year = scanner.number(4), scanner.take("-"), let month = scanner.number(2), scanner.take("-"),
@@ -62,7 +62,7 @@ public enum DateText {
 
     // MARK: Calendar
 
-    /// Days since 2001-01-01 in the proleptic Gregorian calendar, with years that begin in March.
+    /// Days since 2001-01-01 in the proleptic Gregorian calendar, computed with years that begin in March.
     private static func days(_ year: Int, _ month: Int, _ day: Int) -> Int {
         let (year, month) = month > 2 ? (year, month - 3) : (year - 1, month + 9)
         return 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1 - 719_468 - epoch
@@ -89,7 +89,7 @@ public enum DateText {
     }
 }
 
-/// What is left of a date's text.
+/// The rest of a date's text.
 private struct Digits {
     private var rest: Substring.UTF8View
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Property lists as files. Every format carries every value there and back, bit by bit; only control characters are
-// beyond XML. That is why Foundation's reading and writing is not used here: it takes keys that Unicode calls equal
-// for one key, rounds dates in XML to seconds, and doesn't say at which column a file is broken.
+// Property lists as files. Every format preserves every value bit by bit, except that XML can't hold control
+// characters. Foundation can't do this: it treats canonically equivalent keys as one key, rounds dates in XML to
+// seconds, and doesn't report the column of an error.
 
 public import PropertyList
 
@@ -12,10 +12,10 @@ public enum FileFormat: String, CaseIterable, Sendable {
     case xml
     /// Apple's binary property list, version 00.
     case binary
-    /// JSON (RFC 8259), where an object with one key stands for what JSON doesn't have; see ``JSONTag``.
+    /// JSON (RFC 8259). Objects with one key represent types that JSON lacks; see ``JSONTag``.
     case json
 
-    /// The format that a file's first bytes are of: what is no property list of Apple's is taken for JSON.
+    /// Detects the format from a file's first bytes. Anything but Apple's property lists counts as JSON.
     public init(of bytes: [UInt8]) {
         if bytes.starts(with: "bplist".utf8) {
             self = .binary
@@ -27,7 +27,7 @@ public enum FileFormat: String, CaseIterable, Sendable {
 
     /// Reads a file of this format.
     ///
-    /// Whatever the bytes are, it makes hardly more values than there are bytes, and nests them 64 deep at most.
+    /// It makes hardly more values than there are bytes, and nests them at most 64 deep, whatever the input.
     public func read(_ bytes: [UInt8]) throws(FileError) -> Value {
         switch self {
         case .xml: try XMLReader.read(bytes)
@@ -36,9 +36,9 @@ public enum FileFormat: String, CaseIterable, Sendable {
         }
     }
 
-    /// Writes a file of this format; dictionaries sorted by the bytes of their keys.
+    /// Writes a file of this format, with dictionaries sorted by the bytes of their keys.
     ///
-    /// - Throws: for XML only, if a string has a control character, which XML 1.0 can't hold.
+    /// - Throws: for XML, if a string has a control character, which XML 1.0 can't hold.
     public func write(_ value: Value) throws(UnwritableText) -> [UInt8] {
         switch self {
         case .xml: try XMLWriter.write(value)
@@ -65,7 +65,7 @@ public struct UnwritableText: Error, Hashable, CustomStringConvertible {
 public struct FileError: Error, Hashable, CustomStringConvertible {
     /// A place in a file.
     public enum Place: Hashable, Sendable {
-        /// In a text: both are counted from 1, the column in characters of Unicode.
+        /// In a text, both counted from 1, the column in Unicode characters.
         case text(line: Int, column: Int)
         /// In a binary file, counted from 0.
         case byte(Int)
@@ -85,5 +85,5 @@ public struct FileError: Error, Hashable, CustomStringConvertible {
     }
 }
 
-/// Deeper than any store allows, and far from what would exhaust the stack.
+/// Deeper than any store allows, and far from exhausting the stack.
 let deepestNesting = 64

@@ -2,11 +2,11 @@
 
 public import PropertyList
 
-/// Reads JSON. A number without fraction and exponent is an integer, every other one is a real.
+/// Reads JSON. A number without fraction and exponent is an integer, any other a real.
 public struct JSONReader {
     private var scanner: TextScanner
 
-    /// Reads a text, all of it.
+    /// Reads a whole text.
     public static func read(_ bytes: [UInt8]) throws(FileError) -> Value {
         var reader = JSONReader(scanner: try TextScanner(bytes))
         let value = try reader.value(nesting: 0)
@@ -176,7 +176,7 @@ public struct JSONReader {
 
     // MARK: Tags
 
-    /// What an object stands for, or the dictionary that it is.
+    /// The value that a tagged object represents, or the dictionary itself.
     private func tagged(_ object: [Text: Value], at start: Int) throws(FileError) -> Value {
         guard object.count == 1, let (key, value) = object.first, let tag = JSONTag(rawValue: key.string) else {
             return .dictionary(object)

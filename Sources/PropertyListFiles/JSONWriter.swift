@@ -9,7 +9,7 @@ public struct JSONWriter {
 
     /// Writes a value.
     ///
-    /// - Parameter isIndented: over several lines; otherwise in one, without any space.
+    /// - Parameter isIndented: whether to use several lines; otherwise one line without spaces.
     public static func write(_ value: Value, indented isIndented: Bool = false) -> String {
         var writer = JSONWriter(isIndented: isIndented)
         writer.write(value, nesting: 0)
@@ -77,7 +77,7 @@ public struct JSONWriter {
             case "\"", "\\": text += "\\\(scalar)"
             case "\n": text += "\\n"
             case "\t": text += "\\t"
-            // Those above 0x7E steer terminals, too.
+            // Those above 0x7E also control terminals.
             case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}":
                 let digits = String(scalar.value, radix: 16)
                 text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The bytes of a text file, and how far they were read.
+/// The bytes of a text file, and the current position.
 struct TextScanner {
     let bytes: [UInt8]
     private(set) var position = 0
@@ -18,7 +18,7 @@ struct TextScanner {
     var next: UInt8? { position < bytes.count ? bytes[position] : nil }
     var isAtEnd: Bool { position >= bytes.count }
 
-    /// The byte that is next as a character.
+    /// Whether the next byte is this character.
     func isNext(_ character: Unicode.Scalar) -> Bool { next == UInt8(ascii: character) }
 
     mutating func advance(_ count: Int = 1) { position += count }
@@ -32,7 +32,7 @@ struct TextScanner {
         }
     }
 
-    /// Reads bytes as long as they are what is wanted.
+    /// Reads bytes while they are wanted.
     mutating func take(while isWanted: (UInt8) -> Bool) -> String {
         let start = position
         while let byte = next, isWanted(byte) { position += 1 }
@@ -43,7 +43,7 @@ struct TextScanner {
         while let byte = next, byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 { position += 1 }
     }
 
-    /// Skips until after `end`; false if it doesn't come.
+    /// Skips past `end`; false if it doesn't occur.
     mutating func skip(past end: StaticString) -> Bool {
         while !isAtEnd {
             if take(end) { return true }
@@ -54,7 +54,7 @@ struct TextScanner {
 
     // MARK: Places
 
-    /// An error at the present position, or at an earlier one.
+    /// Makes an error at the current position, or at an earlier one.
     func failure(at offset: Int? = nil, _ reason: String) -> FileError {
         let before = bytes[..<min(offset ?? position, bytes.count)]
         let line = before.count { $0 == 0x0A }
@@ -63,7 +63,7 @@ struct TextScanner {
         return FileError(place: .text(line: line + 1, column: column + 1), reason: reason)
     }
 
-    /// What is next, in words.
+    /// The next input, in words.
     var found: String {
         guard let byte = next else { return "the end" }
         if byte < 0x20 || byte == 0x7F { return "a control character" }

@@ -2,7 +2,8 @@
 
 internal import PropertyList
 
-/// Reads Apple's XML property lists. Entities of the file's own are refused: a few lines of them can fill the memory.
+/// Reads Apple's XML property lists. It refuses entities that the file defines, a few lines of which could fill the
+/// memory.
 struct XMLReader {
     private var scanner: TextScanner
 
@@ -59,7 +60,7 @@ struct XMLReader {
         let kind: Kind
         let position: Int
 
-        /// As it stands in a file, without attributes.
+        /// The tag as text, without attributes.
         var text: String { "<\(kind == .end ? "/" : "")\(name)\(kind == .empty ? "/" : "")>" }
     }
 
@@ -164,7 +165,7 @@ struct XMLReader {
         case "nan": .nan
         case "inf", "+inf", "infinity", "+infinity": .infinity
         case "-inf", "-infinity": -.infinity
-        // Sixteen digits are a number, unless they are what no finite number is written as.
+        // Sixteen digits are a number, unless they can't be a finite one.
         default: Double(text).flatMap { $0.isFinite ? $0 : nil } ?? RealText.real(text)
         }
     }

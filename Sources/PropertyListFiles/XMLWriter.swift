@@ -4,8 +4,8 @@ internal import PropertyList
 
 /// Writes Apple's XML property lists.
 ///
-/// Apple's own readers take dates in whole seconds only. One that is finer is written with its fraction, and one that
-/// no calendar text is exact for as its seconds since 2001: ``XMLReader`` reads both.
+/// Apple's readers accept only dates in whole seconds. A finer date is written with its fraction, and one without an
+/// exact text as seconds since 2001; ``XMLReader`` reads both.
 struct XMLWriter {
     private var text = """
         <?xml version="1.0" encoding="UTF-8"?>
@@ -61,7 +61,7 @@ struct XMLWriter {
             case "<": escaped += "&lt;"
             case ">": escaped += "&gt;"
             case "&": escaped += "&amp;"
-            // A reader takes a bare one for the end of a line.
+            // A reader would convert a bare one to a line feed.
             case "\r": escaped += "&#13;"
             case "\n", "\t": escaped.unicodeScalars.append(scalar)
             case "\u{0}"..."\u{1F}", "\u{FFFE}", "\u{FFFF}": throw UnwritableText(scalar: scalar)
