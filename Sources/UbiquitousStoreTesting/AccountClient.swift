@@ -4,16 +4,16 @@ public import PropertyList
 public import SDBus
 internal import StoreBus
 
-/// An account as a program on the bus has it.
+/// A program's view of an account on the bus.
 @BusActor
 public final class AccountClient: ObjectClient {
-    /// That of accounts.
+    /// The interface of accounts.
     public static let interface = BusNames.accountInterface
     /// The program's connection.
     public let client: BusClient
     /// The account's object.
     public let path: String
-    /// The states that were told of since ``subscribe()``, the newest last.
+    /// The signals received since ``subscribe()``, the newest last.
     public private(set) var received: [AccountSignal] = []
 
     private var match: Slot?
@@ -107,7 +107,7 @@ public final class AccountClient: ObjectClient {
         if case .string(let text) = try await property(name) { text.string } else { "" }
     }
 
-    /// `Subscribe`; from now on ``received`` has what is told.
+    /// `Subscribe`; from now on ``received`` collects the signals.
     public func subscribe() async throws {
         match = try await onSignal { [weak self] message in
             guard let state = try? message.readString(), let info = try? message.readDictionary() else { return }
@@ -123,7 +123,7 @@ public final class AccountClient: ObjectClient {
         if case .string(let state) = try await property("State") { state.string } else { "" }
     }
 
-    /// The property LastErrorName, without what all of ours begin with.
+    /// The property LastErrorName, without the prefix of the service's errors.
     public func lastError() async throws -> String {
         guard case .string(let name) = try await property("LastErrorName") else { return "" }
         return name.string.split(separator: ".").last.map(String.init) ?? ""
@@ -139,6 +139,6 @@ public final class AccountClient: ObjectClient {
 public struct AccountSignal: Equatable, Sendable {
     /// The new state.
     public let state: String
-    /// What is known besides.
+    /// The signal's `info`.
     public let info: [String: Value]
 }

@@ -5,17 +5,17 @@ public import PropertyList
 public import SDBus
 internal import StoreBus
 
-/// A program that calls the service: a connection of its own to a private bus.
+/// A client program, with its own connection to a private bus.
 @BusActor
 public final class BusClient {
     /// The connection.
     public let connection: BusConnection
-    /// The user that the bus takes the client for.
+    /// The client's user id, as the bus sees it.
     public let uid: UInt32
 
     /// Connects to a bus.
     ///
-    /// - Parameter user: as whom; only root may be somebody else.
+    /// - Parameter user: the user to connect as; only root may choose another.
     /// - Throws: `BusError`.
     public init(_ bus: PrivateBus, as user: UInt32? = nil) throws {
         uid = user ?? geteuid()
@@ -24,7 +24,7 @@ public final class BusClient {
         }
     }
 
-    /// Connects to a bus of another process, as the user of this one.
+    /// Connects to a bus by its address, as this process's user.
     ///
     /// - Throws: `BusError`.
     public init(address: String) throws {
@@ -61,7 +61,7 @@ public final class BusClient {
         )
     }
 
-    /// Calls a method of the service and waits for an answer, whatever it is.
+    /// Calls a method of the service, waits for the reply, and ignores its contents.
     public func call(
         _ path: String,
         _ interface: String,
@@ -104,12 +104,12 @@ public final class BusClient {
         }
     }
 
-    /// What an object of the service says of itself.
+    /// The introspection of an object of the service.
     public func introspect(_ path: String) async throws -> String {
         try await call(path, "org.freedesktop.DBus.Introspectable", "Introspect") { try $0.readString() }
     }
 
-    /// The unique name that has the service's name; `nil`: nobody has it.
+    /// The unique name that owns the service's name; `nil` if there is no owner.
     public func serviceOwner() async throws -> String? {
         let name = "org.freedesktop.DBus"
         do {
@@ -127,11 +127,11 @@ public final class BusClient {
     }
 }
 
-/// Connecting as another user.
+/// Switches the user of a thread.
 enum ThreadUser {
-    /// Runs `body` on this thread as a user: who connects to a socket is noted for good when it does.
+    /// Runs `body` on this thread as a user. The kernel records a socket's peer when it connects.
     ///
-    /// The system call, and not the function of the C library of the same name, is a matter of one thread.
+    /// It uses the system call, which affects one thread; the C library's function of that name affects all.
     static func become<Result>(_ user: UInt32?, _ body: () throws -> Result) throws -> Result {
         guard let user, user != geteuid() else { return try body() }
         guard setEffective(user) else {
@@ -150,7 +150,7 @@ enum ThreadUser {
     private typealias Call = @convention(c) (Int, Int, Int, Int) -> Int
 
     private static func setEffective(_ user: UInt32) -> Bool {
-        // Swift imports no variadic functions.
+        // Swift doesn't import variadic functions.
         guard let function = dlsym(nil, "syscall") else { return false }
         return unsafeBitCast(function, to: Call.self)(setresuidNumber, -1, Int(user), -1) == 0
     }

@@ -2,9 +2,9 @@
 
 internal import Foundation
 
-/// Runs of `busctl`, and of other programs: what a client in a process of its own sees.
+/// The result of `busctl` or another program: what a client in another process sees.
 public struct ProgramResult: Equatable, Sendable {
-    /// How it ended; 0 is well.
+    /// How it ended; code 0 is success.
     public let exit: ChildProcess.Exit
     /// What it wrote to standard output, without the newline at the end.
     public let output: String
@@ -15,8 +15,8 @@ public struct ProgramResult: Equatable, Sendable {
 /// Runs a program to its end.
 ///
 /// - Parameters:
-///   - arguments: the program, and what it is given.
-///   - user: as whom; only root may be somebody else.
+///   - arguments: the program and its arguments.
+///   - user: the user to run as; only root may choose another.
 /// - Throws: ``StartFailure``, ``DeadlinePassed``.
 public func run(_ arguments: [String], as user: UInt32? = nil) async throws -> ProgramResult {
     let directory = try TemporaryDirectory()
@@ -33,8 +33,8 @@ extension PrivateBus {
     /// Runs `busctl` on this bus.
     ///
     /// - Parameters:
-    ///   - arguments: as `call`, a service, a path, an interface, a method, and so on.
-    ///   - user: as whom; only root may be somebody else.
+    ///   - arguments: for example `call`, a service, a path, an interface, a method, and so on.
+    ///   - user: the user to run as; only root may choose another.
     public func busctl(_ arguments: String..., as user: UInt32? = nil) async throws -> ProgramResult {
         try await run(["busctl", "--address=\(address)"] + arguments, as: user)
     }

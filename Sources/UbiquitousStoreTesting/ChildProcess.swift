@@ -4,13 +4,13 @@ internal import Foundation
 internal import Glibc
 internal import Synchronization
 
-/// A program that was started; it is killed, by its id, when this is released or this process ends.
+/// A running program. It is killed by its id when this object is released or this process ends.
 public final class ChildProcess: Sendable {
     /// How a program ended.
     public enum Exit: Equatable, Sendable {
-        /// By itself, with a code.
+        /// It exited with a code.
         case code(Int32)
-        /// By a signal.
+        /// A signal ended it.
         case signal(Int32)
     }
 
@@ -21,10 +21,10 @@ public final class ChildProcess: Sendable {
     /// Starts a program.
     ///
     /// - Parameters:
-    ///   - arguments: the program, which is looked for in `PATH`, and what it is given.
-    ///   - user: as whom; only root may start programs as somebody else. They have that user's group and no others.
-    ///   - environment: all of it; `nil` is this process's.
-    ///   - output: files that standard output and standard error are appended to; `nil` throws both away.
+    ///   - arguments: the program, which is searched in `PATH`, and its arguments.
+    ///   - user: the user to run as; only root may choose another. The program gets that user's group and no others.
+    ///   - environment: the whole environment; `nil` is this process's.
+    ///   - output: files to append standard output and standard error to; `nil` discards both.
     /// - Throws: ``StartFailure``.
     public init(
         _ arguments: [String],
@@ -56,13 +56,13 @@ public final class ChildProcess: Sendable {
         return ["setpriv", "--reuid=\(user)", "--regid=\(group)", "--clear-groups", "--"]
     }
 
-    /// How the program ended; `nil` as long as it runs.
+    /// How the program ended; `nil` while it runs.
     public var exit: Exit? { collect(WNOHANG) }
 
     /// Sends a signal, if the program still runs.
     public func send(_ signal: Int32) {
         outcome.withLock { outcome in
-            // Nobody else has the id before it is collected, which is done under this lock.
+            // The id can't be reused before the process is reaped, which happens under this lock.
             if outcome == nil { _ = Glibc.kill(pid, signal) }
         }
     }
@@ -98,9 +98,9 @@ public final class ChildProcess: Sendable {
 }
 
 extension ChildProcess {
-    /// A program of the package that the tests are of, which is built beside them.
+    /// A program of the tested package, built beside the tests.
     /// - Returns: its path.
-    /// - Throws: ``StartFailure`` if it isn't there.
+    /// - Throws: ``StartFailure`` if it is missing.
     public static func built(_ name: String) throws(StartFailure) -> String {
         let tests = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         let program = URL(filePath: tests ?? "/").deletingLastPathComponent().appending(path: name).path

@@ -136,7 +136,7 @@ public final class DomainClient: ObjectClient {
     @discardableResult
     public func set(_ key: String, _ value: Value) async throws -> UInt64 { try await apply([(key, value)]) }
 
-    /// `Subscribe`; from now on ``received`` has what is told, whoever sends it.
+    /// `Subscribe`; from now on ``received`` collects the signals, from any sender.
     public func subscribe() async throws {
         try await listen()
         try await call("Subscribe") { try $0.append(0 as UInt64) }
@@ -151,7 +151,7 @@ public final class DomainClient: ObjectClient {
         received.append(try StoreSignal(message))
     }
 
-    /// Waits for a signal among those that were received and are still to come.
+    /// Waits for a signal, among those already received and those to come.
     public func signal(_ what: String, where condition: (StoreSignal) -> Bool) async throws -> StoreSignal {
         var found: StoreSignal?
         try await eventually("the signal comes: \(what); there were \(received)") {

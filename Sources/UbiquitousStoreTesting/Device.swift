@@ -7,9 +7,9 @@ internal import Synchronization
 /// A device: a real `ubiquitous-stored` on a private bus, with directories of its own.
 ///
 /// The program is `$UBIQUITOUS_STORED`, or else the one beside the tests, or else the installed one. It is killed when
-/// this is released.
+/// this object is released.
 public final class Device: Sendable {
-    /// What a device is started with.
+    /// How to start a device.
     public struct Options: Sendable {
         /// `--device-name`.
         public var name = "device"
@@ -17,20 +17,20 @@ public final class Device: Sendable {
         public var mode = "user"
         /// `--log-level`.
         public var logLevel = "trace"
-        /// As whom the service runs; `nil` is the user of the tests.
+        /// The user that the service runs as; `nil` is the user of the tests.
         public var user: UInt32?
         /// The installed manifests.
         public var manifests: [ManifestText] = []
-        /// Options besides.
+        /// Additional options.
         public var arguments: [String] = []
-        /// Variables besides.
+        /// Additional environment variables.
         public var environment: [String: String] = [:]
-        /// Another place for the state.
+        /// A state directory to use instead.
         public var stateDirectory: String?
-        /// Has `--state-directory`, `--manifest-directory` and the like left out, for tests of these.
+        /// Omits `--state-directory`, `--manifest-directory` and similar options, for tests of these.
         public var isBare = false
 
-        /// The usual options.
+        /// Makes the default options.
         public init() {}
     }
 
@@ -38,13 +38,13 @@ public final class Device: Sendable {
     public let bus: PrivateBus
     /// Where the service keeps its data.
     public let stateDirectory: String
-    /// `$RUNTIME_DIRECTORY`; remove its contents for what a restart of the machine does.
+    /// `$RUNTIME_DIRECTORY`. Remove its contents to simulate a reboot.
     public let runtimeDirectory: String
     /// Where the manifests are installed.
     public let manifestDirectory: String
     /// Where the managed settings are.
     public let managedDirectory: String
-    /// A directory that is gone with the device.
+    /// A directory that is removed with the device.
     public let directory: TemporaryDirectory
 
     private let options: Options
@@ -53,7 +53,7 @@ public final class Device: Sendable {
     private let secrets = Mutex<Set<String>>([])
 
     /// Makes the directories, starts the service and waits until it serves.
-    /// - Throws: ``StartFailure``, with what the service said, or ``DeadlinePassed``.
+    /// - Throws: ``StartFailure``, with the service's output, or ``DeadlinePassed``.
     public static func start(on bus: PrivateBus, _ options: Options = Options()) async throws -> Device {
         let device = try Device(on: bus, options)
         try await device.start()
@@ -79,7 +79,7 @@ public final class Device: Sendable {
     // MARK: Starting and ending
 
     /// Starts the service and waits until it serves.
-    /// - Throws: ``StartFailure``, with what the service said, or ``DeadlinePassed``.
+    /// - Throws: ``StartFailure``, with the service's output, or ``DeadlinePassed``.
     public func start() async throws {
         let process = try launch()
         try await eventually("the service is ready") {
@@ -90,7 +90,7 @@ public final class Device: Sendable {
         }
     }
 
-    /// Starts the service and waits for nothing, for one that is to fail.
+    /// Starts the service without waiting, for tests of failing starts.
     @discardableResult
     public func launch() throws -> ChildProcess {
         notifications.forget()
@@ -117,13 +117,13 @@ public final class Device: Sendable {
         let own = [
             "NOTIFY_SOCKET": notifications.path, "RUNTIME_DIRECTORY": runtimeDirectory, "PATH": "/usr/bin:/bin",
             "LD_LIBRARY_PATH": ProcessInfo.processInfo.environment["LD_LIBRARY_PATH"] ?? "",
-            // A crash is to be said in a line, not to be examined for a minute.
+            // Report a crash in one line instead of spending a minute on a backtrace.
             "SWIFT_BACKTRACE": "enable=no",
         ]
         return own.merging(options.environment) { $1 }
     }
 
-    /// The program that is tested.
+    /// The tested program.
     /// - Throws: ``StartFailure``, which says how to name one.
     public static func program() throws(StartFailure) -> String {
         if let program = ProcessInfo.processInfo.environment["UBIQUITOUS_STORED"] { return program }
@@ -138,7 +138,7 @@ public final class Device: Sendable {
                 """)
     }
 
-    /// Ends the service with SIGTERM, and waits until it has.
+    /// Ends the service with SIGTERM, and waits until it has ended.
     /// - Returns: how it ended.
     @discardableResult
     public func stop() async throws -> ChildProcess.Exit {
@@ -174,13 +174,13 @@ public final class Device: Sendable {
     /// The service's process id; 0 before it was started.
     public var pid: Int32 { process.withLock { $0?.pid ?? 0 } }
 
-    /// How the service ended; `nil` as long as it runs.
+    /// How the service ended; `nil` while it runs.
     public var exit: ChildProcess.Exit? { process.withLock { $0 }?.exit }
 
     // MARK: Manifests
 
-    /// Installs a manifest, whole at once.
-    /// - Parameter mode: of the file.
+    /// Installs a manifest atomically.
+    /// - Parameter mode: the file's mode.
     public func install(_ text: String, as name: String, mode: UInt32 = 0o644) throws {
         let path = "\(manifestDirectory)/\(name)"
         try Data(text.utf8).write(to: URL(filePath: path + ".part"))
@@ -190,7 +190,7 @@ public final class Device: Sendable {
 
     // MARK: What it says
 
-    /// What the service has written to standard error, since it was started first.
+    /// What the service has written to standard error since its first start.
     public var log: String { text("log") }
 
     /// What the service has written to standard output.
@@ -201,15 +201,15 @@ public final class Device: Sendable {
         return String(decoding: data, as: UTF8.self)
     }
 
-    /// What the service has told its service manager since it was started last, an assignment each.
+    /// The assignments that the service has sent to its service manager since its last start.
     public var notified: [String] { notifications.received }
 
-    /// Has ``leakedSecrets`` look for a value or a secret in what the service says.
+    /// Makes ``leakedSecrets`` search the service's output for a value or a secret.
     public func keepSecret(_ text: String) {
         secrets.withLock { _ = $0.insert(text) }
     }
 
-    /// Those of the values and secrets that the service has written to standard error or output: there must be none.
+    /// The values and secrets that the service has written to standard error or output. There must be none.
     public var leakedSecrets: [String] {
         let said = log + output
         return secrets.withLock { $0.filter { said.contains($0) }.sorted() }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A condition that did not come true in time.
+/// A condition did not become true in time.
 public struct DeadlinePassed: Error, CustomStringConvertible {
-    /// What was waited for.
+    /// The condition, in words.
     public let description: String
 }
 
-/// Waits until a condition holds. It is asked again and again, so it must change nothing.
+/// Waits until a condition holds. The condition is evaluated repeatedly, so it must change nothing.
 ///
 /// - Parameters:
-///   - what: what is waited for, in words; the error says them.
-///   - limit: generous by default, as machines that run tests have much else to do.
+///   - what: the condition in words, for the error.
+///   - limit: the time limit, generous by default because machines that run tests are busy.
 /// - Throws: ``DeadlinePassed``, or what the condition throws.
 public func eventually(
     _ what: String,

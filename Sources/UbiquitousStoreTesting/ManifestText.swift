@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An app's manifest, as a test writes it.
+/// An app's manifest for a test.
 public struct ManifestText: Sendable {
     /// `com.apple.developer.ubiquity-kvstore-identifier`.
     public var identifier: String?
@@ -17,7 +17,7 @@ public struct ManifestText: Sendable {
     /// `org.example.UbiquitousStore.ubiquitous-defaults`.
     public var ubiquitousDefaults: [String] = []
 
-    /// A manifest of an app that is called as its store; `nil` leaves a key out.
+    /// Makes a manifest of an app. `nil` omits a key.
     public init(
         _ identifier: String?, application: String?, team: String? = nil, localKeys: [String] = [],
         executables: [String] = []
@@ -29,7 +29,7 @@ public struct ManifestText: Sendable {
         self.executables = executables
     }
 
-    /// A manifest of an app that is called as its store.
+    /// Makes a manifest of an app whose id equals its store's identifier.
     public init(_ identifier: String, localKeys: [String] = []) {
         self.init(identifier, application: identifier, localKeys: localKeys)
     }

@@ -3,7 +3,7 @@
 public import PropertyList
 public import SDBus
 
-/// An object of the service, by one of its interfaces, as a program on the bus has it.
+/// A program's view of an object of the service, through one of its interfaces.
 @BusActor
 public protocol ObjectClient: AnyObject {
     /// The interface's name.
@@ -24,7 +24,7 @@ extension ObjectClient {
         try await client.call(path, Self.interface, member, build, decode: decode)
     }
 
-    /// Calls a method and waits for an answer, whatever it is.
+    /// Calls a method, waits for the reply, and ignores its contents.
     public func call(_ member: String, _ build: @BusActor (Message) throws -> Void = { _ in }) async throws {
         try await call(member, build) { _ in }
     }
@@ -34,7 +34,7 @@ extension ObjectClient {
         try await client.property(path, Self.interface, name)
     }
 
-    /// Calls `receive` with every signal, whoever sends it, as long as the slot is held.
+    /// Calls `receive` with every signal, from any sender, as long as the slot is held.
     func onSignal(_ receive: @escaping @BusActor (Message) -> Void) async throws -> Slot {
         try await client.connection.addMatch("type='signal',interface='\(Self.interface)',path='\(path)'", receive)
     }

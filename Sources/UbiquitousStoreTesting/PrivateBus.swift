@@ -4,30 +4,30 @@ internal import Foundation
 internal import Glibc
 public import SDBus
 
-/// A message bus of its own: a real `dbus-daemon`, or a real `dbus-broker`, which ends when this is released.
+/// A private message bus: a real `dbus-daemon` or `dbus-broker`, which ends when this object is released.
 public final class PrivateBus: Sendable {
-    /// The program that is the bus.
+    /// The bus's program.
     public enum Program: String, Sendable {
         /// The reference implementation.
         case daemon = "dbus-daemon"
-        /// The one that some distributions have in its place. Only root can start it.
+        /// The implementation that some distributions use instead. Only root can start it.
         case broker = "dbus-broker"
 
-        /// What `$UBIQUITOUS_STORE_TEST_BUS` names; `dbus-daemon` if it names nothing.
+        /// The program that `$UBIQUITOUS_STORE_TEST_BUS` names; `dbus-daemon` by default.
         public static var usual: Self {
             ProcessInfo.processInfo.environment["UBIQUITOUS_STORE_TEST_BUS"].flatMap(Self.init) ?? .daemon
         }
     }
 
-    /// What the bus allows.
+    /// The bus's policy.
     public enum Kind: Sendable {
-        /// What a session bus allows: everything, of one user and of root.
+        /// A session bus's policy: one user and root may do everything.
         case session
-        /// What Debian's system bus allows, and the limits that it has.
+        /// The policy and the limits of Debian's system bus.
         ///
         /// - Parameters:
-        ///   - policy: the file of the service's policy.
-        ///   - serviceUser: the user that takes the place of `_ubiquitous-store` in it.
+        ///   - policy: the service's policy file.
+        ///   - serviceUser: the user to replace `_ubiquitous-store` with.
         case system(policy: String, serviceUser: UInt32)
     }
 
@@ -36,15 +36,15 @@ public final class PrivateBus: Sendable {
     /// The bus's address, for a connection.
     public var busAddress: BusAddress { .address(address) }
 
-    /// What the bus is.
+    /// The bus's program.
     public let program: Program
     private let directory: TemporaryDirectory
-    /// dbus-broker ends if it has none.
+    /// dbus-broker exits without a journal.
     private let journal: JournalSocket?
     private let process: ChildProcess
 
     /// Starts a bus, and waits until it can be connected to.
-    /// - Throws: ``StartFailure``, with what the bus said.
+    /// - Throws: ``StartFailure``, with the bus's output.
     public static func start(_ kind: Kind = .session, program: Program = .usual) async throws -> PrivateBus {
         let bus = try PrivateBus(kind, program)
         try await bus.waitUntilReady()
@@ -64,7 +64,7 @@ public final class PrivateBus: Sendable {
     private static func command(_ program: Program, in directory: String) -> [String] {
         switch program {
         case .daemon: ["dbus-daemon", "--config-file=\(directory)/bus.conf", "--nofork", "--nopidfile"]
-        // It takes its socket from systemd, wants to write to the journal, and is a client of its own bus.
+        // It gets its socket from systemd, writes to the journal, and is a client of its own bus.
         case .broker:
             [
                 "unshare", "--mount", "--propagation", "private", "sh", "-ec",
@@ -90,12 +90,12 @@ public final class PrivateBus: Sendable {
         chmod(directory.path + "/bus", 0o666)
     }
 
-    /// What the bus has said.
+    /// The bus's output.
     public var log: String {
         (try? String(contentsOfFile: directory.path + "/log", encoding: .utf8)) ?? ""
     }
 
-    /// Ends the bus at once; everybody's connection breaks.
+    /// Ends the bus at once, and breaks all connections.
     public func end() {
         process.kill()
     }
@@ -124,7 +124,7 @@ public final class PrivateBus: Sendable {
             """
     }
 
-    /// Of /usr/share/dbus-1/session.conf.
+    /// From /usr/share/dbus-1/session.conf.
     private static let sessionRules = """
         <type>session</type>
         <policy context="default">
@@ -140,7 +140,7 @@ public final class PrivateBus: Sendable {
         <limit name="max_replies_per_connection">50000</limit>
         """
 
-    /// Of Debian 12's /usr/share/dbus-1/system.conf; the limits are those that it documents.
+    /// From Debian 12's /usr/share/dbus-1/system.conf; the limits are those that it documents.
     private static let systemRules = """
         <type>system</type>
         <policy context="default">

@@ -3,10 +3,10 @@
 internal import Glibc
 internal import Synchronization
 
-/// Ends and removes what this process leaves behind, however it ends.
+/// Cleans up what this process leaves behind, however it ends.
 ///
-/// It is a shell at the other end of a pipe: when the pipe closes, because this process has ended or was killed, it kills
-/// the processes, detaches the mounts and removes the directories that it was told of and not told to forget.
+/// It is a shell at the other end of a pipe. When the pipe closes, because this process has ended or was killed, the
+/// shell kills the registered processes, detaches the registered mounts and removes the registered directories.
 enum ProcessReaper {
     private static let script = """
         trap '' INT TERM HUP
@@ -24,7 +24,7 @@ enum ProcessReaper {
         for directory in $directories; do rm -rf --one-file-system "$directory"; done
         """
 
-    /// The end of the pipe that is written to, open as long as this process runs.
+    /// The writing end of the pipe, open as long as this process runs.
     private static let pipe: Mutex<Int32> = {
         var ends: [Int32] = [-1, -1]
         guard Glibc.pipe(&ends) == 0 else { return Mutex(-1) }

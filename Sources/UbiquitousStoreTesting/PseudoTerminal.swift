@@ -3,9 +3,9 @@
 internal import Glibc
 internal import Synchronization
 
-/// A terminal of which a test has the keyboard and the screen, with a program at it.
+/// A terminal with a program; the test has its keyboard and screen.
 public final class PseudoTerminal: Sendable {
-    /// The program that was started at it.
+    /// The program at the terminal.
     public let program: ChildProcess
     private let descriptor: Int32
     private let shown = Mutex<[UInt8]>([])
@@ -16,8 +16,8 @@ public final class PseudoTerminal: Sendable {
     /// Starts a program at a terminal of its own.
     ///
     /// - Parameters:
-    ///   - arguments: the program, and what it is given.
-    ///   - environment: all of it; `nil` is this process's.
+    ///   - arguments: the program and its arguments.
+    ///   - environment: the whole environment; `nil` is this process's.
     /// - Throws: ``StartFailure``.
     public init(_ arguments: [String], environment: [String: String]? = nil) throws {
         descriptor = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK)
@@ -35,7 +35,7 @@ public final class PseudoTerminal: Sendable {
         _ = write(descriptor, text, text.utf8.count)
     }
 
-    /// Everything that was shown until now, with what steers the terminal.
+    /// Everything shown so far, including control sequences.
     public var screen: String {
         shown.withLock { shown in
             var buffer = [UInt8](repeating: 0, count: 4096)
@@ -44,13 +44,13 @@ public final class PseudoTerminal: Sendable {
         }
     }
 
-    /// Waits until the screen shows something.
+    /// Waits until the screen shows a text.
     /// - Throws: ``DeadlinePassed``.
     public func shows(_ text: String) async throws {
         try await eventually("the terminal shows \(text)") { screen.contains(text) }
     }
 
-    /// Whether what is typed is shown.
+    /// Whether the terminal echoes input.
     public var isEchoing: Bool {
         var settings = termios()
         return tcgetattr(descriptor, &settings) == 0 && settings.c_lflag & tcflag_t(ECHO) != 0

@@ -2,9 +2,9 @@
 
 internal import StoreBus
 
-/// Calls of methods. None waits for its answer.
+/// Method calls. None waits for its reply.
 ///
-/// With `later`, a call is sent as ``RawClient/turn(waiting:)`` finds room for it; otherwise at once.
+/// With `later`, ``RawClient/turn(waiting:)`` sends the call when there is room; otherwise it is sent at once.
 extension RawClient {
     /// Calls a method.
     public func call(
@@ -28,7 +28,7 @@ extension RawClient {
         call(BusNames.service, path, BusNames.storeInterface, member, signature: signature, body: body, later: later)
     }
 
-    /// Calls a store's method whose arguments are of the type `t`.
+    /// Calls a store's method with arguments of the type `t`.
     public func store(_ path: String, _ member: String, _ arguments: UInt64..., later: Bool = false) {
         var body = Wire()
         for argument in arguments { body.number(argument) }
@@ -52,12 +52,12 @@ extension RawClient {
         store(path, "GetValue", signature: "s", body: body.bytes)
     }
 
-    /// Asks for a whole store as often as the system bus lets a connection wait for answers, but for once.
+    /// Requests a whole store one time less often than the system bus lets a connection wait for replies.
     public func askForMuch(_ path: String) {
         for _ in 0..<127 { store(path, "GetSnapshot", 0, 0) }
     }
 
-    /// Asks the bus for the messages that match a rule.
+    /// Adds a match rule.
     public func addMatch(_ rule: String) {
         var body = Wire()
         body.string(rule)

@@ -2,9 +2,9 @@
 
 internal import Glibc
 
-/// A client that speaks the bus's protocol by hand: it sends what libraries don't send, and reads when it likes.
+/// A client that speaks the bus's protocol directly: it can send what libraries don't, and read when it likes.
 ///
-/// D-Bus Specification, "Message Format" and "Authentication Protocol".
+/// See the D-Bus specification, "Message Format" and "Authentication Protocol".
 public final class RawClient {
     private var descriptor: Int32
     private var serial: UInt32 = 0
@@ -13,7 +13,7 @@ public final class RawClient {
 
     /// Connects to a bus.
     ///
-    /// - Parameter user: as whom; only root may be somebody else.
+    /// - Parameter user: the user to connect as; only root may choose another.
     /// - Throws: ``StartFailure``.
     public convenience init(_ bus: PrivateBus, as user: UInt32? = nil) throws {
         try self.init(address: bus.address, as: user)
@@ -41,7 +41,7 @@ public final class RawClient {
         end()
     }
 
-    /// Breaks the connection off.
+    /// Closes the connection.
     public func end() {
         guard descriptor >= 0 else { return }
         defer { descriptor = -1 }
@@ -49,7 +49,7 @@ public final class RawClient {
         close(descriptor)
     }
 
-    /// Whether the other end has closed the connection; what it has sent is thrown away.
+    /// Whether the other end has closed the connection. Discards what it has sent.
     public func isClosed() -> Bool {
         var buffer = [UInt8](repeating: 0, count: 65536)
         while true {
@@ -59,20 +59,20 @@ public final class RawClient {
         }
     }
 
-    /// What has come by now, at least a byte; nothing if the connection is closed.
+    /// Waits for at least one byte, and returns what has arrived; nothing if the connection is closed.
     public func receive() -> [UInt8] {
         var buffer = [UInt8](repeating: 0, count: 65536)
         let count = recv(descriptor, &buffer, buffer.count, 0)
         return count > 0 ? Array(buffer[..<count]) : []
     }
 
-    /// The number that the next message has; each is used once.
+    /// The next message's serial number. Each is used once.
     public func nextSerial() -> UInt32 {
         serial += 1
         return serial
     }
 
-    /// Sends bytes, whatever they are, and waits until the socket has taken them.
+    /// Sends any bytes, and waits until the socket has accepted them.
     public func send(_ bytes: [UInt8]) {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -84,16 +84,17 @@ public final class RawClient {
 
     // MARK: Without waiting
 
-    /// Sends bytes as ``turn(waiting:)`` finds room for them.
+    /// Queues bytes, which ``turn(waiting:)`` sends when there is room.
     public func enqueue(_ bytes: [UInt8]) { unsent += bytes }
 
-    /// How many bytes wait for room.
+    /// The number of queued bytes.
     public var unsentCount: Int { unsent.count }
 
-    /// Sends and receives what is possible now.
+    /// Sends and receives what is possible without blocking.
     ///
-    /// - Parameter milliseconds: how long to wait for it to become possible.
-    /// - Returns: the messages that have arrived, but for calls, which are answered with nothing; `nil` if the other end has closed the connection.
+    /// - Parameter milliseconds: how long to wait until something is possible.
+    /// - Returns: the messages that have arrived, except calls, which get an empty reply; `nil` if the other end has
+    ///   closed the connection.
     public func turn(waiting milliseconds: Int32) -> [WireReply]? {
         var ready = pollfd(fd: descriptor, events: Int16(unsent.isEmpty ? POLLIN : POLLIN | POLLOUT), revents: 0)
         guard poll(&ready, 1, milliseconds) >= 0 || errno == EINTR else { return nil }

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// For sigset_t, which that module's headers bring in first.
+// For sigset_t, which this module's headers define first.
 internal import CSystemd
 internal import Glibc
 
 /// A program that could not be started.
 public struct StartFailure: Error, CustomStringConvertible {
-    /// What went wrong, in words.
+    /// The reason, in words.
     public let description: String
 }
 
-/// Starting programs. The corresponding C function is ``posix_spawn``.
+/// Starts programs. The corresponding C function is ``posix_spawn``.
 ///
-/// Not Foundation's `Process`: the child must not inherit the signals that the event loop's thread has blocked,
-/// and a descriptor of the tests that is meant for nobody else is closed on exec.
+/// It is used instead of Foundation's `Process` because the child must inherit neither the signals blocked in the event
+/// loop's thread nor the tests' descriptors.
 enum Spawn {
     /// - Parameters:
     ///   - environment: `nil` is this process's.
-    ///   - input: what becomes standard input; `nil` is `/dev/null`.
-    ///   - output: what standard output and standard error are appended to; `nil` is `/dev/null`.
-    ///   - terminal: a terminal in place of all three, which is the program's own.
+    ///   - input: standard input; `nil` is `/dev/null`.
+    ///   - output: files to append standard output and standard error to; `nil` is `/dev/null`.
+    ///   - terminal: a terminal to use for all three, as the program's controlling terminal.
     static func start(
         _ arguments: [String],
         environment: [String: String]?,
@@ -43,14 +43,15 @@ enum Spawn {
         let flags = O_WRONLY | O_CREAT | O_APPEND
         posix_spawn_file_actions_addopen(&actions, 1, terminal ?? output?.output ?? "/dev/null", flags, 0o600)
         posix_spawn_file_actions_addopen(&actions, 2, terminal ?? output?.error ?? "/dev/null", flags, 0o600)
-        // Foundation's pipes are open in every child: whoever reads one to its end would wait for this child's.
+        // Foundation's pipes are open in every child, and reading one to its end would wait for this child.
         _ = closeFrom(&actions, 3)
         var (none, all) = (sigset_t(), sigset_t())
         sigemptyset(&none)
         sigfillset(&all)
         posix_spawnattr_setsigmask(&attributes, &none)
         posix_spawnattr_setsigdefault(&attributes, &all)
-        // POSIX_SPAWN_SETSID, which Swift doesn't import: the first terminal that a session opens is its own.
+        // POSIX_SPAWN_SETSID, which Swift doesn't import. The first terminal that a session opens becomes its
+        // controlling terminal.
         let session: Int32 = terminal == nil ? 0 : 0x80
         posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | session))
         return try start(arguments, environment, actions, attributes)
@@ -84,6 +85,6 @@ enum Spawn {
     }
 }
 
-/// The function of that name of <spawn.h>, which is there for programs with GNU's extensions, as Swift's are not.
+/// A function of <spawn.h>, which declares it only with GNU extensions, so Swift doesn't import it.
 @_silgen_name("posix_spawn_file_actions_addclosefrom_np")
 private func closeFrom(_ actions: UnsafeMutablePointer<posix_spawn_file_actions_t>, _ first: Int32) -> Int32

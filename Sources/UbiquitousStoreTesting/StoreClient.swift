@@ -4,16 +4,16 @@ public import PropertyList
 public import SDBus
 internal import StoreBus
 
-/// A store as a program on the bus has it.
+/// A program's view of a store on the bus.
 @BusActor
 public final class StoreClient: ObjectClient {
-    /// That of stores.
+    /// The interface of stores.
     public static let interface = BusNames.storeInterface
     /// The program's connection.
     public let client: BusClient
     /// The store's object.
     public let path: String
-    /// What was told of the store, since ``subscribe(_:)``; the newest last.
+    /// The signals received since ``subscribe(_:)``, the newest last.
     public private(set) var received: [StoreSignal] = []
 
     private var match: Slot?
@@ -87,7 +87,7 @@ public final class StoreClient: ObjectClient {
         try await set(key) { try $0.append(variant: value) }
     }
 
-    /// `SetValue`, with a variant of the caller's making.
+    /// `SetValue`, with a variant that the caller writes.
     @discardableResult
     public func set(_ key: String, variant: @BusActor (Message) throws -> Void) async throws -> UInt64 {
         try await call("SetValue") {
@@ -120,7 +120,7 @@ public final class StoreClient: ObjectClient {
         }
     }
 
-    /// `Apply`, with options of the caller's making.
+    /// `Apply`, with options that the caller writes.
     @discardableResult
     public func apply(
         _ set: [(key: String, value: Value)],
@@ -150,7 +150,7 @@ public final class StoreClient: ObjectClient {
 
     // MARK: Signals
 
-    /// `Subscribe`; from now on ``received`` has what is told, whoever sends it.
+    /// `Subscribe`; from now on ``received`` collects the signals, from any sender.
     @discardableResult
     public func subscribe(_ flags: UInt64 = 0) async throws -> UInt64 {
         try await listen()
@@ -161,19 +161,19 @@ public final class StoreClient: ObjectClient {
         }
     }
 
-    /// `Unsubscribe`; ``received`` goes on having what is told, which should be nothing.
+    /// `Unsubscribe`; ``received`` keeps collecting signals, of which there should be none.
     public func unsubscribe() async throws {
         try await call("Unsubscribe")
     }
 
-    /// What is told from now on.
+    /// The signals from now on.
     public var signals: AsyncStream<StoreSignal> {
         let (stream, continuation) = AsyncStream.makeStream(of: StoreSignal.self)
         continuations.append(continuation)
         return stream
     }
 
-    /// Waits for a signal among those that were received and are still to come.
+    /// Waits for a signal, among those already received and those to come.
     public func signal(_ what: String, where condition: (StoreSignal) -> Bool) async throws -> StoreSignal {
         var found: StoreSignal?
         try await eventually("the signal comes: \(what); there were \(received)") {
@@ -184,10 +184,10 @@ public final class StoreClient: ObjectClient {
         return found
     }
 
-    /// Forgets what was received.
+    /// Discards what was received.
     public func forgetSignals() { received = [] }
 
-    /// Receives this store's signals, whoever sends them.
+    /// Starts to receive this store's signals, from any sender.
     public func listen() async throws {
         if match != nil { return }
         match = try await onSignal { [weak self] in try? self?.receive($0) }
@@ -200,32 +200,32 @@ public final class StoreClient: ObjectClient {
     }
 }
 
-/// What `GetSnapshot` answers.
+/// The result of `GetSnapshot`.
 public struct StoreSnapshot: Equatable, Sendable {
-    /// The generation that this is the state of.
+    /// The generation of this snapshot.
     public let generation: UInt64
-    /// Whether the values are everything.
+    /// Whether the values are the whole store.
     public let isComplete: Bool
     /// Keys and values.
     public let values: [Text: Value]
-    /// Keys that are gone.
+    /// Keys that were removed.
     public let removed: [String]
 }
 
 /// `DidChangeExternally`.
 public struct StoreSignal: Equatable, Sendable {
-    /// Why.
+    /// The reason.
     public let reason: UInt32
     /// The keys, in the order of the signal.
     public let keys: [String]
     /// The generation after the change.
     public let generation: UInt64
-    /// What is known besides.
+    /// The signal's `info`.
     public let info: [String: Value]
     /// The unique name of the sender.
     public let sender: String
 
-    /// One that is heard of in another way.
+    /// Makes a signal, to compare with.
     public init(reason: UInt32, keys: [String], generation: UInt64) {
         (self.reason, self.keys, self.generation) = (reason, keys, generation)
         (info, sender) = ([:], "")

@@ -3,9 +3,9 @@
 internal import Foundation
 internal import Glibc
 
-/// A directory of its own, which everybody may enter; it is removed when this is released or this process ends.
+/// A temporary directory that all users may enter. It is removed when this object is released or this process ends.
 public final class TemporaryDirectory: Sendable {
-    /// Its path.
+    /// The directory's path.
     public let path: String
 
     /// Makes a directory.
@@ -17,12 +17,12 @@ public final class TemporaryDirectory: Sendable {
             with: "/"
         )
         ProcessReaper.note(directory: path)
-        // Services and clients of other users are in it as well.
+        // Services and clients of other users use it too.
         chmod(path, 0o755)
     }
 
     deinit {
-        // A mount that a test forgot must not be emptied.
+        // Don't delete the contents of a mount that a test forgot.
         for mount in mounts.reversed() { umount2(mount, Int32(MNT_DETACH)) }
         try? FileManager.default.removeItem(atPath: path)
     }
@@ -45,7 +45,7 @@ public final class TemporaryDirectory: Sendable {
         return directory
     }
 
-    /// Mounts a small file system of its own on a directory in it; for root.
+    /// Mounts a small file system on a directory in it; for root.
     public func mountSmallDisk(_ name: String, bytes: Int, owner: UInt32? = nil) throws -> String {
         let directory = try makeDirectory(name)
         ProcessReaper.note(mount: directory)

@@ -4,9 +4,9 @@ internal import Foundation
 internal import Glibc
 internal import Synchronization
 
-/// Sockets of the file system.
+/// Unix sockets.
 enum UnixSocket {
-    /// The numbers of SOCK_STREAM and SOCK_DGRAM, whose types differ with what else is imported.
+    /// The numbers of SOCK_STREAM and SOCK_DGRAM, whose Swift types depend on what else is imported.
     enum Kind: Int32 {
         case stream = 1
         case datagrams
@@ -41,7 +41,7 @@ enum UnixSocket {
     }
 }
 
-/// The other end of `$NOTIFY_SOCKET`: what a service tells its service manager.
+/// The service manager's end of `$NOTIFY_SOCKET`.
 final class NotifySocket: Sendable {
     let path: String
     private let descriptor: Int32
@@ -61,7 +61,7 @@ final class NotifySocket: Sendable {
         close(descriptor)
     }
 
-    /// Every assignment that was received, in order.
+    /// The received assignments, in order.
     var received: [String] {
         lines.withLock { lines in
             var buffer = [UInt8](repeating: 0, count: 4096)
@@ -74,14 +74,14 @@ final class NotifySocket: Sendable {
         }
     }
 
-    /// Forgets what was received.
+    /// Discards what was received.
     func forget() {
         _ = received
         lines.withLock { $0 = [] }
     }
 }
 
-/// A socket in the place of the journal's: what is written to it is read and thrown away, for who writes there waits.
+/// A substitute for the journal's socket. It reads and discards everything, so that writers don't block.
 final class JournalSocket: Sendable {
     private let descriptor: Int32
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Bytes of a message, as the bus has them.
+/// Bytes of a message in the wire format.
 ///
-/// D-Bus Specification, "Marshaling (Wire Format)".
+/// See the D-Bus specification, "Marshaling (Wire Format)".
 public struct Wire {
-    /// What was written.
+    /// The bytes written so far.
     public var bytes: [UInt8] = []
 
-    /// Nothing yet.
+    /// Starts empty.
     public init() {}
 
     /// Pads to a multiple of a size.
@@ -32,9 +32,9 @@ public struct Wire {
         bytes += [UInt8(truncatingIfNeeded: value.utf8.count)] + Array(value.utf8) + [0]
     }
 
-    /// An array: its length, and what `write` writes.
+    /// An array: its length, then the elements that `write` writes.
     ///
-    /// - Parameter alignment: of an element.
+    /// - Parameter alignment: the alignment of an element.
     public mutating func array(alignment: Int, _ write: (inout Wire) -> Void) {
         number(0 as UInt32)
         let length = bytes.count - 4
@@ -45,7 +45,7 @@ public struct Wire {
         withUnsafeBytes(of: count.littleEndian) { bytes.replaceSubrange(length..<length + 4, with: $0) }
     }
 
-    /// A field of a message's head that is a string, an object path or a signature.
+    /// A header field with a string, an object path or a signature.
     mutating func field(_ code: UInt8, _ type: String, _ value: String) {
         align(8)
         bytes.append(code)
@@ -53,7 +53,7 @@ public struct Wire {
         if type == "g" { signature(value) } else { string(value) }
     }
 
-    /// A field of a message's head that is a number.
+    /// A header field with a number.
     mutating func field(_ code: UInt8, _ value: UInt32) {
         align(8)
         bytes.append(code)
@@ -62,13 +62,13 @@ public struct Wire {
     }
 }
 
-/// A message before it is bytes. What is `nil` or empty is left out.
+/// A message to encode. `nil` or empty fields are left out.
 public struct WireMessage {
-    /// 1 is a call, 2 an answer, 3 an error, 4 a signal.
+    /// 1 is a call, 2 a reply, 3 an error, 4 a signal.
     public var type: UInt8 = 1
-    /// 0x1: no answer is wanted.
+    /// 0x1: no reply expected.
     public var flags: UInt8 = 0
-    /// Whom it is for.
+    /// The destination.
     public var destination: String?
     /// The object.
     public var path: String?
@@ -78,20 +78,20 @@ public struct WireMessage {
     public var member: String?
     /// The error's name.
     public var errorName: String?
-    /// What is answered.
+    /// The serial number of the call that it replies to.
     public var replySerial: UInt32?
-    /// Of the contents.
+    /// The signature of the body.
     public var signature = ""
-    /// The contents.
+    /// The body.
     public var body: [UInt8] = []
 
-    /// A call of nothing.
+    /// Makes an empty call.
     public init() {}
 
-    /// Whether somebody has to answer.
+    /// Whether a reply is expected.
     public var expectsReply: Bool { type == 1 && flags & 1 == 0 }
 
-    /// The bytes that are sent.
+    /// The encoded message.
     public func bytes(serial: UInt32) -> [UInt8] {
         var fields = Wire()
         for (code, type, value) in [

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The head of a message that was received.
+/// The header of a received message.
 public struct WireReply: Equatable, Sendable {
-    /// 1 is a call, 2 an answer, 3 an error, 4 a signal.
+    /// 1 is a call, 2 a reply, 3 an error, 4 a signal.
     public let type: UInt8
-    /// Its own number.
+    /// Its own serial number.
     let serial: UInt32
-    /// The call that is answered; 0 for none.
+    /// The serial number of the call that it replies to; 0 if none.
     public private(set) var replySerial: UInt32 = 0
     /// The error's name.
     public private(set) var errorName: String?
-    /// Who sent it; the bus writes that.
+    /// The sender, as the bus wrote it.
     public private(set) var sender = ""
 
-    /// The first message of what has been received, which is removed; `nil` if it is not all there.
+    /// Takes the first message off the received bytes; `nil` if it is incomplete.
     ///
-    /// What the bus sends is well-formed, and in the byte order of the machine, as everybody's here is the same.
+    /// The bus sends well-formed messages, in the byte order of this machine.
     init?(from received: inout ArraySlice<UInt8>) {
         guard received.count >= 16 else { return nil }
         let start = received.startIndex
