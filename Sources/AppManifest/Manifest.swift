@@ -10,7 +10,7 @@ package struct Manifest: Equatable, Sendable {
     package let teamIdentifier: String?
     /// The app id: reverse DNS, the name of the app's .desktop file.
     package let applicationIdentifier: String
-    /// The app's groups. Not used yet.
+    /// Defaults domains that the app may use in a sandbox, besides its own.
     package let groups: [String]
     /// Keys, and prefixes that end in `*`, that never leave the device.
     package let localKeys: [String]
