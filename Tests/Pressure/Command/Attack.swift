@@ -46,7 +46,9 @@ enum Attack: String, CaseIterable, ExpressibleByArgument {
         case .stopped: attackers.clients = try clients(2)
         case .matches: attackers.clients = try clients(1)
         case .introspection, .booleans, .array, .emptyArrays, .keys, .comers, .mounts:
-            attackers.process = try Attacker.start(self, site, path)
+            let process = try Attacker.start(self, site, path)
+            attackers.process = process
+            try await eventually("the attack begins") { Attacker.isReady(process) }
         }
         for client in attackers.clients { prepare(client, path) }
         if self == .stopped { Self.write(attackers.clients[1], path) }

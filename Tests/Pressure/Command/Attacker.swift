@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
-internal import Glibc
+internal import Foundation
 internal import PressureTesting
 internal import StoreBus
 internal import UbiquitousStoreTesting
@@ -26,6 +26,12 @@ struct Attacker: ParsableCommand {
             """
         return try ChildProcess(
             ["unshare", "--mount", "--propagation", "private", "sh", "-ec", script, "sh"] + command)
+    }
+
+    /// Whether a process has all that it needs, and attacks.
+    static func isReady(_ process: ChildProcess) -> Bool {
+        let name = try? String(contentsOfFile: "/proc/\(process.pid)/comm", encoding: .utf8)
+        return name?.hasPrefix("pressure") == true
     }
 
     func run() throws {
