@@ -91,9 +91,9 @@ package final class PanelService {
         var applications: [String: String] = [:]
         for file in InstalledManifests.files(in: directories) {
             guard let bytes = try? ManifestFile.read(file, trusting: geteuid()),
-                let manifest = try? Manifest(propertyList: bytes)
+                let manifest = try? Manifest(propertyList: bytes), let identifier = manifest.identifier
             else { continue }
-            applications[manifest.identifier] = manifest.applicationIdentifier
+            applications[identifier] = manifest.applicationIdentifier
         }
         return applications
     }
