@@ -22,9 +22,14 @@ struct PanelServiceTests {
     }
 
     private func state(_ panel: Panel, _ what: String, where holds: (PanelState) -> Bool) async throws -> PanelState {
-        try await eventually(what) {
-            if case .state(let state) = panel.content { return holds(state) }
-            return false
+        do {
+            try await eventually(what) {
+                if case .state(let state) = panel.content { return holds(state) }
+                return false
+            }
+        } catch {
+            Issue.record("instead: \(panel.content)")
+            throw error
         }
         guard case .state(let state) = panel.content else { throw CancellationError() }
         return state
@@ -81,14 +86,17 @@ struct PanelServiceTests {
         try await panel.service.rename(before.devices[0].identifier, to: " <b>desk</b> ")
         try await panel.service.setSynchronized(Self.notes, false)
         panel.look()
-        let after = try await state(panel, "renamed") { $0.devicesPage.rows.first?.title == "<b>desk</b>" }
-        #expect(after.apps.first?.isSynchronized == false)
+        _ = try await state(panel, "renamed, and switched off") {
+            $0.devicesPage.rows.first?.title == "<b>desk</b>" && $0.apps.first?.isSynchronized == false
+        }
     }
 
     @Test func `a service that goes away is told of, and found again`() async throws {
         let (device, panel) = try await start()
-        panel.look()
-        _ = try await state(panel, "there") { _ in true }
+        try await eventually("it is there") {
+            panel.look()
+            if case .state = panel.content { return true } else { return false }
+        }
         device.kill()
         try await eventually("it is gone") {
             if case .unavailable = panel.content { true } else { false }
