@@ -53,10 +53,13 @@ public final class Screen {
         session = try ChildProcess(
             ["dbus-daemon", "--session", "--nofork", "--nopidfile", "--address=\(address)"], environment: environment,
             output: ("/dev/null", directory.path + "/bus.log"))
-        try await eventually("the session bus is there") {
-            FileManager.default.fileExists(atPath: String(address.dropFirst("unix:path=".count)))
+        var bus: BusConnection?
+        // Its socket is there before it listens.
+        try await eventually("the session bus takes connections") {
+            bus = try? BusConnection.open(.address(address), description: "screen")
+            return bus != nil
         }
-        let bus = try BusConnection.open(.address(address), description: "screen")
+        guard let bus else { throw NotStarted() }
         let accessible = try await bus.call("org.a11y.Bus", "/org/a11y/bus", "org.a11y.Bus", "GetAddress") {
             try $0.readString()
         }
