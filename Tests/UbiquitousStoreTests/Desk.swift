@@ -80,3 +80,10 @@ func code(_ body: () async throws -> Void) async -> UbiquitousStoreError.Code? {
         return nil
     }
 }
+
+extension NSUbiquitousKeyValueStore {
+    /// Synchronizes until the service answers: one call waits for a second at most, which a busy machine may take.
+    func waitForAnswer() async throws {
+        try await eventually("the service answers") { synchronize() }
+    }
+}

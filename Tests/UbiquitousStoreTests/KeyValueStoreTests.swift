@@ -117,7 +117,7 @@ struct KeyValueStoreTests {
             store.set(NSNumber(value: false), forKey: "object")
             #expect(store.bool(forKey: "bool") && store.longLong(forKey: "longLong") == 5)
             #expect(store.array(forKey: "array")?.count == 2 && store.longLong(forKey: "literal") == 7)
-            #expect(store.synchronize())
+            try await store.waitForAnswer()
             let values = try await desk.otherProcess().snapshot().values
             #expect(
                 values == [
@@ -139,7 +139,8 @@ struct KeyValueStoreTests {
             for index in setters.indices { store.set(Int64(1), forKey: "\(index)") }
             for (index, remove) in setters.enumerated() { remove("\(index)") }
             store.removeObject(forKey: "absent")
-            #expect(store.dictionaryRepresentation.isEmpty && store.synchronize())
+            #expect(store.dictionaryRepresentation.isEmpty)
+            try await store.waitForAnswer()
             let values = try await desk.otherProcess().snapshot().values
             #expect(values.isEmpty)
         }
@@ -168,7 +169,8 @@ struct KeyValueStoreTests {
                     .depthExceeded,
                 ])
             #expect(told.all.first?.keys == [long] && store.longLong(forKey: "kept") == 1)
-            #expect(store.dictionaryRepresentation.count == 1 && store.synchronize())
+            #expect(store.dictionaryRepresentation.count == 1)
+            try await store.waitForAnswer()
         }
     }
 
@@ -177,13 +179,14 @@ struct KeyValueStoreTests {
             let store = desk.keyValueStore()
             store.set(Data(count: 1_000_000), forKey: "large")
             store.set("before", forKey: "key")
-            #expect(store.synchronize())
+            try await store.waitForAnswer()
             let told = Told(store)
             store.set(Data(count: 100_000), forKey: "key")
             store.set(Int64(1), forKey: "good")
             #expect(store.data(forKey: "key")?.count == 100_000 || store.string(forKey: "key") == "before")
             try await eventually("it is announced") { !told.all.isEmpty }
-            #expect(store.string(forKey: "key") == "before" && store.synchronize())
+            #expect(store.string(forKey: "key") == "before")
+            try await store.waitForAnswer()
             #expect(told.all == [.init(reason: 2, keys: ["key"], error: .quotaExceeded)])
             let other = try await desk.otherProcess()
             let values = try await other.values(["key", "good"])
@@ -197,7 +200,7 @@ struct KeyValueStoreTests {
         try await Desk.with { desk in
             let store = desk.keyValueStore()
             store.set(Int64(1), forKey: "own")
-            #expect(store.synchronize())
+            try await store.waitForAnswer()
             let told = Told(store)
             store.set(Int64(2), forKey: "own")
             let other = try await desk.otherProcess()
@@ -206,7 +209,8 @@ struct KeyValueStoreTests {
             #expect(store.string(forKey: "a") == "there" && store.longLong(forKey: "b") == 2)
             try await other.remove("a")
             try await eventually("the removal is announced") { told.all.count == 2 }
-            #expect(store.object(forKey: "a") == nil && store.synchronize())
+            #expect(store.object(forKey: "a") == nil)
+            try await store.waitForAnswer()
             #expect(told.all == [.init(reason: 0, keys: ["a", "b"]), .init(reason: 0, keys: ["a"])])
             #expect(!told.wereOnMainThread)
         }
@@ -227,7 +231,7 @@ struct KeyValueStoreTests {
             let store = named.object
             #expect(!named.use(identifier: "org.example.Other", bus: nil) && named.object === store)
             store.set(Int64(1), forKey: "a")
-            #expect(store.synchronize())
+            try await store.waitForAnswer()
             let value = try await desk.otherProcess().value("a")
             #expect(value == 1)
         }

@@ -27,7 +27,7 @@ struct OutageTests {
             try await desk.device.start()
             let other = try await desk.otherProcess()
             try await eventually("it gets there") { try await other.value("a") == "early" }
-            #expect(store.synchronize())
+            try await store.waitForAnswer()
         }
     }
 
@@ -49,7 +49,7 @@ struct OutageTests {
         try await Desk.with { desk in
             let store = desk.keyValueStore()
             store.set("before", forKey: "mine")
-            #expect(store.synchronize())
+            try await store.waitForAnswer()
             let told = Told(store)
             desk.device.kill()
             store.set("during", forKey: "mine")
@@ -92,7 +92,7 @@ struct OutageTests {
         try await Desk.with { desk in
             let store = desk.keyValueStore()
             store.set(Int64(1), forKey: "a")
-            #expect(store.synchronize())
+            try await store.waitForAnswer()
             let told = Told(store)
             for round in 2..<6 as Range<Int64> {
                 try await desk.device.restart()
@@ -109,7 +109,7 @@ struct OutageTests {
         try await Desk.with { desk in
             let store = desk.keyValueStore()
             store.set(Int64(1), forKey: "a")
-            #expect(store.synchronize())
+            try await store.waitForAnswer()
             desk.device.signal(SIGSTOP)
             for number in 2..<1000 as Range<Int64> { store.set(number, forKey: "a") }
             #expect(store.longLong(forKey: "a") == 999)
@@ -163,7 +163,7 @@ struct OutageTests {
                     }
                 }
             }
-            #expect(store.synchronize())
+            try await store.waitForAnswer()
             let values = try await desk.otherProcess().snapshot().values
             #expect(values.count == 9 && values.values.allSatisfy { $0 == 299 })
             #expect(store.dictionaryRepresentation.count == 9)
@@ -184,7 +184,7 @@ struct OutageTests {
             do {
                 let store = desk.keyValueStore()
                 store.set("last", forKey: "a")
-                #expect(store.synchronize())
+                try await store.waitForAnswer()
             }
             let value = try await desk.otherProcess().value("a")
             #expect(value == "last")
