@@ -390,17 +390,19 @@ struct CallerTests {
         try await withMachine { machine in
             let client = try machine.client()
             for text in [
-                "", "x", ManifestText(nil, application: "a").xml, ManifestText("a", application: nil).xml,
+                "", "x", ManifestText("a", application: nil).xml,
                 ManifestText("a/b", application: "a").xml, ManifestText("a", application: "../a").xml,
             ] {
                 let name = await refusal(text, client)
                 #expect(name == "InvalidArgs", "\(text)")
             }
             do {
-                _ = try await register(ManifestText(nil, application: "a").xml, client)
+                _ = try await register(ManifestText("a/b", application: "a").xml, client)
             } catch let error as BusError {
-                #expect(error.message.contains("com.apple.developer.ubiquity-kvstore-identifier: it is missing"))
+                #expect(error.message.contains("com.apple.developer.ubiquity-kvstore-identifier: \"a/b\" has to be"))
             }
+            // It declares no store.
+            #expect(try await register(ManifestText(nil, application: "a").xml, client) == [])
             #expect(await refusal(ManifestText(notes).xml, client) == "NotEntitled")
             #expect(await refusal(ManifestText("a").xml, client, option: "x") == "InvalidArgs")
             let large = await refusal(String(repeating: " ", count: 1 << 20), client)
