@@ -22,7 +22,7 @@ struct RuleTable: ParsableCommand {
         ("heads-stay", .whole, 1...40), ("known-heads", .whole, 1...60), ("segments-stay", .whole, 1...40),
         ("named-segments", .whole, 141...180),
         ("one-order", .etcd, 1...50), ("entries-first", .etcd, 1...500), ("read-anew", .etcd, 1...1500),
-        ("known-history", .etcd, 1401...1450), ("same-history", .etcd, 3401...3450),
+        ("known-history", .etcd, 1401...1450), ("same-history", .etcd, 1401...1450),
     ]
 
     func run() throws {
