@@ -140,8 +140,9 @@ public final class WebDAVStorage: BlobStorage {
                 .unavailable,
                 "The folder \(url.address.path) can't be made on \(url.address.host): make the one above it first.")
         }
-        if let refusal = place.refusal { return refusal }
-        return try await send(HTTPRequest("MKCOL", address(folder))).refusal
+        // Refused or not: Apache answers 403 where another device makes the same folder at that moment, as then it is there.
+        let second = try await send(HTTPRequest("MKCOL", address(folder)))
+        return [404, 409].contains(second.status) ? place.refusal : second.refusal
     }
 
     // MARK: Requests

@@ -88,6 +88,24 @@ struct WebDAVStorageTests {
         }
     }
 
+    @Test func `a folder that another device makes at the same moment is used, though making it was refused`()
+        async throws
+    {
+        let made = Mutex<Set<String>>([])
+        let server = try ScriptedServer { request in
+            made.withLock { made in
+                if request.method == "PUT" { return ServerAnswer(made.contains("/dav/a/") ? 201 : 409) }
+                guard request.path == "/dav/" || made.contains("/dav/") else { return ServerAnswer(409) }
+                // As Apache does when it finds the directory there after it has looked.
+                made.insert(request.path)
+                return ServerAnswer(403)
+            }
+        }
+        let storage = try storage(server.port)
+        _ = try? await storage.check(makingPlace: true)
+        #expect(await error { try await storage.create("a/00000000000000aa", [1]) } == nil)
+    }
+
     @Test func `a head whose ETag is not weak any more is the one it was`() async throws {
         let tags = Mutex(["W/\"1\"", "\"1\"", "\"2\""])
         let server = try ScriptedServer { _ in
