@@ -39,6 +39,9 @@ final class DefaultsLink {
         self.address = address
     }
 
+    // The last of a process's settings may go on any thread, and libsystemd's objects belong to the loop's.
+    isolated deinit {}
+
     nonisolated func start(_ process: DefaultsProcess) {
         EventLoop.task {
             if self.process == nil { self.process = process }
