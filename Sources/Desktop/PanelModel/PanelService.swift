@@ -30,6 +30,9 @@ package final class PanelService {
         self.notify = notify
     }
 
+    // A window may be the last to let go of it, and libsystemd's objects belong to the loop's thread.
+    isolated deinit {}
+
     func connection() async throws -> ServiceConnection {
         if let opened, opened.isOpen { return opened }
         let connection = try await ServiceConnection.open(address, description: "settings panel")

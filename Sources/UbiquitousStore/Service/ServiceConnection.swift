@@ -33,6 +33,9 @@ package final class ServiceConnection {
         self.bus = bus
     }
 
+    // Any thread may let go of it last, and its match belongs to the loop's thread.
+    isolated deinit {}
+
     /// Connects to a bus and looks up the owner of the service's name.
     ///
     /// - Throws: ``UbiquitousStoreError`` with `serviceUnavailable` if there is no bus.
