@@ -52,6 +52,8 @@ final class Place<Blob> {
     /// Devices that can't reach it, or see an empty directory, until a time.
     var cutUntil: [Int: UInt64] = [:]
     var unpluggedUntil: [Int: UInt64] = [:]
+    /// Devices whose listings leave out the heads until a time.
+    var headlessUntil: [Int: UInt64] = [:]
     /// Requests so far, and those that wrote a head.
     private(set) var requests = 0
     private(set) var headPuts = 0
@@ -112,7 +114,8 @@ final class Place<Blob> {
     func list(_ folder: String, _ client: Client, then reply: @escaping Reply<[(name: String, tag: String?)]>) {
         request(client, writes: false, then: reply) { [self] in
             let view = view(of: client.device)
-            if isUnplugged(client) || strikes(.emptyListing) { return .success([]) }
+            let isHeadless = folder == "h" && headlessUntil[client.device, default: 0] > timeline.now
+            if isHeadless || isUnplugged(client) || strikes(.emptyListing) { return .success([]) }
             let prefix = folder + "/"
             let names = view.below(prefix).filter { $0.object.blob != nil }.map(\.name)
             // Of two names of one account a device that sees one enters another account: not a matter of sync.

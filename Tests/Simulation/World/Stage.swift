@@ -61,16 +61,28 @@ final class Stage {
         case ("wait", 3): world.timeline.run(for: try Self.duration(words[1...]))
         case ("device", 2...): try addDevice(words)
         case ("carry", 4):
-            let folders = ["heads": "h/", "segments": "s/", "markers": "a/", "all": ""]
-            guard let folder = folders[words[1]] else { throw Nonsense(clause: "\(words[1]) can't be carried") }
-            world.places[0].carryAll(below: folder, from: try number(words[2]), to: try number(words[3]))
+            let from = try number(words[2]), to = try number(words[3])
+            world.places[0].carryAll(below: try names(of: words[1]), from: from, to: to)
         case _ where words == ["empty", "the", "remote"]: world.places[0].empty()
+        case ("remote", 3...) where words[1] == "meets":
+            world.places[0].faultProfile = FaultProfile(always: try words[2...].map(Self.fault))
+        case _ where words == ["remote", "is", "well"]: world.places[0].faultProfile = .fair
         case ("remote", 4) where words[1...2] == ["seen", "by"]: seen.append(remote(try number(words[3])))
         default:
             let device = world.devices[try number(words.first ?? "")]
             guard words.count > 1 else { throw .command }
             try perform(device, words[0], Array(words.dropFirst()))
         }
+    }
+
+    /// How the names of some objects begin: those of a kind, or the head of a device.
+    private func names(of what: String) throws(Nonsense) -> String {
+        let kinds = ["heads": "h/", "segments": "s/", "markers": "a/", "all": ""]
+        if let kind = kinds[what] { return kind }
+        guard names.contains(what), let origin = world.devices[try number(what)].origin else {
+            throw Nonsense(clause: "\(what) can't be carried")
+        }
+        return "h/\(origin)"
     }
 
     private func number(_ name: String) throws(Nonsense) -> Int {
@@ -101,6 +113,13 @@ final class Stage {
         return "\(count("a/")) accounts, \(count("h/")) heads, \(count("s/")) segments"
     }
 
+    private static func fault(_ name: String) throws(Nonsense) -> Fault {
+        guard let fault = Fault.allCases.first(where: { "\($0)" == name }) else {
+            throw Nonsense(clause: "\(name) is no fault")
+        }
+        return fault
+    }
+
     /// `N years`
     private static func duration(_ words: ArraySlice<String>) throws(Nonsense) -> UInt64 {
         let units = ["second": second, "minute": minute, "hour": hour, "day": day, "year": 365 * day]
@@ -128,6 +147,10 @@ final class Stage {
         case ("rewrites", 4) where words[3] == "times":
             for round in 1...(Int(words[2]) ?? 1) { _ = device.set(words[1], "\(round)") }
         case ("stops", 1): device.stop(.restart)
+        case _ where words == ["stops", "amid", "an", "upload"]: stopAmidUpload(device)
+        case ("sees", 6) where words[1...3] == ["no", "heads", "for"]:
+            let end = world.timeline.now + (try Self.duration(words[4...]))
+            world.places.forEach { $0.headlessUntil[device.number] = end }
         case ("starts", 1): device.start()
         case ("crashes", 1): stop(device, .crash)
         case ("reboots", 1): stop(device, .reboot)
@@ -165,6 +188,19 @@ final class Stage {
         case ["out"]: device.signOut(keepingValues: true)
         case ["out", "and", "clears"]: device.signOut(keepingValues: false)
         default: throw .command
+        }
+    }
+
+    /// The device ends once its next head is written, before it hears of that.
+    private func stopAmidUpload(_ device: WholeDevice) {
+        for place in world.places {
+            let former = place.onHeadPut
+            place.onHeadPut = { [world] writer, name in
+                former(writer, name)
+                guard writer == device.number else { return }
+                place.onHeadPut = former
+                world.timeline.after(0) { device.stop(.restart) }
+            }
         }
     }
 
