@@ -22,11 +22,11 @@ struct SeedOptions: ParsableArguments {
         let simulation = Simulation(form)
         let start = Self.time
         var (broken, lastLine) = (0, start)
-        var (writes, excused) = (0, 0)
+        var (writes, excused) = (0, [Excuse: Int]())
         for seed in first..<(first + seeds) {
             let outcome = simulation.run(seed: seed)
             writes += outcome.writes
-            excused += outcome.excused
+            excused.merge(outcome.excused, uniquingKeysWith: +)
             if again > 0, seed % again == 0, simulation.run(seed: seed) != outcome {
                 print("seed \(seed): another trace when it was run again")
                 throw ExitCode.failure
@@ -42,7 +42,9 @@ struct SeedOptions: ParsableArguments {
             }
         }
         tellProgress(seeds, broken, start)
-        print("\(writes) writes acknowledged, \(excused) of them excused")
+        let reasons = Excuse.allCases.compactMap { excuse in excused[excuse].map { "\(excuse.rawValue) \($0)" } }
+        let list = reasons.isEmpty ? "" : " (\(reasons.joined(separator: ", ")))"
+        print("\(writes) writes acknowledged, \(excused.values.reduce(0, +)) of them excused\(list)")
         if broken > 0 { throw ExitCode.failure }
     }
 

@@ -25,12 +25,22 @@ struct Write {
     let dot: Dot
     /// What its writer had seen.
     let known: VersionVector
-    /// It may be gone, for a reason that no rule can do anything about.
-    var isExcused = false
+    /// Why it may be gone, if no rule can do anything about that.
+    var excuse: Excuse?
     /// A remote has acknowledged it.
     var isPublished = false
 
     var isProvisional: Bool { stamp.isProvisional }
+    var isExcused: Bool { excuse != nil }
+}
+
+/// Why the judgement lets a write be gone: what took away the only place that held it. docs/simulation.md has the rules.
+public enum Excuse: String, CaseIterable, Sendable {
+    case powerCut = "power cut"
+    case restoredBackup = "restored backup"
+    case lostDevice = "lost device"
+    case clearedAccount = "account cleared"
+    case removedStore = "store removed"
 }
 
 /// The writes of all devices.
@@ -83,11 +93,11 @@ struct Ledger {
         writes.filter { $0.key.place == place && $0.key.store == store }.values.flatMap { $0.filter(isIncluded) }
     }
 
-    /// How many writes there are, and how many of them the judgement excuses.
-    var counts: (writes: Int, excused: Int) {
-        writes.values.reduce(into: (0, 0)) { counts, writes in
+    /// How many writes there are, and how many of them the judgement excuses for each reason.
+    var counts: (writes: Int, excused: [Excuse: Int]) {
+        writes.values.reduce(into: (0, [:])) { counts, writes in
             counts.0 += writes.count
-            counts.1 += writes.count(where: \.isExcused)
+            for excuse in writes.compactMap(\.excuse) { counts.1[excuse, default: 0] += 1 }
         }
     }
 

@@ -21,8 +21,8 @@ public struct Outcome: Equatable, Sendable {
     public let trace: UInt64
     /// How many writes were acknowledged.
     public let writes: Int
-    /// How many of these may be gone for a reason that no rule can do anything about.
-    public let excused: Int
+    /// How many of these may be gone for reasons that no rule can do anything about.
+    public let excused: [Excuse: Int]
 }
 
 /// The rules that can be switched off, in builds with the trait `RuleSwitches`.

@@ -74,7 +74,7 @@ extension WholeDevice {
         process.noteOwnWrite(store)
         process.noteAccount()
         process.sync.noteHint()
-        world.excuse(self, before: before, place: place, after: world.vectors(self))
+        world.excuse(self, for: .removedStore, before: before, place: place, after: world.vectors(self))
     }
 
     private func fill(_ index: Int, bytes: Bool) throws(EngineError) {

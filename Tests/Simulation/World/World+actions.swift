@@ -69,7 +69,7 @@ extension World {
         executor.drain()
         if ending == .powerCut {
             device.start()
-            excuse(device, before: before, place: place, after: vectors(device))
+            excuse(device, for: .powerCut, before: before, place: place, after: vectors(device))
             device.stop(.crash)
         }
     }
@@ -91,7 +91,9 @@ extension World {
         executor.drain()
         let isRestored = device.restore()
         device.start()
-        if isRestored { excuse(device, before: before, place: place, after: vectors(device)) }
+        if isRestored {
+            excuse(device, for: .restoredBackup, before: before, place: place, after: vectors(device))
+        }
     }
 
     private func copy(_ index: Int, isFork: Bool) {
@@ -126,7 +128,8 @@ extension World {
         device.stop(.crash)
         device.isGone = true
         let nothing = before.map { _ in VersionVector() }
-        excuse(device, before: before, place: place, after: nothing, losesPlace: conditions.isFolder)
+        excuse(
+            device, for: .lostDevice, before: before, place: place, after: nothing, losesPlace: conditions.isFolder)
     }
 
     /// Everybody goes on a journey; one comes home later.
@@ -150,7 +153,7 @@ extension World {
         if keepsValues { return }
         // A copy may have removed the head that only this device would have written again.
         excuse(
-            device, before: before, place: place, after: before.map { _ in VersionVector() },
+            device, for: .clearedAccount, before: before, place: place, after: before.map { _ in VersionVector() },
             losesPlace: copied.contains(device.number))
     }
 

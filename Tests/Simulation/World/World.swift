@@ -169,7 +169,8 @@ final class World<Device: SimulatedDevice> {
     /// A device has lost something; what nobody else has may be gone.
     /// - Parameter before: what its stores had seen.
     func excuse(
-        _ device: Device, before: [VersionVector], place: Int?, after: [VersionVector], losesPlace: Bool = false
+        _ device: Device, for excuse: Excuse, before: [VersionVector], place: Int?, after: [VersionVector],
+        losesPlace: Bool = false
     ) {
         let others = devices.filter { $0 !== device && !$0.isGone && $0.place == place }
         let known = (0..<conditions.stores).map { store in others.map { $0.state(of: store).vector } }
@@ -179,14 +180,14 @@ final class World<Device: SimulatedDevice> {
             }
             // Without an account no other device has it.
             ledger.update(Cell(place: Self.unsigned(device), store: store, key: key)) { write in
-                if place != nil || isLost(write) { write.isExcused = true }
+                if place != nil || isLost(write) { write.excuse = excuse }
             }
             guard let place else { return }
             ledger.update(Cell(place: place, store: store, key: key)) { write in
                 let isSafe = write.isPublished && !losesPlace
-                if write.isProvisional, write.device == device.number, !isSafe { write.isExcused = true }
+                if write.isProvisional, write.device == device.number, !isSafe { write.excuse = excuse }
                 if isLost(write), !isSafe, !known[store].contains(where: { $0.contains(write.dot) }) {
-                    write.isExcused = true
+                    write.excuse = excuse
                 }
             }
         }
