@@ -32,8 +32,8 @@ extension EtcdBackend {
         guard outcome.found.count == 2 else { throw Self.corrupt }
         let position = try presentPosition(outcome.found[0], outcome.revision)
         guard position.account.remote.isNamed(publication.account) else { throw Self.otherAccount }
-        if memory.lookedUp.contains(publication.origin), let row = outcome.found[1].rows.first,
-            let device = try? EtcdDevice(decoding: row.value), !memory.isOwn(device)
+        if memory.hasLooked(under: publication.origin), let row = outcome.found[1].rows.first,
+            let device = try? EtcdDevice(decoding: row.value), !memory.isOwn(device, under: publication.origin)
         {
             throw RemoteError(.unavailable, "Somebody else writes under this device's name; it is looked at first.")
         }
@@ -45,7 +45,7 @@ extension EtcdBackend {
         try checkOpen()
         let isOwing = memory.isOwing
         var publishing = EtcdPublishing(publication, snapshots, number: environment.random(), layout, limits)
-        memory.note(publication: publishing.number)
+        memory.note(publishing.device, under: publication.origin)
         publishing.formerOrigins = formerOrigins(of: publication)
         if let joined = memory.joined, memory.origin == publication.origin {
             publishing.begin(at: joined, outlines: memory.outlines.byStore)

@@ -23,8 +23,8 @@ extension EtcdBackend {
             look = try await self.look(since: 0, origin)
         }
         watch.follow(client.member, after: look.revision)
-        return EtcdPull(
-            self, origin, base, look, ownPublication: memory.look(at: look.own, under: origin), devices: names)
+        let own = memory.look(at: look.own, under: origin, published: count)
+        return EtcdPull(self, origin, base, look, ownPublication: own, devices: names)
     }
 
     /// From where to go on: from the cursor, or from what this process has done since it was given.

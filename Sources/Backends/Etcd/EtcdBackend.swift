@@ -210,10 +210,11 @@ struct EtcdMemory {
     /// So many entries are asked for at once.
     private(set) var pageLimit = 1024
 
-    /// The publications of this process, and those that the process before it may have made.
-    private var ownPublications: [UInt64] = []
-    /// The origins under whose name a pull has looked.
-    var lookedUp: Set<Origin> = []
+    /// The last publications of this process, and the one that its first look found where nothing else is known.
+    private var ownPublications: [(device: EtcdDevice, origin: Origin)] = []
+    /// By the origins under whose name a pull has looked: the publications up to this count are of processes before this
+    /// one, or too old to be among ``ownPublications``.
+    private var inherited: [Origin: UInt64] = [:]
 
     /// Asks for fewer entries at once, since that many are more than a member passes on.
     /// - Returns: whether there are fewer.
@@ -225,21 +226,35 @@ struct EtcdMemory {
 
     /// What became of the publication under an origin, by its row. What was published is joined, and stays if somebody
     /// removes the row.
-    mutating func look(at device: EtcdDevice?, under origin: Origin) -> OwnPublication {
-        let isFirstLook = lookedUp.insert(origin).inserted
+    /// - Parameter count: how often the database says that something was about to be published under the origin; 0 if
+    ///   that is not known.
+    mutating func look(
+        at device: EtcdDevice?, under origin: Origin, published count: UInt64
+    ) -> OwnPublication {
+        if !hasLooked(under: origin) {
+            inherited[origin] = count
+            if let device, count == 0 { note(device, under: origin) }
+        }
         guard let device else { return isOwing ? .missing : .asPublished }
-        // The process before may have written it: what it was is in no memory.
-        if isFirstLook { note(publication: device.publication) }
-        if !isOwn(device) { return .foreign }
+        if !isOwn(device, under: origin) { return .foreign }
         return isOwing ? .missing : .asPublished
     }
 
-    func isOwn(_ device: EtcdDevice) -> Bool { ownPublications.contains(device.publication) }
+    func hasLooked(under origin: Origin) -> Bool { inherited[origin] != nil }
 
-    /// Remembers a publication that is about to be made, since nobody may be told that it was.
-    mutating func note(publication: UInt64) {
-        ownPublications.append(publication)
-        ownPublications.removeFirst(max(0, ownPublications.count - Self.mostPublications))
+    /// Whether this device has written a row under an origin. Processes before this one may have: a row of theirs
+    /// arrives late, or comes back with a cluster that is restored from a copy.
+    func isOwn(_ device: EtcdDevice, under origin: Origin) -> Bool {
+        if ownPublications.contains(where: { $0.device.publication == device.publication }) { return true }
+        return device.count > 0 && device.count <= inherited[origin, default: 0]
+    }
+
+    /// Remembers a publication that is about to be made, since its answer may be lost.
+    mutating func note(_ device: EtcdDevice, under origin: Origin) {
+        ownPublications.append((device, origin))
+        guard ownPublications.count > Self.mostPublications else { return }
+        let (oldest, former) = ownPublications.removeFirst()
+        if let count = inherited[former] { inherited[former] = max(count, oldest.count) }
     }
 
     private static let mostPublications = 1024

@@ -163,11 +163,14 @@ struct EtcdPublishing {
         return (steps, touches)
     }
 
+    /// The row that says who has published.
+    var device: EtcdDevice {
+        EtcdDevice(publication.device, publication: number, count: publication.counts[publication.origin, default: 0])
+    }
+
     /// Who has published, and under which names it does no more.
     private var ending: [EtcdOperation] {
-        let device = EtcdDevice(
-            publication.device, publication: number, count: publication.counts[publication.origin, default: 0])
-        return [.put(layout.device(publication.origin), device.encoded)]
+        [.put(layout.device(publication.origin), device.encoded)]
             + formerOrigins.map { .delete(layout.device($0)) }
     }
 
