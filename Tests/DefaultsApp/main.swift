@@ -52,5 +52,27 @@ case "follow":
         say("size \(change.newValue ?? 0)")
     }
     withExtendedLifetime(token) { dispatchMain() }
+case "write-later":
+    _ = UserDefaults.standard.string(forKey: words[1])
+    say("ready")
+    while !FileManager.default.fileExists(atPath: words[3]) { usleep(1000) }
+    UserDefaults.standard.set(words[2], forKey: words[1])
+    say("written")
+    dispatchMain()
+case "threads":
+    // For the thread sanitizer: everything at once.
+    DispatchQueue.concurrentPerform(iterations: 100) { number in
+        let token = UserDefaults.standard.observe("key \(number % 7)") { defaults, _ in
+            _ = defaults.dictionaryRepresentation().count
+        }
+        for index in 0..<50 {
+            UserDefaults.standard.set(index, forKey: "key \(number % 7)")
+            _ = UserDefaults.standard.integer(forKey: "key \(number)")
+            if index == 25 { UserDefaults.standard.register(defaults: ["registered \(number)": number]) }
+            if index == 30 { UserDefaults(suiteName: "org.example.suite")?.set(number, forKey: "key") }
+        }
+        token.invalidate()
+    }
+    say("\(UserDefaults.standard.synchronize())")
 default: exit(2)
 }

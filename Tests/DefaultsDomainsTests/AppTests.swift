@@ -57,6 +57,44 @@ struct AppTests {
             #expect(file.add([lost, kept]))
             #expect(try await desk.run("read", "name", "size").output == "newer 1", "\(desk.error)")
             #expect(!file.exists)
+            #expect(try await other.history("name").first?["value"] == .string("late"))
+        }
+    }
+
+    @Test func `what a program set while the service was away loses to what another has set since`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let go = desk.device.directory.path + "/go"
+            let app = try desk.start(["write-later", "name", "late", go])
+            try await eventually("it knows the service: \(desk.error)") { desk.output == "ready" }
+            desk.device.kill()
+            try Data().write(to: URL(filePath: go))
+            try await eventually("it has written") { desk.output.hasSuffix("written") }
+            app.send(SIGSTOP)
+            try await desk.device.start()
+            let other = try await desk.other()
+            try await other.set("name", .string("newer"))
+            app.send(SIGCONT)
+            try await eventually("the late one is history") {
+                try await other.history("name").first?["value"] == .string("late")
+            }
+            #expect(try await other.value("name") == .string("newer"))
+        }
+    }
+
+    @Test func `what the service refuses of an outbox is named, and the rest is stored`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let full = (0..<4).map {
+                (key: "\($0)", value: Value.data(Array(repeating: 1, count: 1 << 20 - $0 / 3 * 8)))
+            }
+            for (key, value) in full { try await desk.other().set(key, value) }
+            let writes = [("name", Value.string(Text(String(repeating: "a", count: 9)))), ("size", .integer(1))].map {
+                Outbox.Write(key: $0.0, value: $0.1, isHost: false, time: 1, generation: 0)
+            }
+            let file = OutboxFile(domain: Text(editor), directory: desk.state + "/ubiquitous-store/outbox")
+            #expect(file.add(writes))
+            #expect(try await desk.run("read", "name", "size").output == "none 1", "\(desk.error)")
+            #expect(desk.error.contains("\"name\" of \(editor) was not stored and is lost"), "\(desk.error)")
+            #expect(!file.exists)
         }
     }
 

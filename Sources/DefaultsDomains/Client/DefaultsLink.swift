@@ -78,7 +78,10 @@ final class DefaultsLink {
         while true {
             let wanted = process.wanted.filter { !opened.contains($0) }
             if wanted.isEmpty { break }
-            for domain in wanted { await deliverOutbox(domain, connection) }
+            for domain in wanted {
+                await deliverOutbox(domain, connection)
+                process.outboxDelivered(domain)
+            }
             for first in stride(from: 0, to: wanted.count, by: Self.domainsInACall) {
                 let names = wanted[first..<min(first + Self.domainsInACall, wanted.count)]
                 let domains = try await connection.openDomains(names.map(\.string))
@@ -163,13 +166,15 @@ final class DefaultsLink {
     /// Sends what waits.
     func send(_ layer: SearchList.Layer) async {
         guard isUp, let connection, let process, let place = layer.place, opened.contains(place.domain),
-            let changes = process.nextCall(layer)
+            let call = process.nextCall(layer)
         else { return fillOutboxesLater() }
         let attempt = attempt
         do {
-            let generation = try await connection.apply(changes, to: place)
+            let generation = try await connection.apply(call.changes, to: place, unlessChangedSince: call.since)
             guard attempt == self.attempt else { return }
             process.acknowledged(layer, generation)
+            // Only a snapshot tells which late writes won; the next call follows it.
+            if call.since != nil { return fetch(layer) }
         } catch let error as UbiquitousStoreError where error.isRefusal {
             guard attempt == self.attempt else { return }
             process.refused(layer, error)
@@ -214,23 +219,33 @@ final class DefaultsLink {
             let outbox = file.read()
         else { return }
         defer { extendLifetime(delivery) }
-        for isHost in [false, true] {
-            let writes = outbox.writes.filter { $0.isHost == isHost }
-            if writes.isEmpty { continue }
-            do {
-                let kept = try await connection.withoutLosers(writes, LayerPlace(domain, isHost: isHost))
-                let changes = Changes(kept.map { ($0.key, $0.value) }) { $1 }
-                if !changes.isEmpty { _ = try await connection.apply(changes, to: LayerPlace(domain, isHost: isHost)) }
-                file.remove(writes)
-            } catch let error as UbiquitousStoreError where error.isRefusal {
-                // The service will never take these together; one by one those are left that it refuses by themselves.
-                for write in writes {
-                    _ = try? await connection.apply([write.key: write.value], to: LayerPlace(domain, isHost: isHost))
+        for (place, writes) in Dictionary(grouping: outbox.writes, by: { LayerPlace(domain, isHost: $0.isHost) }) {
+            for (generation, writes) in Dictionary(grouping: writes, by: \.generation) {
+                do {
+                    try await deliver(writes, of: generation, to: place, connection)
+                    file.remove(writes)
+                } catch {
+                    // They wait for the next time.
                 }
-                file.remove(writes)
-            } catch {
-                // They wait for the next time.
             }
+        }
+    }
+
+    /// - Parameter generation: what the process knew that made these writes. What changed after it wins. With 0 the
+    ///   process knew nothing: its writes are as late as their delivery.
+    private func deliver(
+        _ writes: [Outbox.Write], of generation: UInt64, to place: LayerPlace, _ connection: ServiceConnection
+    ) async throws {
+        let since = generation == 0 ? nil : generation
+        let changes = Changes(writes.map { ($0.key, $0.value) }) { $1 }
+        do {
+            try await connection.apply(changes, to: place, unlessChangedSince: since)
+        } catch let error as UbiquitousStoreError where error.isRefusal {
+            // One by one, those are left that the service refuses by themselves. It will never take them.
+            if let only = changes.first, changes.count == 1 {
+                return logDefaults("\"\(only.key)\" of \(place.domain) was not stored and is lost: \(error)")
+            }
+            for write in writes { try await deliver([write], of: generation, to: place, connection) }
         }
     }
 
@@ -256,6 +271,7 @@ final class DefaultsLink {
                 process.loaded(layer, snapshot)
                 self.fetching.remove(layer)
                 if self.fetchAgain.remove(layer) != nil { self.fetch(layer) }
+                await self.send(layer)
             } catch {
                 if attempt == self.attempt { self.lose() }
             }

@@ -26,10 +26,10 @@ final class DefaultsProcess: Sendable {
     let link: DefaultsLink
     /// Where outboxes are; `nil`: there is no place for them.
     private let outboxes: String?
-    private let state: Mutex<State>
+    fileprivate let state: Mutex<State>
     private let lastTicket = Atomic<Ticket>(0)
 
-    private struct State {
+    fileprivate struct State {
         var layers: [SearchList.Layer: LayerCopy] = [:]
         var managed: [Text: ManagedDomain] = [:]
         /// Domains that were asked for: opened once their answer is here, or there is none to be had.
@@ -38,11 +38,13 @@ final class DefaultsProcess: Sendable {
         var registration: [Text: Value]
         var boxes: [ObjectIdentifier: WeakBox] = [:]
         var waiting: [Ticket: @Sendable ((any Error)?) -> Void] = [:]
+        /// What this process has put into outboxes and not seen in the service since.
+        var boxed: [Text: [Outbox.Write]] = [:]
         /// The service has not been found, and nothing is waited for.
         var isAbsent = false
     }
 
-    private struct WeakBox {
+    fileprivate struct WeakBox {
         weak var box: SearchBox?
     }
 
@@ -262,7 +264,7 @@ final class DefaultsProcess: Sendable {
 
     // MARK: Answers
 
-    func nextCall(_ layer: SearchList.Layer) -> Changes? { state.withLock { $0.layers[layer]?.nextCall() } }
+    func nextCall(_ layer: SearchList.Layer) -> LayerCopy.Call? { state.withLock { $0.layers[layer]?.nextCall() } }
 
     func acknowledged(_ layer: SearchList.Layer, _ generation: UInt64) {
         change(reason: DefaultsChange.otherProcess) { state, update in
@@ -271,14 +273,44 @@ final class DefaultsProcess: Sendable {
             update.layer(layer, before.keys, state)
             update.finish(tickets, nil, &state)
         }
+        if let domain = layer.place?.domain { emptyOutbox(domain) }
+    }
+
+    /// Takes out of an outbox what the service has by now, so that nobody delivers it over what is newer.
+    private func emptyOutbox(_ domain: Text) {
+        let taken = state.withLock { state -> [Outbox.Write] in
+            let boxed = state.boxed[domain] ?? []
+            if boxed.isEmpty { return [] }
+            let pending = state.pendingWrites(of: domain)
+            state.boxed[domain] = boxed.filter { write in pending.contains { $0.isSame(as: write) } }
+            return boxed.filter { write in !pending.contains { $0.isSame(as: write) } }
+        }
+        if taken.isEmpty { return }
+        Self.queue.async { [self] in outbox(domain)?.remove(taken) }
+    }
+
+    /// An outbox has been delivered: what is no longer in it need not be sent.
+    func outboxDelivered(_ domain: Text) {
+        guard state.withLock({ $0.boxed[domain]?.isEmpty == false }), let file = outbox(domain) else { return }
+        let left = file.read()?.writes ?? []
+        change(reason: DefaultsChange.otherProcess) { state, update in
+            for write in state.boxed.removeValue(forKey: domain) ?? [] where !left.contains(write) {
+                let layer: SearchList.Layer = write.isHost ? .host(domain) : .domain(domain)
+                state.layers[layer]?.delivered(write.key, write.value)
+                update.layer(layer, [write.key], state)
+            }
+        }
     }
 
     func refused(_ layer: SearchList.Layer, _ error: any Error) {
         change(reason: DefaultsChange.refused, error: error) { state, update in
             guard let write = state.layers[layer]?.refused() else { return }
+            let names = write.changes.keys.sorted().map { "\"\($0)\"" }.joined(separator: ", ")
+            logDefaults("\(names) was taken back, since the service refuses it: \(error)")
             update.layer(layer, write.changes.keys, state)
             update.finish(write.tickets, error, &state)
         }
+        if let domain = layer.place?.domain { emptyOutbox(domain) }
         guard (error as? UbiquitousStoreError)?.code == .quotaExceeded else { return }
         Self.queue.async { UserDefaults.postSizeLimitExceeded() }
     }
@@ -328,21 +360,18 @@ final class DefaultsProcess: Sendable {
     /// Puts what the service has not acknowledged into outboxes.
     func fillOutboxes() -> Bool {
         let now = Int64(Date().timeIntervalSince1970 * 1_000_000)
-        let writes: [(Text, Outbox.Write)] = state.withLock { state in
-            state.layers.flatMap { layer, copy -> [(Text, Outbox.Write)] in
-                guard let place = layer.place else { return [] }
-                return copy.pending.map { key, value in
-                    let write = Outbox.Write(
-                        key: key, value: value, isHost: place.isHost, time: now, generation: copy.seen)
-                    return (place.domain, write)
-                }
-            }
+        let pending = state.withLock { state in
+            Set(state.layers.keys.compactMap(\.place?.domain)).map { ($0, state.pendingWrites(of: $0, time: now)) }
         }
         var isKept = true
-        for (domain, writes) in Dictionary(grouping: writes, by: \.0) {
-            guard let file = outbox(domain), file.add(writes.map(\.1)) else {
+        for (domain, writes) in pending where !writes.isEmpty {
+            guard let file = outbox(domain), file.add(writes) else {
                 isKept = false
                 continue
+            }
+            state.withLock { state in
+                let others = state.boxed[domain, default: []].filter { old in !writes.contains { $0.isAbout(old) } }
+                state.boxed[domain] = others + writes
             }
         }
         return isKept
@@ -441,6 +470,26 @@ final class DefaultsProcess: Sendable {
         for (done, error) in update.effects.finished { done(error) }
         return result
     }
+}
+
+extension DefaultsProcess.State {
+    /// What the service has not acknowledged of a domain.
+    fileprivate func pendingWrites(of domain: Text, time: Int64 = 0) -> [Outbox.Write] {
+        [false, true].flatMap { isHost -> [Outbox.Write] in
+            guard let copy = layers[isHost ? .host(domain) : .domain(domain)] else { return [] }
+            return copy.pending.map { key, value in
+                Outbox.Write(key: key, value: value, isHost: isHost, time: time, generation: copy.known(key))
+            }
+        }
+    }
+}
+
+extension Outbox.Write {
+    /// Whether both are of the same key.
+    fileprivate func isAbout(_ other: Self) -> Bool { key == other.key && isHost == other.isHost }
+
+    /// Whether both make the same of it.
+    fileprivate func isSame(as other: Self) -> Bool { isAbout(other) && value == other.value }
 }
 
 extension SearchList.Layer {

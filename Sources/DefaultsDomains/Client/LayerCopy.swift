@@ -10,6 +10,10 @@
 // Settings have no order among each other, so writes that wait are one dictionary: the last one of a key counts. Only
 // a write that goes as a whole (setPersistentDomain) stays apart. A call that is refused is sent again in parts, until
 // what is refused by itself is left, and taken back.
+//
+// A write that could not be sent before the service went comes late: another program may have written the key since.
+// It is sent with the generation that was known when the service went, and the service keeps what changed after that.
+// Only the next snapshot tells which of these writes won, so they cover the copy until then.
 
 internal import ManagedDefaults
 package import PropertyList
@@ -30,6 +34,21 @@ package struct LayerCopy {
         package var isWhole = false
         /// Who waits for its answer.
         package var tickets: [Ticket] = []
+        /// Of a late write: the generation that was known when the service went; what changed after it wins.
+        package var since: UInt64?
+    }
+
+    /// What is sent at once.
+    package struct Call: Equatable {
+        /// The new values.
+        package let changes: Changes
+        /// Keys that changed after this generation stay as they are; `nil`: none do.
+        package let since: UInt64?
+
+        /// A call of its parts.
+        package init(changes: Changes, since: UInt64?) {
+            (self.changes, self.since) = (changes, since)
+        }
     }
 
     /// What reads see.
@@ -44,24 +63,29 @@ package struct LayerCopy {
     private var isUp = false
     /// So many writes are sent one by one, after they were refused together.
     private var singles = 0
+    /// ``sent`` are late writes that were answered with this generation; a snapshot of it tells which of them won.
+    private var verifying: UInt64?
 
     /// A layer of which nothing is known.
     package init() {}
 
     /// Whether the service has everything that was written.
-    package var isSettled: Bool { sent.isEmpty && queue.isEmpty }
+    package var isSettled: Bool { waiting.isEmpty }
 
     /// What the service has not acknowledged.
-    package var pending: Changes {
-        (sent + queue).reduce(into: [:]) { $0.merge($1.changes) { $1 } }
-    }
+    package var pending: Changes { waiting.reduce(into: [:]) { $0.merge($1.changes) { $1 } } }
+
+    /// The generation that was known when the pending write of a key was made.
+    package func known(_ key: Text) -> UInt64 { waiting.last { $0.changes[key] != nil }?.since ?? seen }
+
+    private var waiting: [Write] { (verifying == nil ? sent : []) + queue }
 
     // MARK: The app
 
     /// The app writes.
     package mutating func write(_ changes: Changes, isWhole: Bool = false, ticket: Ticket? = nil) {
         let write = Write(changes: changes, isWhole: isWhole, tickets: ticket.map { [$0] } ?? [])
-        if let last = queue.indices.last, !isWhole, !queue[last].isWhole {
+        if let last = queue.indices.last, !isWhole, !queue[last].isWhole, queue[last].since == nil {
             queue[last].changes.merge(changes) { $1 }
             queue[last].tickets += write.tickets
         } else {
@@ -75,7 +99,7 @@ package struct LayerCopy {
     package mutating func wait(_ ticket: Ticket) -> Bool {
         if let last = queue.indices.last {
             queue[last].tickets.append(ticket)
-        } else if let last = sent.indices.last {
+        } else if verifying == nil, let last = sent.indices.last {
             sent[last].tickets.append(ticket)
         } else {
             return false
@@ -93,25 +117,42 @@ package struct LayerCopy {
     // MARK: The service
 
     /// What is to be sent now; `nil`: nothing.
-    package mutating func nextCall() -> Changes? {
-        guard isUp, sent.isEmpty, !queue.isEmpty else { return nil }
-        let count = singles > 0 ? 1 : queue.count
+    package mutating func nextCall() -> Call? {
+        guard isUp, sent.isEmpty, let first = queue.first else { return nil }
+        let count = singles > 0 ? 1 : queue.prefix { $0.since == first.since }.count
         singles = max(0, singles - 1)
         sent = Array(queue.prefix(count))
         queue.removeFirst(count)
-        return sent.reduce(into: [:]) { $0.merge($1.changes) { $1 } }
+        return Call(changes: sent.reduce(into: [:]) { $0.merge($1.changes) { $1 } }, since: first.since)
+    }
+
+    /// Another process has given the service what an outbox had of this layer.
+    package mutating func delivered(_ key: Text, _ value: Value?) {
+        // Where a generation is known, the service decides.
+        guard seen == 0 else { return }
+        for index in queue.indices where !queue[index].isWhole && queue[index].tickets.isEmpty {
+            if queue[index].changes[key] == .some(value) { queue[index].changes[key] = nil }
+        }
+        queue.removeAll { $0.changes.isEmpty }
+        base[key] = value
     }
 
     /// The service has taken what was sent.
     /// - Returns: who waited for that.
     package mutating func acknowledged(_ generation: UInt64) -> [Ticket] {
+        let tickets = sent.flatMap(\.tickets)
+        seen = max(seen, generation)
+        if sent.contains(where: { $0.since != nil }) {
+            verifying = generation
+            for index in sent.indices { sent[index].tickets = [] }
+            return tickets
+        }
         let writes = sent
         sent = []
-        seen = max(seen, generation)
         // A snapshot that was ahead of this answer has what is right.
         if generation > self.generation ?? 0 { for write in writes { base.make(write.changes) } }
         for write in writes { uncover(write.changes.keys) }
-        return writes.flatMap(\.tickets)
+        return tickets
     }
 
     /// The service refuses what was sent, for good.
@@ -133,6 +174,11 @@ package struct LayerCopy {
     package mutating func lost() {
         isUp = false
         singles = 0
+        if verifying != nil {
+            // They were answered. The next snapshot tells which of them won, whatever its generation.
+            verifying = 0
+            return
+        }
         queue = sent + queue
         sent = []
     }
@@ -142,6 +188,7 @@ package struct LayerCopy {
     package mutating func loaded(
         _ generation: UInt64, isComplete: Bool, _ values: [Text: Value], removed: [Text] = []
     ) -> Set<Text> {
+        if !isUp { noteLateWrites() }
         isUp = true
         // What is older than what is here was overtaken.
         guard isComplete || generation >= self.generation ?? 0 else { return [] }
@@ -149,7 +196,21 @@ package struct LayerCopy {
         for key in keys { base[key] = values[key] }
         self.generation = generation
         seen = max(seen, generation)
-        uncover(keys)
+        let verified = verify(generation)
+        uncover(keys.union(verified))
+        return keys.union(verified)
+    }
+
+    private mutating func noteLateWrites() {
+        guard seen > 0 else { return }
+        for index in queue.indices where queue[index].since == nil { queue[index].since = seen }
+    }
+
+    /// - Returns: the keys of late writes of which it is known now whether they won.
+    private mutating func verify(_ generation: UInt64) -> [Text] {
+        guard let verifying, generation >= verifying else { return [] }
+        let keys = sent.flatMap(\.changes.keys)
+        (self.verifying, sent) = (nil, [])
         return keys
     }
 
@@ -168,7 +229,7 @@ package struct LayerCopy {
 extension LayerCopy.Write {
     /// The same, key by key.
     fileprivate var parts: [Self] {
-        var parts = changes.map { Self(changes: [$0: $1]) }
+        var parts = changes.map { Self(changes: [$0: $1], since: since) }
         if !parts.isEmpty { parts[parts.count - 1].tickets = tickets }
         return parts
     }

@@ -27,7 +27,7 @@ struct DomainSignal: Sendable {
 }
 
 /// A layer of a domain of a person.
-package struct LayerPlace: Sendable {
+package struct LayerPlace: Hashable, Sendable {
     /// The domain's name.
     package let domain: Text
     /// Whether it is the layer for this host only.
@@ -76,9 +76,13 @@ extension ServiceConnection {
 
     /// `Apply`.
     ///
-    /// - Parameter replacing: whether what is set becomes all that the layer has.
+    /// - Parameters:
+    ///   - replacing: whether what is set becomes all that the layer has.
+    ///   - base: keys that changed after this generation stay as they are; goes without `replacing`.
     @discardableResult
-    package func apply(_ changes: Changes, to place: LayerPlace, replacing: Bool = false) async throws -> UInt64 {
+    package func apply(
+        _ changes: Changes, to place: LayerPlace, replacing: Bool = false, unlessChangedSince base: UInt64? = nil
+    ) async throws -> UInt64 {
         try await domain(place, "Apply", timeout: .seconds(Int64.max)) { message in
             try message.appendDictionary {
                 for case (let key, let value?) in changes { try message.append(entry: key.string, value) }
@@ -86,6 +90,7 @@ extension ServiceConnection {
             try message.append(strings: changes.lazy.filter { $0.value == nil }.map(\.key.string))
             try message.appendDictionary {
                 if replacing { try message.append(entry: "replace", .boolean(true)) }
+                if let base { try message.append(option: "unless-changed-since", base) }
             }
         } decode: {
             try $0.readUInt64()
@@ -133,23 +138,6 @@ extension ServiceConnection {
         }
     }
 
-    /// The writes of an outbox without those of keys that somebody has changed since they were made.
-    func withoutLosers(_ writes: [Outbox.Write], _ place: LayerPlace) async throws -> [Outbox.Write] {
-        var kept: [Outbox.Write] = []
-        for (generation, writes) in Dictionary(grouping: writes, by: \.generation) {
-            // A process that saw nothing of the service can't know: its write is as late as its delivery.
-            if generation == 0 {
-                kept += writes
-                continue
-            }
-            let snapshot = try await snapshot(place, since: generation)
-            let changed = Set(snapshot.values.keys).union(snapshot.removed)
-            // Where the generation is known no longer, nobody knows what was later.
-            kept += snapshot.isComplete ? writes : writes.filter { !changed.contains($0.key) }
-        }
-        return kept
-    }
-
     private func domain<Result: Sendable>(
         _ place: LayerPlace, _ member: String, timeout: Duration? = nil,
         _ build: (Message) throws -> Void, decode: @escaping @BusActor (Message) throws -> Result
@@ -181,8 +169,8 @@ extension ManagedDomain {
         forced = Self.dictionary(answer["forced"])
         recommended = Self.dictionary(answer["recommended"])
         locked = KeyPatterns(Self.texts(answer["locked"]))
-        let roaming = Self.texts(answer["ubiquitous"])
-        ubiquitous = roaming.isEmpty ? nil : KeyPatterns(roaming)
+        // Absent: the manifest's keys roam. Empty: none do.
+        ubiquitous = answer["ubiquitous"].map { KeyPatterns(Self.texts($0)) }
         sources = Self.dictionary(answer["sources"]).compactMapValues { value in
             if case .string(let path) = value { path.string } else { nil }
         }
