@@ -9,6 +9,8 @@ public enum BusNames {
 
     /// The interface of the service's own object.
     public static let managerInterface = "org.example.UbiquitousStore.Manager"
+    /// The interface for root, of the service's own object.
+    public static let administrationInterface = "org.example.UbiquitousStore.Administration"
     /// The interface of one person's account.
     public static let accountInterface = "org.example.UbiquitousStore.Account"
     /// The interface of one app's store.

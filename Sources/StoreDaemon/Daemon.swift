@@ -85,6 +85,7 @@ public final class Daemon {
         try connection.admitCalls { self.clients.admit($0) }
         slots = [
             try connection.register(Daemon.interface(self), at: BusNames.managerPath, self),
+            try connection.register(Daemon.administration(self), at: BusNames.managerPath, self),
             try connection.register(UserAccount.interface(self), under: BusNames.usersPath) {
                 path, peer throws(BusError) in try self.clients.account(at: path, for: peer)
             },

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Glibc
 internal import SDBus
 internal import UbiquitousStore
 
@@ -11,7 +10,7 @@ enum Everybody {
         let account: AccountDescription
 
         /// The name, or the number where there is none.
-        var name: String { getpwuid(uid).map { String(cString: $0.pointee.pw_name) } ?? "\(uid)" }
+        var name: String { LocalUser.name(of: uid) ?? "\(uid)" }
     }
 
     /// The accounts of all of them, signed in or not.

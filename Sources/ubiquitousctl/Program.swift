@@ -44,7 +44,10 @@ struct Program: ParsableCommand {
                 ]),
             CommandGroup(
                 name: "Setting up",
-                subcommands: [DoctorCommand.self, IdentifyCommand.self, ManifestCommand.self, MetricsCommand.self]),
+                subcommands: [
+                    DoctorCommand.self, IdentifyCommand.self, ManifestCommand.self, MetricsCommand.self,
+                    AdminCommand.self,
+                ]),
         ])
 
     static func main() {

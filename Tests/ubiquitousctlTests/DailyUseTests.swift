@@ -97,6 +97,15 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test func `of a long value a check shows the beginning`() async throws {
+        try await Terminal.with { terminal in
+            try await terminal.store().set("key", .string(Text(String(repeating: "x", count: 300_000))))
+            let result = try await terminal.ctl("set", "--check", "key", String(repeating: "y", count: 3_000))
+            #expect(result.code == 0 && result.output.count < 500, "\(result.output.count)")
+            #expect(result.output.contains("yyy… (now xxx"))
+        }
+    }
+
     @Test func `an argument that isn't UTF-8 is refused, and not stored as something else`() async throws {
         try await Terminal.with { terminal in
             let result = try await run(
@@ -148,6 +157,8 @@ import UbiquitousStoreTesting
             }
             let usage = try await terminal.ctl2(["usage"], store: "")
             #expect(usage.output.contains("Database") && usage.output.contains("of 256 MiB, of which about"))
+            let sums = try await terminal.ctl2(["usage", "--json"], store: "").output
+            #expect(sums.contains(#""keys":2"#) && sums.contains(#""history-bytes":"#), "\(sums)")
             let check = try await terminal.ctl2(["history", "trim", "--check"])
             #expect(check.output.hasPrefix("would remove earlier values that take about"), "\(check)")
             #expect(try await terminal.ctl("history", "theme").output.contains("dark"))

@@ -72,7 +72,7 @@ final class Clients {
     }
 
     /// A user is another person by now: whoever came before lets go of what was its predecessor's.
-    private func leave(_ user: User) {
+    func leave(_ user: User) {
         daemon.writes.commit()
         for presence in present.values where presence.client.uid == user.uid || presence.client.isRoot {
             left(presence.peer)

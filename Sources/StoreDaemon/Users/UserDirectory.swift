@@ -29,10 +29,22 @@ struct UserDirectory {
         }.sorted()
     }
 
-    /// Whether what is there was another user's of the same number. A name that can't be looked up says nothing.
-    var isSomebodyElses: Bool {
-        guard let owner = recordedName, let name = UserName.name(of: uid) else { return false }
-        return owner != name
+    /// Whether the data belongs to another user, who had this number before.
+    var isSomebodyElses: Bool { formerOwner(now: UserName.name(of: uid)) != nil }
+
+    private func formerOwner(now name: String?) -> String? {
+        Self.formerOwner(of: uid, recorded: recordedName, now: name, lookUp: UserName.uid)
+    }
+
+    /// The user who had a number before, if the data is that user's.
+    ///
+    /// A name that can't be looked up says nothing. A recorded name that still leads to the number is another form of
+    /// the same user's name, as directory services have several.
+    static func formerOwner(
+        of uid: UInt32, recorded owner: String?, now name: String?, lookUp: (String) -> UInt32?
+    ) -> String? {
+        guard let name, let owner, owner != name, lookUp(owner) != uid else { return nil }
+        return owner
     }
 
     /// Makes the directory, and sees to it that what is there is this user's.
@@ -41,13 +53,12 @@ struct UserDirectory {
     /// set aside. A name that can't be looked up says nothing.
     func prepare(logger: Logger, time: UInt64) throws(PrivateFile.Failure) {
         let name = UserName.name(of: uid)
-        if exists, let name, let owner = recordedName, owner != name {
-            let aside = "\(path).\(owner).\(time / 1_000_000)"
-            guard rename(path, aside) == 0 else { throw PrivateFile.Failure(path: aside, code: errno) }
+        if exists, let name, let owner = formerOwner(now: name) {
+            let aside = try setAside(as: owner, time: time)
             logger.warning(
                 """
                 The user id \(uid) is \(name)'s now and was \(owner)'s: \(owner)'s data was set aside as \(aside). \
-                Remove it, or if \(name) is a new name of the same person, stop the service and move it back.
+                If \(name) is a new name of the same person, "ubiquitousctl admin adopt" gives it back.
                 """)
         }
         guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw PrivateFile.Failure(path: path, code: errno) }
@@ -55,6 +66,15 @@ struct UserDirectory {
         // What is written and synchronised in the directory is lost with its name.
         try PrivateFile.synchronize(directory: stateDirectory)
         if let name { try PrivateFile.replace(nameFile, with: Array(name.utf8)) }
+    }
+
+    /// Gives the data a name that says whose it was, and since when it isn't in use.
+    private func setAside(as owner: String, time: UInt64) throws(PrivateFile.Failure) -> String {
+        var seconds = time / 1_000_000
+        while access("\(path).\(owner).\(seconds)", F_OK) == 0 { seconds += 1 }
+        let aside = "\(path).\(owner).\(seconds)"
+        guard rename(path, aside) == 0 else { throw PrivateFile.Failure(path: aside, code: errno) }
+        return aside
     }
 
     /// The names of the databases that were damaged and set aside, sorted.
@@ -70,12 +90,29 @@ struct UserDirectory {
         guard statvfs(path, &status) == 0 else { return nil }
         return UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize)).partialValue
     }
+
     /// The name of the user whose data it is; `nil` where it can't be told.
     var ownerName: String? { recordedName ?? UserName.name(of: uid) }
 
     private var nameFile: String { path + "/user" }
 
-    private var recordedName: String? {
-        Files.text(of: nameFile, atMost: 256).flatMap { $0.isEmpty ? nil : $0 }
+    private var recordedName: String? { Self.recordedName(in: path) }
+
+    /// The name of the user whose data a directory has; `nil` if nobody knows.
+    static func recordedName(in path: String) -> String? {
+        Files.text(of: path + "/user", atMost: 256).flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// Makes data that was set aside this user's. Data that the user has already is set aside.
+    func adopt(_ data: UserData, time: UInt64) throws(PrivateFile.Failure) {
+        if exists { _ = try setAside(as: recordedName ?? "unknown", time: time) }
+        // Without a name here, the first name that is found when the data is opened counts.
+        if let name = UserName.name(of: uid) {
+            try PrivateFile.replace(data.path + "/user", with: Array(name.utf8))
+        } else {
+            unlink(data.path + "/user")
+        }
+        guard rename(data.path, path) == 0 else { throw PrivateFile.Failure(path: path, code: errno) }
+        try PrivateFile.synchronize(directory: stateDirectory)
     }
 }

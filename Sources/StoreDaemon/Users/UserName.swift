@@ -13,6 +13,15 @@ enum UserName {
         return String(cString: entry.pw_name)
     }
 
+    /// The number of the user of a name, if it can be looked up.
+    static func uid(of name: String) -> UInt32? {
+        var entry = passwd()
+        var result: UnsafeMutablePointer<passwd>?
+        var buffer = [CChar](repeating: 0, count: 16 << 10)
+        guard getpwnam_r(name, &entry, &buffer, buffer.count, &result) == 0, result != nil else { return nil }
+        return entry.pw_uid
+    }
+
     /// The user in a sentence, by name and number.
     static func text(of uid: UInt32) -> String { text(name(of: uid), uid) }
 

@@ -48,6 +48,14 @@ struct BriefConnection: ~Copyable {
         }
     }
 
+    /// Writes everything that is committed to a new file, in one step: a writer meanwhile doesn't make it start again.
+    func copy(to path: String) throws {
+        let target = try BriefConnection(path, flags: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)
+        guard let backup = sqlite3_backup_init(target.handle, "main", handle, "main") else { throw target.failure }
+        sqlite3_backup_step(backup, -1)
+        if sqlite3_backup_finish(backup) != SQLITE_OK { throw target.failure }
+    }
+
     /// Moves what can be moved of the write-ahead log into the database.
     /// - Parameter mode: as `sqlite3_wal_checkpoint_v2` has it.
     /// - Returns: how many pages the log has; -1 if that can't be told.

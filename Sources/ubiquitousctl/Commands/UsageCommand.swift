@@ -20,7 +20,7 @@ struct UsageCommand: ServiceCommand {
     @Option(help: "How many of the largest keys to show for each store.")
     var keys = 3
 
-    @Flag(help: "Print an array of JSON.")
+    @Flag(help: "Print JSON, with the sums of all stores.")
     var json = false
 
     func validate() throws {
@@ -29,11 +29,26 @@ struct UsageCommand: ServiceCommand {
 
     func perform() async throws {
         let usages = try await Progress.showing("Looking at the stores") { try await measured() }
-        if json { return Output.print(json: .array(usages.map(\.json))) }
-        if usages.isEmpty { Output.remark("No store holds anything") }
         let database = try await databaseUsage()
+        if json { return Output.print(json: json(usages, database)) }
+        if usages.isEmpty { Output.remark("No store holds anything") }
         for usage in usages { usage.show() }
         if let database { show(database) }
+    }
+
+    private func json(_ usages: [Usage], _ database: DatabaseUsage?) -> Value {
+        var object: [Text: Value] = [
+            "stores": .array(usages.map(\.json)),
+            "bytes": .integer(Int64(usages.reduce(0) { $0 + $1.bytes })),
+            "keys": .integer(Int64(usages.reduce(0) { $0 + $1.keys })),
+        ]
+        object["database"] = database.map {
+            [
+                "bytes": .integer(Int64($0.bytes)), "bytes-limit": .integer(Int64($0.limit)),
+                "history-bytes": .integer(Int64($0.historyBytes)),
+            ]
+        }
+        return .dictionary(object)
     }
 
     private func show(_ database: DatabaseUsage) {
@@ -82,6 +97,9 @@ private struct Usage: Sendable {
             values.map { (key: $0.key, size: $0.value.size) }
                 .sorted { ($1.size, $0.key) < ($0.size, $1.key) }.prefix(count))
     }
+
+    var bytes: Int { store.bytesUsed }
+    var keys: Int { store.keyCount }
 
     /// Of what there is least left of: bytes or keys.
     private var share: Double {

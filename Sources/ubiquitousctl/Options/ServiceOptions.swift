@@ -45,7 +45,7 @@ struct ServiceOptions: ParsableArguments {
     /// - Throws: ``Failure`` if there is none of that name, or if it is another one and this isn't root.
     func uid() throws -> UInt32 {
         guard let user else { return geteuid() }
-        guard let uid = UInt32(user) ?? getpwnam(user).map({ $0.pointee.pw_uid }) else {
+        guard let uid = UInt32(user) ?? LocalUser.uid(named: user) else {
             throw Failure(.usage, "There is no user \"\(user)\"", advice: "--user takes a name or a number.")
         }
         guard uid == geteuid() || geteuid() == 0 else {
@@ -65,7 +65,7 @@ struct ServiceOptions: ParsableArguments {
     func connectAsUser() async throws -> ServiceConnection {
         let (own, uid) = (geteuid(), try uid())
         if uid == own { return try await connect() }
-        guard getpwuid(uid) != nil else { throw Failure(.usage, "There is no user \(uid) on this machine") }
+        guard LocalUser.name(of: uid) != nil else { throw Failure(.usage, "There is no user \(uid) on this machine") }
         guard seteuid(uid) == 0 else {
             throw Failure(.refused, "Acting for user \(uid): \(String(cString: strerror(errno)))")
         }

@@ -59,8 +59,8 @@ extension Plan.Step {
     fileprivate var sentence: String {
         let key = ValueText.word(key: key)
         return switch (old, new) {
-        case (nil, let new?): "would set \(key) = \(ValueText.word(new))"
-        case (let old?, let new?): "would set \(key) = \(ValueText.word(new)) (now \(ValueText.word(old)))"
+        case (nil, let new?): "would set \(key) = \(ValueText.beginning(new))"
+        case (let old?, let new?): "would set \(key) = \(ValueText.beginning(new)) (now \(ValueText.beginning(old)))"
         default: "would remove \(key)"
         }
     }

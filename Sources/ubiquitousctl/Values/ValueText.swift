@@ -15,6 +15,12 @@ enum ValueText {
         return JSONWriter.write(value)
     }
 
+    /// The word of a value as a part of a sentence; of one that is long, its beginning.
+    static func beginning(_ value: Value) -> String {
+        let word = word(value).unicodeScalars
+        return word.count > 200 ? String(String.UnicodeScalarView(word.prefix(200))) + "…" : String(word)
+    }
+
     /// A key as it is, or in quotes if it has something in it that could be mistaken.
     static func word(key: Text) -> String {
         isBare(key.string) && !key.string.contains(" ") ? key.string : JSONWriter.write(.string(key))

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// org.example.UbiquitousStore.Administration: the data of all users, for root.
+
+internal import Glibc
+internal import Logging
+internal import PropertyList
+internal import Replication
+internal import SDBus
+internal import StoreBus
+internal import StoreEngine
+internal import SyncEngine
+
+extension Daemon {
+    private func checkAdministers(_ call: MethodCall) throws {
+        let uid = call.peer.credentials.uid
+        guard uid == 0 || uid == geteuid() else {
+            throw BusError.accessDenied("Only root may administer the data of all users")
+        }
+        try checkSteers(call.peer)
+    }
+
+    fileprivate func listData(_ call: MethodCall) throws {
+        _ = try call.message.readFlags()
+        try checkAdministers(call)
+        let data = UserData.all(in: configuration.stateDirectory)
+        try call.reply { reply in
+            try reply.container("a", "a{sv}") {
+                for data in data {
+                    try reply.appendDictionary {
+                        try reply.append(entry: "name", text: data.name)
+                        try reply.container("e", "sv") {
+                            try reply.append("uid")
+                            try reply.container("v", "u") { try reply.append(data.uid) }
+                        }
+                        try reply.append(entry: "user", text: data.owner ?? "")
+                        try reply.append(entry: "set-aside", .boolean(data.isSetAside))
+                        try reply.append(option: "set-aside-usec", data.time)
+                        try reply.append(option: "bytes", data.bytes)
+                    }
+                }
+            }
+        }
+    }
+
+    fileprivate func backUp(_ call: MethodCall) throws {
+        _ = try call.message.readFlags()
+        try checkAdministers(call)
+        writes.commit()
+        call.answer(on: self) {
+            try await DataBackup.make(in: self.configuration.stateDirectory, time: self.environment.time())
+        } reply: {
+            try $0.append($1)
+        }
+    }
+
+    fileprivate func adopt(_ call: MethodCall) throws {
+        let (name, uid) = (try call.message.readString(), try call.message.readUInt32())
+        let replaces = try call.message.readFlags(0x1) != 0
+        try checkAdministers(call)
+        let data = try userData(named: name)
+        guard data.isSetAside else { throw BusError.invalidArguments("\(name) isn't set aside") }
+        let user = UserDirectory(of: uid, in: configuration.stateDirectory)
+        if user.exists, !replaces {
+            let present = try users.user(uid)
+            guard try present.storesWithValues().isEmpty, !present.account.sync.isSignedIn else {
+                throw BusError.store(
+                    .conflict, "The user \(uid) has data already; with 0x1 that is set aside in place of it")
+            }
+        }
+        closeData(of: uid)
+        try user.adopt(data, time: environment.time())
+        logger.notice("The data \(name) is \(UserName.text(of: uid))'s now.")
+        _ = try users.user(uid)
+        try call.reply()
+    }
+
+    fileprivate func delete(_ call: MethodCall) throws {
+        let name = try call.message.readString()
+        let isForced = try call.message.readFlags(0x1) != 0
+        try checkAdministers(call)
+        if let backup = DataBackup.path(of: name, in: configuration.stateDirectory) {
+            try UserData.remove(backup)
+            return try call.reply()
+        }
+        let data = try userData(named: name)
+        if !data.isSetAside {
+            guard isForced || UserName.name(of: data.uid) == nil else {
+                throw BusError.store(
+                    .conflict, "\(name) is the data of a user of this machine; with 0x1 it is removed all the same")
+            }
+            closeData(of: data.uid)
+        }
+        try UserData.remove(data.path)
+        logger.notice("The data \(name) was removed.")
+        try call.reply()
+    }
+
+    private func userData(named name: String) throws -> UserData {
+        guard let data = UserData.all(in: configuration.stateDirectory).first(where: { $0.name == name }) else {
+            throw BusError.invalidArguments("There is no data \"\(name)\"; see ListData")
+        }
+        return data
+    }
+
+    /// Closes a user's data; the next call opens what is there then.
+    private func closeData(of uid: UInt32) {
+        if let user = users.all.first(where: { $0.uid == uid }) { clients.leave(user) }
+    }
+
+    // MARK: The table
+
+    /// Every method and property of the interface, in the order of its XML.
+    static func administration(_ daemon: Daemon) -> Interface<Daemon> {
+        Interface(
+            BusNames.administrationInterface,
+            [
+                .method("ListData", in: ["flags": "t"], out: ["data": "aa{sv}"], on: daemon) { try $0.listData($1) },
+                .method("BackUp", in: ["flags": "t"], out: ["directory": "s"], on: daemon) { try $0.backUp($1) },
+                .method("Adopt", in: ["name": "s", "uid": "u", "flags": "t"], on: daemon) { try $0.adopt($1) },
+                .method("Delete", in: ["name": "s", "flags": "t"], on: daemon) { try $0.delete($1) },
+                .property("StateDirectory", "s", changes: .never) { daemon, message, _ in
+                    try message.append(text: daemon.configuration.stateDirectory)
+                },
+            ])
+    }
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Foundation
+internal import Glibc
+internal import Replication
+internal import SDBus
+internal import StoreEngine
+
+/// Copies of all users' data, made while the service runs. Each is a directory in the state directory.
+///
+/// Each database is copied in one transaction. Files beside it are replaced whole by those who write them. A copy is
+/// therefore what a crash at that moment would leave, and the next start completes that.
+enum DataBackup {
+    private static let prefixes = ["backup.", "restore."]
+    /// A copy that is older was left by a program that was interrupted; in microseconds.
+    private static let longestLife: UInt64 = 86_400_000_000
+
+    /// Makes a copy, on another thread.
+    /// - Parameter time: the present, in microseconds since 1970.
+    /// - Returns: the directory.
+    static func make(in stateDirectory: String, time: UInt64) async throws -> String {
+        let path = "\(stateDirectory)/\(prefixes[0])\(time)"
+        let thread = WorkThread(.disk)
+        return try await withCheckedThrowingContinuation { continuation in
+            thread.run {
+                removeOld(in: stateDirectory, time)
+                continuation.resume(with: Result { try copyAll(from: stateDirectory, to: path) }.map { path })
+            }
+        }
+    }
+
+    /// The directory of a copy by its name; `nil` if there is none.
+    static func path(of name: String, in stateDirectory: String) -> String? {
+        let path = "\(stateDirectory)/\(name)"
+        return time(of: name) != nil && access(path, F_OK) == 0 ? path : nil
+    }
+
+    /// When a copy was made, by its name; `nil` if it is no copy's.
+    private static func time(of name: String) -> UInt64? {
+        prefixes.first { name.hasPrefix($0) }.flatMap { UInt64(name.dropFirst($0.count)) }
+    }
+
+    private static func copyAll(from stateDirectory: String, to path: String) throws {
+        try make(path)
+        do {
+            for data in UserData.all(in: stateDirectory) { try copy(data.path, to: "\(path)/\(data.name)") }
+        } catch {
+            try? FileManager.default.removeItem(atPath: path)
+            throw error
+        }
+    }
+
+    private static func make(_ path: String) throws {
+        guard mkdir(path, 0o700) == 0 else {
+            throw BusError.failed("\(path) can't be made: \(String(cString: strerror(errno)))")
+        }
+    }
+
+    private static func copy(_ directory: String, to path: String) throws {
+        try make(path)
+        for name in DirectoryListing.names(in: directory) where !UserDatabase.isFile(name) {
+            do {
+                try FileManager.default.copyItem(atPath: "\(directory)/\(name)", toPath: "\(path)/\(name)")
+            } catch {
+                // What has gone was a temporary file.
+                if access("\(directory)/\(name)", F_OK) == 0 { throw error }
+            }
+        }
+        try UserDatabase.copy(from: directory, to: path)
+    }
+
+    private static func removeOld(in stateDirectory: String, _ now: UInt64) {
+        for name in DirectoryListing.names(in: stateDirectory) {
+            guard let time = time(of: name), time < now - min(now, longestLife) else { continue }
+            try? FileManager.default.removeItem(atPath: "\(stateDirectory)/\(name)")
+        }
+    }
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Foundation
+internal import Glibc
+internal import SDBus
+
+/// The data of one user in the state directory, in use or set aside.
+struct UserData {
+    /// The directory's name: `u1000`, or `u1000.ada.1763800000` where it was set aside.
+    let name: String
+    let path: String
+    /// Whose it is, or was.
+    let uid: UInt32
+    /// The name that its user had; `nil` if it isn't known.
+    let owner: String?
+    /// When it was set aside, in microseconds since 1970; 0 if it is in use, or that isn't known.
+    let time: UInt64
+
+    var isSetAside: Bool { name != "u\(uid)" }
+
+    /// Data by its name in the state directory; `nil` if it isn't the name of a user's data.
+    private init?(_ name: String, in stateDirectory: String) {
+        // A user's name can have dots: u1000.ada.lovelace@example.org.1763800000.
+        let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+        guard let uid = UInt32(parts[0].dropFirst()), "u\(uid)" == parts[0], parts.count != 2 else { return nil }
+        (self.name, self.uid, path) = (name, uid, "\(stateDirectory)/\(name)")
+        owner = UserDirectory.recordedName(in: path)
+        let seconds = parts.count == 1 ? nil : UInt32(parts[parts.count - 1])
+        time = UInt64(seconds ?? 0) * 1_000_000
+    }
+
+    /// All data that there is, by number and name.
+    static func all(in stateDirectory: String) -> [UserData] {
+        DirectoryListing.names(in: stateDirectory).compactMap { UserData($0, in: stateDirectory) }
+            .sorted { ($0.uid, $0.name) < ($1.uid, $1.name) }
+    }
+
+    /// What its files take, in bytes.
+    var bytes: UInt64 {
+        let names = FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []
+        return names.reduce(0) { sum, name in
+            var status = stat()
+            return lstat(path + "/" + name, &status) == 0 ? sum + UInt64(max(0, status.st_blocks)) * 512 : sum
+        }
+    }
+
+    /// Removes a directory of the state directory's.
+    static func remove(_ path: String) throws(BusError) {
+        do { try FileManager.default.removeItem(atPath: path) } catch {
+            throw .failed("\(path) can't be removed: \(error.localizedDescription)")
+        }
+    }
+}

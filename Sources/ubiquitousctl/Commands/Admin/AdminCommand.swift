@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import Glibc
+internal import PropertyList
+internal import SDBus
+internal import UbiquitousStore
+
+/// `admin`.
+struct AdminCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "admin",
+        abstract: "Backs up, moves and tidies the data of all users, for root.",
+        subcommands: [
+            BackUpCommand.self, RestoreDataCommand.self, ListDataCommand.self, AdoptCommand.self,
+            DeleteDataCommand.self,
+        ])
+}
+
+/// `admin list`.
+struct ListDataCommand: ServiceCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "Lists the data of all users, and what was set aside.",
+        discussion: """
+            Data is set aside where its user's number is another name's by now: after a user was renamed, or where a \
+            directory service writes names in another form. "adopt" gives it back.
+            """)
+
+    @OptionGroup var bus: BusOptions
+
+    @Flag(help: "Print an array of JSON.")
+    var json = false
+
+    func perform() async throws {
+        let data = try await Progress.showing("Waiting for the service") {
+            try await AdministrationObject(try await bus.connect()).data()
+        }
+        if json { return Output.print(json: .array(data.map(\.json))) }
+        if data.isEmpty { return Output.remark("Nobody has data on this machine") }
+        let style = Style(for: STDOUT_FILENO)
+        for data in data {
+            var words = [data.user.isEmpty ? "?" : Output.printableWord(data.user), SizeText.text(data.bytes)]
+            if data.isSetAside { words.append(style.yellow("set aside \(TimeText.local(data.time))")) }
+            Output.print(lines: [style.bold(Output.printableWord(data.name))] + words)
+        }
+    }
+}
+
+extension UserDataDescription {
+    fileprivate var json: Value {
+        var object: [Text: Value] = [
+            "name": .string(Text(name)), "uid": .integer(Int64(uid)), "user": .string(Text(user)),
+            "set-aside": .boolean(isSetAside), "bytes": .integer(Int64(bytes)),
+        ]
+        object["when"] = TimeText.value(time)
+        return .dictionary(object)
+    }
+}
+
+/// `admin adopt`.
+struct AdoptCommand: ServiceCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "adopt",
+        abstract: "Gives a user data that was set aside.",
+        discussion: """
+            Programs of the user's that are open show the data after "systemctl restart ubiquitous-store".
+            """)
+
+    @OptionGroup var bus: BusOptions
+    @OptionGroup var change: ChangeOptions
+
+    @Flag(help: "Also if the user has values or an account already, which are set aside.")
+    var replace = false
+
+    @Argument(help: "The data, as \"admin list\" names it.")
+    var name: String
+
+    @Argument(help: "The user, by name or number.", completion: .shellCommand("getent passwd | cut -d: -f1"))
+    var user: String
+
+    func perform() async throws {
+        let uid = try LocalUser.uid(of: user)
+        let object = AdministrationObject(try await bus.connect())
+        try await change.make("Adopting data") {
+            guard try await object.data().contains(where: { $0.name == name && $0.isSetAside }) else {
+                throw Failure(
+                    .usage, "There is no data \(Output.quoted(name)) that was set aside",
+                    advice: "\"ubiquitousctl admin list\" lists what there is.")
+            }
+            return "make \(name) the data of \(user)"
+        } _: {
+            do { try await object.adopt(name, by: uid, replacing: replace) } catch let error as UbiquitousStoreError
+                where error.code == .conflict
+            {
+                throw Failure(
+                    .refused, "\(user) has values or an account already", advice: "With --replace they are set aside.")
+            }
+        }
+    }
+}
+
+/// `admin delete`.
+struct DeleteDataCommand: ServiceCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "delete",
+        abstract: "Removes a user's data from this machine.",
+        discussion: "What an account has at its remote stays there.")
+
+    @OptionGroup var bus: BusOptions
+    @OptionGroup var change: ChangeOptions
+
+    @Flag(help: "Also if it is the data of a user of this machine.")
+    var force = false
+
+    @Argument(help: "The data, as \"admin list\" names it.")
+    var name: String
+
+    func perform() async throws {
+        let object = AdministrationObject(try await bus.connect())
+        try await change.make("Removing data") {
+            guard let data = try await object.data().first(where: { $0.name == name }) else { return nil }
+            if !data.isSetAside, !force, LocalUser.name(of: data.uid) != nil {
+                throw Failure(
+                    .refused, "\(name) is the data of a user of this machine",
+                    advice: "With --force it is removed all the same.")
+            }
+            return "remove \(name), \(SizeText.text(data.bytes))"
+        } _: {
+            try await object.delete(name, forced: force)
+        }
+    }
+}

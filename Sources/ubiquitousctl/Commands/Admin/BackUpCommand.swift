@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import Glibc
+internal import SDBus
+internal import UbiquitousStore
+
+/// `admin backup`.
+struct BackUpCommand: ServiceCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "backup",
+        abstract: "Writes the data of all users to an archive, while the service runs.",
+        discussion: """
+            A tar archive, compressed if its name says so (.gz, .xz, .zst). It holds the passwords of accounts: keep it \
+            as you keep those.
+            """)
+
+    @OptionGroup var bus: BusOptions
+
+    @Argument(help: "The archive; it must not be there yet.", completion: .file())
+    var file: String
+
+    func perform() async throws {
+        let object = AdministrationObject(try await bus.connect())
+        try await Progress.showing("Copying the data") {
+            let owner = try ServiceOwner(of: try await object.stateDirectory())
+            let archive = try makeArchive()
+            defer { close(archive) }
+            do {
+                let directory = try await object.backUp(timeout: .seconds(3600))
+                // From here on an interruption waits, so that nothing is left behind.
+                try Interruption.deferring { try write(directory, to: archive, owner) }
+            } catch {
+                unlink(file)
+                throw error
+            }
+        }
+    }
+
+    private func makeArchive() throws -> Int32 {
+        let archive = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard archive >= 0 else {
+            throw Failure(.usage, "\(Output.printable(file)) can't be made: \(String(cString: strerror(errno)))")
+        }
+        return archive
+    }
+
+    private func write(_ directory: String, to archive: Int32, _ owner: ServiceOwner) throws {
+        let tar = ["tar"] + ServiceOwner.compression(of: file) + ["-C", directory, "-c", "."]
+        let code = owner.run(tar, output: archive)
+        _ = owner.run(["rm", "-rf", "--", directory])
+        guard code == 0, fsync(archive) == 0 else {
+            unlink(file)
+            throw Failure(.refused, "tar could not write \(Output.printable(file))")
+        }
+    }
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import Glibc
+internal import SDBus
+internal import UbiquitousStore
+
+/// `admin restore`.
+struct RestoreDataCommand: ServiceCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "restore",
+        abstract: "Brings users' data back from an archive of \"admin backup\", on this machine or another one.",
+        discussion: """
+            Users are found by their names, whatever their numbers are here. The data of users that this machine \
+            doesn't have is set aside; "admin adopt" gives it to a user. Programs that are open show what was restored \
+            after "systemctl restart ubiquitous-store".
+            """)
+
+    @OptionGroup var bus: BusOptions
+
+    @Flag(help: "Also for users who have values or an account already, which are set aside.")
+    var replace = false
+
+    @Option(
+        name: .customLong("only"), parsing: .singleValue,
+        help: ArgumentHelp("Restore this user only, by the name in the archive; repeatable.", valueName: "user"))
+    var only: [String] = []
+
+    @Option(
+        name: .customLong("as"), parsing: .singleValue,
+        help: ArgumentHelp("Give a user's data to the user of another name; repeatable.", valueName: "old=new"))
+    var renamed: [String] = []
+
+    @Argument(help: "The archive.", completion: .file())
+    var file: String
+
+    func perform() async throws {
+        let names = try newNames()
+        let object = AdministrationObject(try await bus.connect())
+        let present = Set(try await object.data().map(\.name))
+        let arrived = try unpack(in: try await object.stateDirectory(), besides: present)
+        var isRefused = false
+        for data in arrived where !(try await isAdopted(data, by: names[data.user] ?? data.user, object)) {
+            isRefused = true
+        }
+        if isRefused { throw Ending(outcome: .refused) }
+    }
+
+    private func newNames() throws -> [String: String] {
+        var names: [String: String] = [:]
+        for pair in renamed {
+            let words = pair.split(separator: "=", maxSplits: 1).map(String.init)
+            guard words.count == 2 else { throw Failure(.usage, "--as takes OLD=NEW, and not \(Output.quoted(pair))") }
+            _ = try LocalUser.uid(of: words[1])
+            names[words[0]] = words[1]
+        }
+        return names
+    }
+
+    /// Gives the user of a name what has arrived, and says what became of it.
+    /// - Returns: whether the user has it, or isn't there.
+    @BusActor
+    private func isAdopted(_ data: ArrivedData, by user: String, _ object: AdministrationObject) async throws -> Bool {
+        let name = Output.printableWord(data.name)
+        guard !data.wasSetAside, let uid = LocalUser.uid(named: user) else {
+            let reason = data.wasSetAside ? "as in the archive" : "there is no user \(Output.quoted(user)) here"
+            Output.print("\(name) is set aside: \(reason)")
+            return true
+        }
+        do {
+            try await object.adopt(data.name, by: uid, replacing: replace)
+            Output.print("\(Output.printableWord(user)) has the data of \(Output.printableWord(data.user))")
+            return true
+        } catch let error as UbiquitousStoreError where error.code == .conflict {
+            Output.complain(
+                """
+                \(Output.printableWord(user)) has values or an account already; \(name) is set aside
+                "ubiquitousctl admin adopt --replace \(name) \(Output.printableWord(user))" puts it in their place.
+                """)
+            return false
+        }
+    }
+
+    /// Unpacks the archive as data that was set aside.
+    private func unpack(in stateDirectory: String, besides present: Set<String>) throws -> [ArrivedData] {
+        let owner = try ServiceOwner(of: stateDirectory)
+        let archive = open(file, O_RDONLY | O_CLOEXEC)
+        guard archive >= 0 else {
+            throw Failure(.usage, "\(Output.printable(file)) can't be read: \(String(cString: strerror(errno)))")
+        }
+        defer { close(archive) }
+        return try Interruption.deferring {
+            let place = "\(stateDirectory)/restore.\(time(nil))000000"
+            guard owner.perform({ mkdir(place, 0o700) }) == 0 else {
+                throw Failure(.refused, "\(place) can't be made: \(String(cString: strerror(errno)))")
+            }
+            defer { _ = owner.run(["rm", "-rf", "--", place]) }
+            let tar = ["tar"] + ServiceOwner.compression(of: file) + ["--no-same-owner", "-C", place, "-x"]
+            guard owner.run(tar, input: archive) == 0 else {
+                throw Failure(.usage, "\(Output.printable(file)) can't be unpacked")
+            }
+            return try owner.perform { try putInPlace(from: place, stateDirectory, besides: present) }
+        }
+    }
+
+    private func putInPlace(
+        from place: String, _ stateDirectory: String, besides present: Set<String>
+    ) throws -> [ArrivedData] {
+        let arrived = ServiceOwner.names(in: place).compactMap { ArrivedData($0, in: place, besides: present) }
+            .filter { only.isEmpty || only.contains($0.user) }
+        if arrived.isEmpty { throw Failure(.usage, "There is nothing to restore in \(Output.printable(file))") }
+        // What was set aside in the archive, and is so here, is here already.
+        return try arrived.filter { !present.contains($0.name) }.map { data in
+            guard rename("\(place)/\(data.directory)", "\(stateDirectory)/\(data.name)") == 0 else {
+                throw Failure(.refused, "\(data.name) can't be put in place: \(String(cString: strerror(errno)))")
+            }
+            return data
+        }
+    }
+}
+
+/// A user's data in an archive that was unpacked.
+struct ArrivedData: Sendable {
+    /// The name of its directory there.
+    let directory: String
+    /// The name under which it is set aside until it is adopted.
+    let name: String
+    let user: String
+
+    var wasSetAside: Bool { directory == name }
+
+    /// - Parameters:
+    ///   - place: where the archive was unpacked.
+    ///   - present: the names that this machine's data has.
+    init?(_ directory: String, in place: String, besides present: Set<String>) {
+        var status = stat()
+        guard directory.first == "u", let uid = UInt32(directory.dropFirst().prefix { $0 != "." }),
+            lstat("\(place)/\(directory)", &status) == 0, status.st_mode & S_IFMT == S_IFDIR
+        else { return nil }
+        self.directory = directory
+        user = Self.recordedName(in: "\(place)/\(directory)") ?? "unknown"
+        var seconds = time(nil)
+        while present.contains("u\(uid).\(user).\(seconds)") { seconds += 1 }
+        name = directory == "u\(uid)" ? "u\(uid).\(user).\(seconds)" : directory
+    }
+
+    private static func recordedName(in directory: String) -> String? {
+        guard let bytes = try? WholeFile.read(directory + "/user"), (1...64).contains(bytes.count),
+            !bytes.contains(where: { $0 < 0x20 || $0 == UInt8(ascii: "/") })
+        else { return nil }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

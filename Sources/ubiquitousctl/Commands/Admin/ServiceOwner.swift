@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+/// The user who owns the state directory.
+///
+/// Root works there as this user: as root, a link in the directory could lead it anywhere.
+struct ServiceOwner {
+    private let uid: uid_t
+    private let gid: gid_t
+
+    /// The owner of a state directory.
+    init(of stateDirectory: String) throws {
+        var status = stat()
+        guard lstat(stateDirectory, &status) == 0 else {
+            throw Failure(
+                .refused, "\(stateDirectory) can't be looked at: \(String(cString: strerror(errno)))",
+                advice: "Use sudo.")
+        }
+        (uid, gid) = (status.st_uid, status.st_gid)
+    }
+
+    /// Does something as the owner.
+    func perform<T>(_ body: () throws -> T) rethrows -> T {
+        let (ownUser, ownGroup) = (geteuid(), getegid())
+        if ownUser != uid { _ = (setegid(gid), seteuid(uid)) }
+        defer { if ownUser != uid { _ = (seteuid(ownUser), setegid(ownGroup)) } }
+        return try body()
+    }
+
+    /// Runs a program as the owner, and waits for its end.
+    /// - Returns: its exit code; -1 if it could not be run or was killed.
+    func run(_ words: [String], input: Int32 = STDIN_FILENO, output: Int32 = STDOUT_FILENO) -> Int32 {
+        let prefix =
+            geteuid() == uid ? [] : ["setpriv", "--reuid=\(uid)", "--regid=\(gid)", "--clear-groups", "--"]
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)
+        posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
+        // Ctrl-C ends it, also where this process puts that off.
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var none = sigset_t()
+        sigemptyset(&none)
+        posix_spawnattr_setsigmask(&attributes, &none)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+        let words = prefix + words
+        let arguments = words.map { strdup($0) } + [nil]
+        defer { for argument in arguments { free(argument) } }
+        var pid: pid_t = 0
+        guard posix_spawnp(&pid, words[0], &actions, &attributes, arguments, environ) == 0 else { return -1 }
+        var status: Int32 = 0
+        while waitpid(pid, &status, 0) < 0 { if errno != EINTR { return -1 } }
+        return status & 0x7F == 0 ? (status >> 8) & 0xFF : -1
+    }
+
+    /// The option of tar for an archive of a name.
+    static func compression(of file: String) -> [String] {
+        for (ending, option) in [(".gz", "--gzip"), (".tgz", "--gzip"), (".xz", "--xz"), (".zst", "--zstd")]
+        where file.hasSuffix(ending) {
+            return [option]
+        }
+        return []
+    }
+
+    /// What is in a directory, sorted.
+    static func names(in directory: String) -> [String] {
+        guard let stream = opendir(directory) else { return [] }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while let entry = readdir(stream) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != "." && name != ".." { names.append(name) }
+        }
+        return names.sorted()
+    }
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import PropertyList
+import SDBus
+import StoreBus
+import Testing
+import UbiquitousStoreTesting
+
+/// Copies of all users' data, moves, and what is set aside.
+@BusActor
+@Suite(.timeLimit(.minutes(10)))
+struct AdministrationTests {
+    private func call<Result: Sendable>(
+        _ client: BusClient, _ member: String, _ build: (Message) throws -> Void,
+        decode: @escaping @BusActor (Message) throws -> Result
+    ) async throws -> Result {
+        try await client.connection.call(
+            BusNames.service, BusNames.managerPath, BusNames.administrationInterface, member, build: build,
+            decode: decode)
+    }
+
+    private func backUp(_ client: BusClient) async throws -> String {
+        try await call(client, "BackUp") {
+            try $0.append(0 as UInt64)
+        } decode: {
+            try $0.readString()
+        }
+    }
+
+    private func adopt(_ client: BusClient, _ name: String, _ uid: UInt32, _ flags: UInt64 = 0) async throws {
+        try await call(client, "Adopt") {
+            try $0.append(name)
+            try $0.append(uid)
+            try $0.append(flags)
+        } decode: { _ in
+        }
+    }
+
+    private func delete(_ client: BusClient, _ name: String, _ flags: UInt64 = 0) async throws {
+        try await call(client, "Delete") {
+            try $0.append(name)
+            try $0.append(flags)
+        } decode: { _ in
+        }
+    }
+
+    private func names(_ client: BusClient) async throws -> [String] {
+        try await call(client, "ListData") {
+            try $0.append(0 as UInt64)
+        } decode: {
+            try $0.readDictionaries().map { entry in
+                guard case .string(let name) = entry["name"] else { return "" }
+                return name.string
+            }
+        }
+    }
+
+    @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
+    func `only root administers the data of all users`() async throws {
+        try await withMachine { machine in
+            let (client, root) = (try machine.client(), try machine.client(as: 0))
+            try await client.store(notes).set("key", .integer(1))
+            #expect(await errorName { _ = try await names(client) } == "AccessDenied")
+            #expect(await errorName { _ = try await backUp(client) } == "AccessDenied")
+            #expect(await errorName { try await adopt(client, "u1", 1) } == "AccessDenied")
+            #expect(await errorName { try await delete(client, "u\(client.uid)", 1) } == "AccessDenied")
+            #expect(try await names(root).contains("u\(client.uid)"))
+        }
+    }
+
+    @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
+    func `a copy made while apps write is whole, and becomes another user's`() async throws {
+        try await withMachine { machine in
+            let (client, root) = (try machine.client(), try machine.client(as: 0))
+            let store = try client.store(notes)
+            try await store.set("before", .integer(1))
+            let path = try await backUp(root)
+            try await store.set("after", .integer(1))
+            let name = try #require(path.split(separator: "/").last.map(String.init))
+            // As it arrives on a machine where the user has another number.
+            let (uid, aside) = (Users.daemon, "u4242.ada.1763800000")
+            let state = machine.device.stateDirectory
+            try FileManager.default.moveItem(atPath: "\(path)/u\(client.uid)", toPath: "\(state)/\(aside)")
+            #expect(try await names(root).contains(aside))
+            try await adopt(root, aside, uid)
+            let other = try machine.client(as: uid).store(notes)
+            #expect(try await other.everything() == ["before": .integer(1)])
+            try await other.set("mine", .integer(2))
+            #expect(try await store.everything() == ["before": .integer(1), "after": .integer(1)])
+            try await delete(root, name)
+            #expect(access(path, F_OK) != 0)
+            #expect(await errorName { try await delete(root, name) } == "InvalidArgs")
+            #expect(await errorName { try await delete(root, "../state") } == "InvalidArgs")
+        }
+    }
+
+    @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
+    func `data is not adopted over values unless that is wanted, and then those are set aside`() async throws {
+        try await withMachine { machine in
+            let (client, root) = (try machine.client(), try machine.client(as: 0))
+            let store = try client.store(notes)
+            try await store.set("old", .integer(1))
+            let path = try await backUp(root)
+            let aside = "u4242.ada.1763800000"
+            try FileManager.default.moveItem(
+                atPath: "\(path)/u\(client.uid)", toPath: "\(machine.device.stateDirectory)/\(aside)")
+            try await store.set("new", .integer(2))
+            #expect(await errorName { try await adopt(root, aside, client.uid) } == "Conflict")
+            try await adopt(root, aside, client.uid, 0x1)
+            #expect(try await machine.store().everything() == ["old": .integer(1)])
+            let names = try await names(root)
+            let former = try #require(names.first { $0.hasPrefix("u\(client.uid).") })
+            // And back.
+            try await adopt(root, former, client.uid, 0x1)
+            #expect(try await machine.store().everything() == ["old": .integer(1), "new": .integer(2)])
+            #expect(await errorName { try await delete(root, "u\(client.uid)") } == "Conflict")
+            try await delete(root, "u\(client.uid)", 0x1)
+            #expect(try await machine.store().everything().isEmpty)
+        }
+    }
+}

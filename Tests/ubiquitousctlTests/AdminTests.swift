@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import PropertyList
+import Testing
+import UbiquitousStoreTesting
+
+@testable import ControlCommands
+
+/// Copies of all users' data, and what was set aside, with the built program.
+@Suite struct AdminTests {
+    private static let user = LocalUser.name(of: geteuid())
+    private static let needsName: Comment = "the user of the tests needs a name, by which data is found"
+
+    private static func others(_ terminal: Terminal) -> [String] {
+        let state = terminal.device.stateDirectory
+        return ((try? FileManager.default.contentsOfDirectory(atPath: state)) ?? [])
+            .filter { $0.hasPrefix("backup.") || $0.hasPrefix("restore.") }
+    }
+
+    @Test(.enabled(if: user != nil, needsName), arguments: ["data.tar", "data.tar.gz"])
+    func `a backup made while apps write brings users' data to another machine`(name: String) async throws {
+        try await Terminal.with { terminal in
+            let store = try await terminal.store()
+            try await store.set("before", .string("here"))
+            let writer = Task {
+                var number: Int64 = 0
+                while !Task.isCancelled {
+                    number += 1
+                    try await store.set("number", .integer(number))
+                }
+            }
+            let archive = terminal.file(name)
+            let result = try await terminal.ctl("admin", "backup", archive)
+            writer.cancel()
+            _ = try? await writer.value
+            expect(result, 0)
+            #expect(Self.others(terminal).isEmpty)
+            var status = stat()
+            #expect(stat(archive, &status) == 0 && status.st_mode & 0o777 == 0o600)
+
+            try await Terminal.with { other in
+                let restored = try await other.ctl("admin", "restore", archive)
+                #expect(restored.code == 0 && restored.output.contains("has the data of"), "\(restored)")
+                #expect(try await other.store().value("before") == .string("here"))
+                #expect(Self.others(other).isEmpty)
+                try await other.store().set("after", .integer(1))
+            }
+        }
+    }
+
+    @Test(.enabled(if: user != nil, needsName))
+    func `data is restored for a user of another name, or set aside, listed and adopted`() async throws {
+        let user = try #require(Self.user)
+        try await Terminal.with { terminal in
+            try await terminal.store().set("theme", .string("dark"))
+            let archive = terminal.file("data.tar")
+            expect(try await terminal.ctl("admin", "backup", archive), 0)
+            let state = terminal.device.stateDirectory
+
+            // The user has values: those of the archive are set aside.
+            let refused = try await terminal.ctl("admin", "restore", archive)
+            #expect(
+                refused.code == 3 && refused.error.contains("admin adopt --replace u\(geteuid()).\(user)."),
+                "\(refused)")
+            let listed = try await terminal.ctl("admin", "list").output.split(separator: "\n")
+            #expect(listed.count == 2 && listed[1].contains("set aside"), "\(listed)")
+            let aside = try #require(listed[1].split(separator: " ").first.map(String.init))
+            try await terminal.store().set("theme", .string("light"))
+            expect(try await terminal.ctl("admin", "adopt", aside, user), 3, "With --replace")
+            let planned = try await terminal.ctl("admin", "adopt", "--replace", "--check", aside, user)
+            #expect(planned.output == "would make \(aside) the data of \(user)", "\(planned)")
+            expect(try await terminal.ctl("admin", "adopt", "--replace", aside, user), 0)
+            #expect(try await terminal.store().value("theme") == .string("dark"))
+
+            // On a machine where another name is meant.
+            let renamed = try await terminal.ctl("admin", "restore", "--as", "\(user)=nobody", archive)
+            #expect(renamed.code == 0 && renamed.output == "nobody has the data of \(user)", "\(renamed)")
+            let nobody = try #require(LocalUser.uid(named: "nobody"))
+            #expect(access("\(state)/u\(nobody)/stores.sqlite", F_OK) == 0)
+            expect(try await terminal.ctl("admin", "delete", "u\(nobody)"), 3, "--force")
+            expect(try await terminal.ctl("admin", "delete", "--force", "u\(nobody)"), 0)
+            #expect(access("\(state)/u\(nobody)", F_OK) != 0)
+        }
+    }
+
+    @Test func `a backup or an archive that can't be is refused, and leaves nothing`() async throws {
+        try await Terminal.with { terminal in
+            try await terminal.store().set("theme", .string("dark"))
+            try terminal.write("there", "mine")
+            expect(try await terminal.ctl("admin", "backup", terminal.file("there")), 2, "can't be made")
+            #expect(terminal.text("there") == "mine")
+            expect(try await terminal.ctl("admin", "restore", terminal.file("there")), 2, "can't be unpacked")
+            expect(try await terminal.ctl("admin", "restore", terminal.file("none")), 2, "can't be read")
+            expect(try await terminal.ctl("admin", "restore", "--as", "x", terminal.file("there")), 2, "OLD=NEW")
+            expect(try await terminal.ctl("admin", "adopt", "u1.x.2", "nobody"), 2, "There is no data \"u1.x.2\"")
+            expect(try await terminal.ctl("admin", "adopt", "u1.x.2", "no-such-user"), 2, "There is no user")
+            #expect(Self.others(terminal).isEmpty)
+            #expect(try await terminal.store().value("theme") == .string("dark"))
+        }
+    }
+}
