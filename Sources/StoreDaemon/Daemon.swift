@@ -128,7 +128,7 @@ public final class Daemon {
     }
 
     /// Tells the journal of a write that was refused, of a user's now and then.
-    func noteRefusal(_ error: BusError, of uid: UInt32) {
+    func logRefusedWrite(_ error: BusError, of uid: UInt32) {
         guard let line = refusals.note(error.name, error.message, ofUser: uid, EventLoop.now) else { return }
         logger.notice("\(line)")
     }

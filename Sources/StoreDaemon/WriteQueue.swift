@@ -36,7 +36,7 @@ final class WriteQueue {
         } catch EngineError.quota(let violation) {
             commit()
             let refusal = BusError(mapping: EngineError.quota(violation))
-            store.daemon.noteRefusal(refusal, of: client.uid)
+            store.daemon.logRefusedWrite(refusal, of: client.uid)
             call.fail(refusal)
             store.notify(.quotaViolationChange, keys: violation.keys, info: violation.info)
         }
@@ -57,7 +57,7 @@ final class WriteQueue {
 
     private func commit(_ writes: [Waiting], of user: User) {
         if let failure = commit(user) {
-            writes.first?.store.daemon.noteRefusal(BusError(mapping: failure), of: user.uid)
+            writes.first?.store.daemon.logRefusedWrite(BusError(mapping: failure), of: user.uid)
             for write in writes {
                 write.store.forgetWeight()
                 write.call.fail(BusError(mapping: failure, for: write.client))

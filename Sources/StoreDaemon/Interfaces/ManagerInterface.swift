@@ -45,7 +45,7 @@ extension Daemon {
         // A package's script may open the store of the manifest that it has just installed.
         if !user.isEntitled(client.identity, to: identifier) { manifests.readIfChanged() }
         guard user.isEntitled(client.identity, to: identifier) else {
-            noteRefusal(of: identifier, to: user)
+            logUndeclared(identifier, user)
             throw notEntitled(identifier, client, user)
         }
         return try BusNames.storePath(uid: user.uid, identifier: identifier)
@@ -62,7 +62,7 @@ extension Daemon {
     }
 
     /// Logs a store that can't be opened, once for each user and identifier.
-    private func noteRefusal(of identifier: String, to user: User) {
+    private func logUndeclared(_ identifier: String, _ user: User) {
         guard Manifest.isName(identifier), undeclared.count < 256,
             undeclared.insert("\(user.uid) \(identifier)").inserted
         else { return }
