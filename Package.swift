@@ -227,7 +227,7 @@ let package = Package(
         .testTarget(
             name: "StoreDaemonTests",
             dependencies: [
-                "StoreDaemon", "Sealing", "SyncEngine", "Replication", "PropertyList", "AppManifest",
+                "StoreDaemon", "SDBus", "Sealing", "SyncEngine", "Replication", "PropertyList", "AppManifest",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         // Devices, remotes and everything that goes wrong, in one thread from a seed.

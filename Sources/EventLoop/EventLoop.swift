@@ -96,6 +96,13 @@ public final class EventLoop: SerialExecutor, TaskExecutor {
         return UInt64(time.tv_sec) * 1_000_000 + UInt64(time.tv_nsec) / 1000
     }
 
+    /// Microseconds of the processor's time that the calling thread has had.
+    public static var processorTime: UInt64 {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return UInt64(time.tv_sec) * 1_000_000 + UInt64(time.tv_nsec) / 1000
+    }
+
     // MARK: Executor
 
     /// Queues a job of the actor. May be called from any thread.

@@ -35,7 +35,7 @@ public struct IncomingCall {
     public let peer: Peer
     private let connection: BusConnection
 
-    fileprivate init(_ message: Message, _ peer: Peer, _ connection: BusConnection) {
+    init(_ message: Message, _ peer: Peer, _ connection: BusConnection) {
         self.message = message
         self.peer = peer
         self.connection = connection

@@ -31,6 +31,9 @@ public final class BusConnection {
     public var onPeerVanished: (@BusActor (Peer) -> Void)?
     /// Called with each answer and each signal to a peer, and how many bytes it has.
     public var onSent: (@BusActor (Peer, Int) -> Void)?
+    /// Decides about an answer of a method that has more than ``Message/largeAnswer``, by its size: true lets it be sent.
+    /// With false it is dropped, and whoever decided has taken the call over, as ``admitCalls(_:)`` says.
+    public var admitLargeAnswer: (@BusActor (IncomingCall, Int) -> Bool)?
     /// Who is at the other end where there is no bus, for tests; what the socket says if `nil`.
     public var directCredentials: Credentials?
 
@@ -214,6 +217,7 @@ public final class BusConnection {
         admission = nil
         afterDispatch = nil
         onSent = nil
+        admitLargeAnswer = nil
         onDisconnect = nil
         onNameLost = nil
         onPeerVanished = nil

@@ -8,6 +8,10 @@ extension Message {
     /// The largest answer or signal: half of what the system bus takes, which disconnects the sender of more.
     public static let largestAnswer = 16 << 20
 
+    /// What answers have at most but for a few: a larger one is decided about by itself
+    /// (``BusConnection/admitLargeAnswer``).
+    public static let largeAnswer = 1 << 20
+
     /// About how many bytes the arguments of a message that came in have; `nil` if they are more than `limit`.
     ///
     /// It takes no longer than `limit` bytes take, and leaves the message at its beginning.

@@ -76,6 +76,7 @@ extension Message {
         let answer = Message(owning: reply)
         answer.limit = Self.largestAnswer
         try build(answer)
+        if answer.size > Self.largeAnswer, !connection.admits(self, from: peer, answering: answer.size) { return }
         let result = sd_bus_send(nil, reply, nil)
         // libsystemd compares signatures, and has only this to say.
         if result == -ENOMSG { throw BusError.failed("The answer isn't of the type that the interface says") }
@@ -96,6 +97,12 @@ extension Message {
 }
 
 extension BusConnection {
+    nonisolated fileprivate func admits(_ call: Message, from peer: Peer, answering bytes: Int) -> Bool {
+        BusActor.assumeIsolated(lending: (self, call, peer)) { connection, call, peer in
+            connection.admitLargeAnswer?(IncomingCall(call, peer, connection), bytes) ?? true
+        }
+    }
+
     /// Tells how many bytes were sent to a peer; the head of a message has about 128 beside its body.
     nonisolated func weigh(_ bytes: Int, for peer: Peer) {
         BusActor.assumeIsolated(lending: (self, peer)) { $0.onSent?($1, bytes + 128) }

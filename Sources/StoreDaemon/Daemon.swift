@@ -83,6 +83,7 @@ public final class Daemon {
 
     private func register() throws {
         try connection.admitCalls { self.clients.admit($0) }
+        connection.admitLargeAnswer = { self.clients.admit($0, answering: $1) }
         slots = [
             try connection.register(Daemon.interface(self), at: BusNames.managerPath, self),
             try connection.register(Daemon.administration(self), at: BusNames.managerPath, self),

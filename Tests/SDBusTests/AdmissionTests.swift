@@ -81,6 +81,41 @@ struct AdmissionTests {
         withExtendedLifetime(slot) {}
     }
 
+    @Test func `a large answer is decided about, and made anew later`() async throws {
+        let (server, client) = try BusConnection.pair()
+        let interface = Interface<Thing>(
+            "org.example.Much",
+            [
+                .method("Bytes", in: ["count": "u"], out: ["bytes": "ay"]) { _, call in
+                    let count = Int(try call.message.readUInt32())
+                    try call.reply { try $0.append(bytes: [UInt8](repeating: 0, count: count)) }
+                }
+            ]
+        )
+        let slot = try server.register(interface, at: "/much", Thing())
+        func bytes(_ count: Int) async throws -> Int {
+            try await client.call(nil, "/much", "org.example.Much", "Bytes", build: { try $0.append(UInt32(count)) }) {
+                try $0.readBytes().count
+            }
+        }
+        var (held, sizes, sent): ([IncomingCall], [Int], [Int]) = ([], [], [])
+        server.onSent = { sent.append($1) }
+        server.admitLargeAnswer = { call, size in
+            sizes.append(size)
+            if sizes.count == 1 { held.append(call) }
+            return sizes.count > 1
+        }
+        #expect(try await bytes(Message.largeAnswer - 4) == Message.largeAnswer - 4)
+        #expect(sizes.isEmpty)
+        async let large = bytes(Message.largeAnswer)
+        try await eventually { held.count == 1 }
+        #expect(sent.count == 1)
+        held[0].dispatch()
+        #expect(try await large == Message.largeAnswer)
+        #expect(sizes == [Message.largeAnswer + 4, Message.largeAnswer + 4])
+        withExtendedLifetime(slot) {}
+    }
+
     @Test func `texts of errors are bounded, and have nothing that can't be sent or shown`() async throws {
         let ends = try ThingPair()
         func refusal(_ text: String) async -> String {

@@ -12,6 +12,8 @@ final class Client {
     let uid: UInt32
     let identity: CallerIdentity
     let delivery: Delivery
+    /// What all of the user's connections have together.
+    var share: UserShare { delivery.share }
     private var stores: [String: UserStore] = [:]
     private var accounts: [String: UserAccount] = [:]
 

@@ -26,10 +26,7 @@ extension Clients {
 
     private func putOff(_ call: IncomingCall, _ kind: CallKind, _ client: Client) -> Bool {
         guard let size = call.message.argumentSize(atMost: CallKind.smallArguments) ?? kind.sizeWhileResting(client)
-        else {
-            let error = BusError.limitsExceeded("The connection's answers are unread. Read them, and call again.")
-            return refuse(call, error, client)
-        }
+        else { return refuse(call, Self.unread, client) }
         do {
             try client.delivery.wait(for: kind.answer, takingLong: kind.mayTakeLong, holding: size + CallKind.overhead)
             { [unowned self] in
@@ -41,6 +38,26 @@ extension Clients {
         }
         return false
     }
+
+    /// Decides about an answer that proved larger than admission took it for: true lets it be sent; otherwise it is made
+    /// anew once there is room for one of its size, or refused.
+    func admit(_ call: IncomingCall, answering bytes: Int) -> Bool {
+        let client = client(call.peer)
+        if client.delivery.fits(bytes) { return true }
+        guard let size = call.message.argumentSize(atMost: CallKind.largestArguments) else {
+            return refuse(call, Self.unread, client)
+        }
+        do {
+            try client.delivery.wait(
+                for: bytes, takingLong: true, holding: size + CallKind.overhead, isNext: true, call.dispatch)
+        } catch {
+            return refuse(call, error, client)
+        }
+        return false
+    }
+
+    private static let unread = BusError.limitsExceeded(
+        "The connection's answers are unread. Read them, and call again.")
 
     /// Counts what was sent to a peer.
     func noteSent(_ bytes: Int, to peer: Peer) {
@@ -61,7 +78,7 @@ struct CallKind {
     let mayTakeLong: Bool
 
     private static let small = 512
-    private static let large = 1 << 20
+    private static let large = Message.largeAnswer
     /// Arguments of calls that bring no values.
     static let smallArguments = 64 << 10
     /// Arguments of any call that is answered later.
@@ -94,7 +111,7 @@ struct CallKind {
     /// take as long as to read it.
     @BusActor
     func sizeWhileResting(_ client: Client) -> Int? {
-        client.delivery.isResting && arguments == .max ? UserShare.heldLimit / 2 - Self.overhead : nil
+        client.share.rest.isUnderWay && arguments == .max ? UserShare.heldLimit / 2 - Self.overhead : nil
     }
 
     /// Why the call is refused before anything looks at it; `nil` if it isn't.

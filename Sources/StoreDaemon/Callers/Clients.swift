@@ -38,28 +38,22 @@ final class Clients {
 
     private func makeShare(of uid: UInt32) -> UserShare {
         let share = UserShare(daemon.configuration.bounds, of: pool)
-        share.whenRested = { [unowned self] in forgetShare(of: uid) }
+        share.whenUnused = { [unowned self] in shares[uid] = nil }
         shares[uid] = share
         return share
     }
 
-    /// Forgets what a user has used once nobody of it is there. Whoever leaves and comes again has not rested meanwhile.
-    private func forgetShare(of uid: UInt32) {
-        if !isPresent(uid), shares[uid]?.isResting == false { shares[uid] = nil }
-    }
-
     var isEmpty: Bool { present.isEmpty }
 
-    /// The users of whose clients one holds something.
-    var presentUsers: Set<UInt32> { Set(present.values.map(\.client.uid)) }
-
-    private func isPresent(_ uid: UInt32) -> Bool { present.values.contains { $0.client.uid == uid } }
+    /// Whether a client of the user holds something.
+    func isPresent(_ uid: UInt32) -> Bool { shares[uid].map { $0.presentClients > 0 } ?? false }
 
     /// The client is told of when it goes.
     func keep(_ client: Client, _ peer: Peer) {
         guard present.updateValue(Presence(client: client, peer: peer), forKey: ObjectIdentifier(client)) == nil else {
             return
         }
+        client.share.presentClients += 1
         peer.hold()
     }
 
@@ -67,8 +61,9 @@ final class Clients {
         guard let client = peer.context as? Client else { return }
         client.leave()
         peer.context = nil
-        if present.removeValue(forKey: ObjectIdentifier(client)) != nil { peer.release() }
-        forgetShare(of: client.uid)
+        guard present.removeValue(forKey: ObjectIdentifier(client)) != nil else { return }
+        client.share.presentClients -= 1
+        peer.release()
     }
 
     /// A user is another person by now: whoever came before lets go of what was its predecessor's.

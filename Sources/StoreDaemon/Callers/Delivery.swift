@@ -21,7 +21,7 @@ internal import StoreBus
 final class Delivery {
     private let connection: BusConnection
     private let name: String
-    private let share: UserShare
+    let share: UserShare
     /// Called after what has waited was done.
     private let settle: () -> Void
 
@@ -56,7 +56,10 @@ final class Delivery {
         self.share = share
         self.connection = connection
         self.settle = settle
+        share.join()
     }
+
+    isolated deinit { share.leave() }
 
     /// Whether so many bytes can be sent now. Whoever finds that they can't waits.
     ///
@@ -65,15 +68,22 @@ final class Delivery {
         waiting.isEmpty && fits(bytes, takesLong)
     }
 
+    /// Whether there is room for an answer whose call is let go on already.
+    func fits(_ bytes: Int) -> Bool { fits(bytes, false) }
+
     private func fits(_ bytes: Int, _ takesLong: Bool) -> Bool {
-        unread < Self.limit && (unread + bytes <= Self.trifle || share.hasRoom) && !(takesLong && share.isResting)
+        unread < Self.limit && isLittle(bytes, or: share.hasRoom(for: bytes)) && !(takesLong && share.rest.isUnderWay)
     }
 
-    /// Whether calls that may take long wait.
-    var isResting: Bool { share.isResting }
+    private func isLittle(_ bytes: Int, or hasRoom: @autoclosure () -> Bool) -> Bool {
+        unread + bytes <= Self.trifle || hasRoom()
+    }
 
-    /// Counts what a call took of the time in which everybody is answered, in microseconds.
-    func noteTime(_ microseconds: UInt64) { share.noteTime(microseconds) }
+    /// Whether something waits for what the user's other clients, or other users, have not read.
+    var waitsForOthers: Bool {
+        guard let next = waiting.first, unread < Self.limit else { return false }
+        return !isLittle(next.bytes, or: share.hasRoom(for: next.bytes))
+    }
 
     /// Whether there is still room to say that there is none.
     var canRefuse: Bool { unread < Self.limit + Self.reserve && share.canRefuse }
@@ -84,15 +94,17 @@ final class Delivery {
     ///   - bytes: about how large the answer is.
     ///   - takesLong: whether it may take long to make it.
     ///   - held: how large the call is.
-    func wait(for bytes: Int, takingLong takesLong: Bool, holding held: Int, _ work: @escaping () -> Void)
-        throws(BusError)
-    {
+    ///   - isNext: whether it was let go on already, so that those that wait came after it.
+    func wait(
+        for bytes: Int, takingLong takesLong: Bool, holding held: Int, isNext: Bool = false,
+        _ work: @escaping () -> Void
+    ) throws(BusError) {
         guard waitingCalls < share.bounds.waitingCalls else {
             throw .limitsExceeded("The connection doesn't read its answers, and \(waitingCalls) calls wait for that")
         }
         try share.hold(held)
         waitingCalls += 1
-        wait(Waiting(bytes: bytes, takesLong: takesLong, held: held, work: work))
+        wait(Waiting(bytes: bytes, takesLong: takesLong, held: held, work: work), isNext: isNext)
     }
 
     /// Sends a signal once there is room. There is one for each subscription, so these need no other bound.
@@ -100,18 +112,12 @@ final class Delivery {
         wait(Waiting(bytes: bytes, held: nil, work: work))
     }
 
-    /// Counts what a call holds that is answered later, against what the user's waiting calls may hold.
-    func hold(_ bytes: Int) throws(BusError) { try share.hold(bytes) }
-
-    /// Ends what ``hold(_:)`` began.
-    func release(_ bytes: Int) { share.release(bytes) }
-
-    private func wait(_ work: Waiting) {
-        waiting.append(work)
+    private func wait(_ work: Waiting, isNext: Bool = false) {
+        waiting.insert(work, at: isNext ? 0 : waiting.count)
         share.waiting[ObjectIdentifier(self)] = self
         if unread >= Self.limit { return ask() }
         // What only waits for its user's rest goes on after that.
-        if !share.hasRoom || !share.isResting { share.askAll() }
+        if waitsForOthers { share.askAll() }
         share.askLater()
     }
 
@@ -128,7 +134,7 @@ final class Delivery {
             share.count(unread)
             share.counted[ObjectIdentifier(self)] = self
         }
-        if unread > Self.limit / 2 || (isCounted && !share.hasRoom) { ask() }
+        if unread > Self.limit / 2 || (isCounted && !share.hasRoom(for: 0)) { ask() }
         return isFirst
     }
 

@@ -89,7 +89,7 @@ extension MethodCall {
             return fail(.limitsExceeded("\(bound) calls of the connection are not answered yet"))
         }
         let size = message.argumentSize(atMost: CallKind.largestArguments) ?? CallKind.largestArguments
-        do { try client.delivery.hold(size) } catch { return fail(error) }
+        do { try client.share.hold(size) } catch { return fail(error) }
         client.callsUnderWay += 1
         account?.callsUnderWay += 1
         daemon.callBegins()
@@ -97,7 +97,7 @@ extension MethodCall {
             defer {
                 client.callsUnderWay -= 1
                 account?.callsUnderWay -= 1
-                client.delivery.release(size)
+                client.share.release(size)
                 daemon.callEnds()
             }
             do {
@@ -146,6 +146,17 @@ extension Interface.Member {
     }
 }
 
+/// What a call takes of the processor's time.
+private struct CallTime {
+    private let wallTime = EventLoop.now
+    private let processorTime = EventLoop.processorTime
+
+    /// In microseconds, and 0 for what is short in any case: the kernel has to be asked for the exact one.
+    var taken: UInt64 {
+        EventLoop.now - wallTime < UserRest.long ? 0 : EventLoop.processorTime - processorTime
+    }
+}
+
 extension Daemon {
     /// Answers a call.
     ///
@@ -157,8 +168,8 @@ extension Daemon {
         _ handler: @BusActor (Object, MethodCall) throws -> Void
     ) throws {
         if committing { writes.commit() }
-        let began = EventLoop.now
-        defer { clients.client(call.peer).delivery.noteTime(EventLoop.now - began) }
+        let began = CallTime()
+        defer { clients.client(call.peer).share.rest.note(began.taken) }
         do { try handler(object, call) } catch { throw BusError(mapping: error, for: clients.client(call.peer)) }
     }
 }

@@ -32,8 +32,7 @@ final class Users {
 
     /// Closes the data of users who have gone, once there are several of them.
     func closeIdle() {
-        let present = daemon.clients.presentUsers
-        let idle = open.values.filter { $0.isIdle && !present.contains($0.uid) }
+        let idle = open.values.filter { $0.isIdle && !daemon.clients.isPresent($0.uid) }
         if idle.count <= Self.mostIdle { return }
         daemon.writes.commit()
         for user in idle { close(user) }

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import SDBus
+import Testing
+
+@testable import StoreDaemon
+
+/// What users may leave unread together: the bus stops reading the service, for everybody, at 127 MiB.
+@BusActor
+struct UserShareTests {
+    private let pool = SharePool()
+    private let mebibyte = 1 << 20
+
+    private func user() -> UserShare { UserShare(UserBounds(), of: pool) }
+
+    /// Has a user leave as many answers unread as it may.
+    private func fill(_ user: UserShare, with answer: Int) -> Int {
+        var unread = 0
+        while user.hasRoom(for: answer) {
+            user.count(answer)
+            unread += answer
+        }
+        return unread
+    }
+
+    @Test(arguments: [64 << 10, 1 << 20, 5 << 20, 16 << 20])
+    func `however many users leave answers unread, they have 80 MiB together`(answer: Int) {
+        let users = (0..<64).map { _ in user() }
+        var unread = 0
+        for _ in 0..<3 {
+            for user in users { unread += fill(user, with: answer) }
+        }
+        #expect(unread <= 80 * mebibyte)
+        withExtendedLifetime(users) {}
+    }
+
+    @Test func `the largest answer has room beside what one user leaves unread`() {
+        let (hostile, other) = (user(), user())
+        #expect(fill(hostile, with: mebibyte) == UserShare.limit)
+        #expect(other.hasRoom(for: 16 * mebibyte))
+    }
+
+    @Test func `ordinary answers have room beside what eight users leave unread`() {
+        let hostile = (0..<8).map { _ in user() }
+        for user in hostile { _ = fill(user, with: 16 << 10) }
+        #expect(user().hasRoom(for: mebibyte))
+        withExtendedLifetime(hostile) {}
+    }
+
+    @Test func `what was read makes room again`() {
+        let user = user()
+        let unread = fill(user, with: mebibyte)
+        #expect(!user.hasRoom(for: mebibyte) && user.canRefuse)
+        user.count(-unread)
+        #expect(fill(user, with: mebibyte) == unread)
+    }
+
+    @Test func `a share goes with the last client, and not while its user rests`() async {
+        let user = user()
+        await withCheckedContinuation { continuation in
+            user.whenUnused = { continuation.resume() }
+            user.join()
+            user.join()
+            user.leave()
+            user.rest.note(UserRest.long)
+            user.leave()
+            #expect(user.rest.isUnderWay)
+        }
+        #expect(!user.rest.isUnderWay)
+    }
+
+    @Test func `only a call that took the processor for long has its user rest`() {
+        let user = user()
+        user.rest.note(UserRest.long - 1)
+        #expect(!user.rest.isUnderWay)
+        user.rest.note(UserRest.long)
+        #expect(user.rest.isUnderWay)
+    }
+}
