@@ -29,12 +29,20 @@ final class Client {
 
     /// Calls that are answered once a piece of work is done.
     var callsUnderWay = 0
+    /// How many subscriptions the client has; through two paths of one object, two.
+    private(set) var subscriptions = SubscriptionCount()
 
     var isRoot: Bool { uid == 0 }
     /// Whether it is an app in a sandbox, or may be.
     var isSandboxed: Bool { identity.engine != .host }
 
     // MARK: What it holds
+
+    /// Counts a subscription that begins, or one that ends if the difference is -1.
+    func noteSubscription(_ kind: SubscriptionCount.Kind, by difference: Int) {
+        subscriptions[kind] += difference
+        share.subscriptions[kind] += difference
+    }
 
     /// The store that a path led this client to before.
     func store(at path: String) -> UserStore? { stores[path] }
@@ -51,19 +59,8 @@ final class Client {
     /// Remembers an account that the client is subscribed to.
     func hold(_ account: UserAccount, at path: String) { accounts[path] = account }
 
-    /// How many subscriptions the client has; through two paths of one object, two.
-    var subscriptions: Int {
-        stores.count { $0.value.layer == nil && $0.value.isSubscribed(self, at: $0.key) }
-            + accounts.count { $0.value.isSubscribed(self, at: $0.key) }
-    }
-
     private var unsubscribedStores: [String: UserStore] {
         stores.filter { !$0.value.tells(self, at: $0.key) }
-    }
-
-    /// How many domains the client is subscribed to; these are counted apart.
-    var domainSubscriptions: Int {
-        stores.count { $0.value.layer != nil && $0.value.isSubscribed(self, at: $0.key) }
     }
 
     /// Forgets where paths led, since the manifests are others; what is subscribed to stays.
@@ -84,6 +81,21 @@ final class Client {
         stores = [:]
         accounts = [:]
         delivery.close()
+    }
+}
+
+/// How many subscriptions there are. Those to domains are counted apart.
+struct SubscriptionCount {
+    enum Kind {
+        case objects, domains
+    }
+
+    private var objects = 0
+    private var domains = 0
+
+    subscript(kind: Kind) -> Int {
+        get { kind == .objects ? objects : domains }
+        set { if kind == .objects { objects = newValue } else { domains = newValue } }
     }
 }
 

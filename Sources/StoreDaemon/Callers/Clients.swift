@@ -82,18 +82,12 @@ final class Clients {
     /// Refuses a subscription beyond what a connection or a user may have.
     func checkSubscriptions(of client: Client) throws(BusError) {
         let bounds = daemon.configuration.bounds
-        if client.subscriptions >= bounds.subscriptionsPerConnection {
+        if client.subscriptions[.objects] >= bounds.subscriptionsPerConnection {
             throw .limitsExceeded("A connection may have \(bounds.subscriptionsPerConnection) subscriptions")
         }
-        let ofUser = present.values.filter { $0.client.uid == client.uid }.reduce(0) { $0 + $1.client.subscriptions }
-        if ofUser >= bounds.subscriptions {
+        if client.share.subscriptions[.objects] >= bounds.subscriptions {
             throw .limitsExceeded("A user may have \(bounds.subscriptions) subscriptions")
         }
-    }
-
-    /// How many subscriptions to domains the connections of a user have.
-    func domainSubscriptions(ofUser uid: UInt32) -> Int {
-        present.values.filter { $0.client.uid == uid }.reduce(0) { $0 + $1.client.domainSubscriptions }
     }
 
     /// Other bounds hold from now on; what is beyond them already stays until it goes by itself.

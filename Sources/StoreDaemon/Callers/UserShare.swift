@@ -11,6 +11,8 @@ final class UserShare {
     var counted: [ObjectIdentifier: Delivery] = [:]
     /// The clients for which something waits.
     var waiting: [ObjectIdentifier: Delivery] = [:]
+    /// The subscriptions of all of the user's clients.
+    var subscriptions = SubscriptionCount()
     /// How many of the user's clients hold something.
     var presentClients = 0
     /// How long calls that may take long wait.

@@ -58,7 +58,7 @@ extension Clients {
     /// Refuses a subscription to a domain beyond what a user may have.
     func checkDomainSubscriptions(of client: Client) throws(BusError) {
         let bound = daemon.configuration.bounds.domainSubscriptions
-        guard domainSubscriptions(ofUser: client.uid) < bound else {
+        guard client.share.subscriptions[.domains] < bound else {
             throw .limitsExceeded("A user may have \(bound) subscriptions to domains. End some with Unsubscribe.")
         }
     }

@@ -14,11 +14,13 @@ extension UserAccount {
         let key = SubscriptionKey(client, path)
         if subscribers[key] != nil { return }
         subscribers[key] = AccountSubscription(client, peer, path: path, to: self)
+        client.noteSubscription(.objects, by: 1)
     }
 
     /// Ends the subscription of a client through a path, if there is one.
     func unsubscribe(_ client: Client, at path: String) {
-        subscribers[SubscriptionKey(client, path)] = nil
+        guard subscribers.removeValue(forKey: SubscriptionKey(client, path)) != nil else { return }
+        client.noteSubscription(.objects, by: -1)
     }
 
     func isSubscribed(_ client: Client, at path: String) -> Bool { subscribers[SubscriptionKey(client, path)] != nil }

@@ -91,14 +91,23 @@ final class UserStore {
         subscriptions[key] = StoreSubscription(
             client, peer, path: path, includesLocal: includingLocal, signal: signal,
             connection: daemon.connection)
-        if layer == nil { user.account.subscribersChanged(by: 1) }
+        count(client, path, by: 1)
     }
 
     /// Ends the subscription of a client through a path, if there is one.
     func unsubscribe(_ client: Client, at path: String) {
         guard let subscription = subscriptions.removeValue(forKey: SubscriptionKey(client, path)) else { return }
         subscription.cancel()
-        if layer == nil { user.account.subscribersChanged(by: -1) }
+        count(client, path, by: -1)
+    }
+
+    /// A subscription to a domain is one, though it is to the domain's layer for this host as well.
+    private func count(_ client: Client, _ path: String, by difference: Int) {
+        guard let layer else {
+            user.account.subscribersChanged(by: difference)
+            return client.noteSubscription(.objects, by: difference)
+        }
+        if !layer.isHost || path.hasSuffix(BusNames.hostSuffix) { client.noteSubscription(.domains, by: difference) }
     }
 
     func isSubscribed(_ client: Client, at path: String) -> Bool {
