@@ -9,9 +9,9 @@ extension Message {
         Dictionary(uniqueKeysWithValues: try readValues().map { (Text($0.key), $0.value) })
     }
 
-    /// Reads an `a{sv}` of values by name: of an interface.
+    /// Reads an `a{sv}` of values by name: of an interface. Of names that Swift takes for equal the last one counts.
     public func readDictionary() throws -> [String: Value] {
-        Dictionary(uniqueKeysWithValues: try readValues().map { ($0.key, $0.value) })
+        Dictionary(try readValues().map { ($0.key, $0.value) }, uniquingKeysWith: { $1 })
     }
 
     /// Reads an `aa{sv}`.

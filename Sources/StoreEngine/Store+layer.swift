@@ -15,8 +15,10 @@ extension Store {
 
     /// The domain whose layer an identifier names, and which layer it is; `nil`: it names an app's store.
     public static func layer(_ identifier: String) -> (domain: String, isHost: Bool)? {
-        for (prefix, isHost) in [(domainPrefix, false), (hostPrefix, true)] where identifier.hasPrefix(prefix) {
-            return (String(identifier.dropFirst(prefix.count)), isHost)
+        // By bytes: a domain's name may begin with what Swift takes for a part of the character before it.
+        for (prefix, isHost) in [(domainPrefix, false), (hostPrefix, true)]
+        where identifier.utf8.starts(with: prefix.utf8) {
+            return (String(Substring(identifier.utf8.dropFirst(prefix.utf8.count))), isHost)
         }
         return nil
     }

@@ -32,6 +32,24 @@ struct DomainTests {
         }
     }
 
+    @Test func `domains whose names have other bytes are others, though Swift takes the names for equal`() async throws
+    {
+        let names = ["\u{301}caf\u{e9}", "\u{301}cafe\u{301}"]
+        try await withMachine { machine in
+            let client = try machine.client()
+            for (index, name) in names.enumerated() {
+                try await client.domain(name).set("key", .integer(Int64(index)))
+            }
+            for (index, name) in names.enumerated() {
+                #expect(try await client.domain(name).value("key") == .integer(Int64(index)))
+            }
+            try await machine.device.restart()
+            let again = try machine.client()
+            #expect(try await again.defaults.list().map { Array($0.utf8) } == names.reversed().map { Array($0.utf8) })
+            #expect(machine.device.exit == nil)
+        }
+    }
+
     @Test func `the manifest that names a program says which domain is its own, and which store its keys roam in`()
         async throws
     {

@@ -18,6 +18,13 @@ struct DomainAccessTests {
         }
     }
 
+    @Test func `names are compared by their bytes`() {
+        #expect(access(.flatpak, "caf\u{e9}", to: "cafe\u{301}") == .none)
+        #expect(access(.flatpak, "caf\u{e9}", to: "cafe\u{301}.part") == .none)
+        let caller = CallerIdentity(engine: .flatpak, applicationIdentifier: "org.example.Game")
+        #expect(DomainAccess.of(caller, to: "cafe\u{301}", groups: ["caf\u{e9}"]) == .none)
+    }
+
     @Test func `an app in a flatpak has its own domains, its groups', and reads the global one`() {
         let rights: [(String, DomainAccess)] = [
             ("org.example.Game", .write), ("org.example.Game.part", .write), ("group.example", .write),

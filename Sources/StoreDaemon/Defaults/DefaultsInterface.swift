@@ -97,10 +97,10 @@ extension UserDomains {
     fileprivate func listDomains(_ call: MethodCall) throws {
         let includesManaged = try call.message.readFlags(0x1) != 0
         let client = daemon.clients.client(call.peer)
-        var names = Set(try self.names())
-        if includesManaged { names.formUnion(managedNames(for: call.peer)) }
-        let visible = names.filter { access(of: client.identity, to: $0) != .none }
-        try call.reply { try $0.append(strings: visible.sorted()) }
+        var names = Set(try self.names().map { Text($0) })
+        if includesManaged { names.formUnion(managedNames(for: call.peer).map { Text($0) }) }
+        let visible = names.sorted().map(\.string).filter { access(of: client.identity, to: $0) != .none }
+        try call.reply { try $0.append(strings: visible) }
     }
 
     fileprivate func removeDomain(_ call: MethodCall) throws {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import PropertyList
 internal import SDBus
 internal import StoreEngine
 
@@ -9,7 +10,7 @@ final class LayerSizes {
     private unowned let user: User
     private unowned let daemon: Daemon
     /// The layers that hold a value, with their bytes as far as these were asked for; `nil`: not listed yet.
-    private var layers: [String: Int?]?
+    private var layers: [Text: Int?]?
 
     init(of user: User, daemon: Daemon) {
         self.user = user
@@ -17,30 +18,30 @@ final class LayerSizes {
     }
 
     /// The domains that hold a value.
-    var domains: Set<String> {
-        get throws { Set(try listed().keys.compactMap { Store.layer($0)?.domain }) }
+    var domains: Set<Text> {
+        get throws { Set(try listed().keys.compactMap { Store.layer($0.string).map { Text($0.domain) } }) }
     }
 
     /// How many bytes some domains hold, in both layers.
-    func bytes(of domains: Set<String>) throws -> Int {
+    func bytes(of domains: Set<Text>) throws -> Int {
         let identifiers = domains.flatMap { domain in
-            [false, true].map { Store.layerIdentifier(ofDomain: domain, isHost: $0) }
+            [false, true].map { Store.layerIdentifier(ofDomain: domain.string, isHost: $0) }
         }
         return try identifiers.reduce(0) { $0 + (try bytes(of: $1)) }
     }
 
     private func bytes(of identifier: String) throws -> Int {
-        guard let known = try listed()[identifier] else { return 0 }
+        guard let known = try listed()[Text(identifier)] else { return 0 }
         if let known { return known }
         let store = try user.storeInUse(identifier)?.store ?? user.recovering { try user.database.store(identifier) }
-        layers?[identifier] = store.usage.bytes
+        layers?[Text(identifier)] = store.usage.bytes
         return store.usage.bytes
     }
 
     /// A change of a layer was staged.
     func note(_ layer: Store) {
-        layers?.updateValue(layer.usage.bytes, forKey: layer.identifier)
-        if layer.usage.keys == 0 { layers?[layer.identifier] = nil }
+        layers?.updateValue(layer.usage.bytes, forKey: Text(layer.identifier))
+        if layer.usage.keys == 0 { layers?[Text(layer.identifier)] = nil }
     }
 
     /// What was noted is not so, since a commit failed.
@@ -48,11 +49,11 @@ final class LayerSizes {
         layers = nil
     }
 
-    private func listed() throws -> [String: Int?] {
+    private func listed() throws -> [Text: Int?] {
         if let layers { return layers }
         daemon.writes.commit()
         let identifiers = try user.recovering { try user.database.storesWithValues() }.filter { Store.layer($0) != nil }
-        let listed = Dictionary(uniqueKeysWithValues: identifiers.map { ($0, Int?.none) })
+        let listed = Dictionary(identifiers.map { (Text($0), Int?.none) }, uniquingKeysWith: { $1 })
         layers = listed
         return listed
     }

@@ -38,7 +38,7 @@ final class ManagedDirectories {
         for path in InstalledManifests.files(in: directories).sorted(by: Self.isBefore) {
             if let file = read(path) { files.append((path, file)) }
         }
-        valid = Dictionary(uniqueKeysWithValues: files.map { ($0.path, $0.file) })
+        valid = Dictionary(files.map { ($0.path, $0.file) }, uniquingKeysWith: { $1 })
         let next = ManagedSettings(files)
         if next == settings { return }
         let former = settings

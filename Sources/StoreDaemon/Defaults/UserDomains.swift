@@ -41,19 +41,19 @@ final class UserDomains {
     // MARK: Which there are
 
     /// The names of the domains that hold a value, sorted.
-    func names() throws -> [String] { try sizes.domains.sorted() }
+    func names() throws -> [String] { try sizes.domains.sorted().map(\.string) }
 
     /// Refuses to begin a domain too many.
     func checkRoom(for layer: UserStore, of caller: CallerIdentity) throws {
         guard let domain = layer.layer?.domain, layer.store.usage.keys == 0 else { return }
-        let others = try sizes.domains.subtracting([domain])
+        let others = try sizes.domains.subtracting([Text(domain)])
         let bound = daemon.configuration.bounds.domains
         guard others.count < bound else {
             throw BusError.limitsExceeded(
                 "The user has \(bound) domains, and may have no more. See ubiquitousctl defaults domains.")
         }
         guard caller.engine == .flatpak else { return }
-        guard others.count(where: { access(of: caller, to: $0) == .write }) < Self.ofOneApp.domains else {
+        guard others.count(where: { access(of: caller, to: $0.string) == .write }) < Self.ofOneApp.domains else {
             throw BusError.limitsExceeded(
                 "The app has \(Self.ofOneApp.domains) domains, and in a sandbox it may have no more. Remove one.")
         }
@@ -62,7 +62,7 @@ final class UserDomains {
     /// Refuses a write of a sandboxed app that its domains have no room for.
     func checkRoom(forBytes bytes: Int, of caller: CallerIdentity) throws {
         guard caller.engine == .flatpak else { return }
-        let own = try sizes.domains.filter { access(of: caller, to: $0) == .write }
+        let own = try sizes.domains.filter { access(of: caller, to: $0.string) == .write }
         let used = try sizes.bytes(of: own)
         guard used + bytes <= Self.ofOneApp.bytes else {
             throw BusError.store(

@@ -17,7 +17,7 @@ final class User {
     let account: UserAccount
     private(set) var database: UserDatabase
     private unowned let daemon: Daemon
-    private var stores: [String: UserStore] = [:]
+    private var stores: [Text: UserStore] = [:]
     /// Stores that may be begun, and bytes that may be written, before it is looked how many there are: that takes long.
     private var allowance = (stores: 0, bytes: 0)
     /// The database was damaged, and its file is still to be set aside.
@@ -89,7 +89,7 @@ final class User {
 
     /// The store of an identifier, loaded if it isn't; to be held at once (see ``UserStore/hold()``).
     func store(_ identifier: String) throws -> UserStore {
-        if let store = stores[identifier] { return store }
+        if let store = stores[Text(identifier)] { return store }
         let store = try recovering {
             let store = try database.store(identifier, localKeys: localKeys(of: identifier))
             if store.isForgotten { try remember(store) }
@@ -97,7 +97,7 @@ final class User {
         }
         // The manifest may have changed while nobody used the store. If it fails, the next one to load it tries again.
         if hasManifest(identifier) { _ = try? store.store.releaseLocalValues() }
-        stores[identifier] = store
+        stores[Text(identifier)] = store
         return store
     }
 
@@ -111,11 +111,11 @@ final class User {
     var storesInUse: [UserStore] { Array(stores.values) }
 
     /// The store of an identifier, if somebody uses it.
-    func storeInUse(_ identifier: String) -> UserStore? { stores[identifier] }
+    func storeInUse(_ identifier: String) -> UserStore? { stores[Text(identifier)] }
 
     /// Lets go of a store that nobody uses any more.
     func letGo(_ store: UserStore) {
-        if stores[store.identifier] === store { stores[store.identifier] = nil }
+        if storeInUse(store.identifier) === store { stores[Text(store.identifier)] = nil }
     }
 
     /// The identifiers of the apps' stores that hold something, be it only a trace of what was there; sorted.
