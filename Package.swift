@@ -118,7 +118,7 @@ let package = Package(
             name: "StoreDaemon",
             dependencies: [
                 "StoreBus", "StoreEngine", "SyncEngine", "Sealing", "Replication", "SDBus", "PropertyList",
-                "AppManifest", "ManagedDefaults", "CSystemd", "Files", "PlaceAddress",
+                "AppManifest", "ManagedDefaults", "CSystemd", "Files", "PlaceAddress", "PlainText",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         // Called as ubiquitousctl it is the command line: the package installs one program for both.
@@ -126,7 +126,7 @@ let package = Package(
             name: "ubiquitous-stored",
             dependencies: [
                 "ControlCommands", "StoreDaemon", "SyncBackends", "Replication", "StoreBus", "SDBus", "AppManifest",
-                "Files",
+                "Files", "PlainText",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ]),
@@ -149,7 +149,7 @@ let package = Package(
             name: "ControlCommands",
             dependencies: [
                 "UbiquitousStore", "DefaultsDomains", "ManagedDefaults", "StoreBus", "SDBus", "PropertyList",
-                "PropertyListFiles", "AppManifest", "Files", "PlaceAddress",
+                "PropertyListFiles", "AppManifest", "Files", "PlaceAddress", "PlainText",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Sources/ubiquitousctl"),

@@ -2,12 +2,14 @@
 
 internal import Glibc
 internal import Logging
+internal import PlainText
 
 /// Writes to stderr: for the journal with the priority that sd-daemon(3) has before a line, else with its name.
 struct JournalLogHandler: LogHandler {
     var logLevel: Logger.Level
     var metadata: Logger.Metadata = [:]
 
+    private static let longestLine = 8192
     private let writesForJournal = Environment["JOURNAL_STREAM"] != nil
 
     init(logLevel: Logger.Level) {
@@ -20,8 +22,8 @@ struct JournalLogHandler: LogHandler {
     }
 
     func log(event: LogEvent) {
-        // What a caller has a part in must not make lines of its own, nor steer a terminal.
-        let text = String("\(event.message)".unicodeScalars.map { $0.value < 32 ? " " : Character($0) })
+        // What a caller has a part in must not make lines of its own, nor steer a terminal, nor fill the journal.
+        let text = "\(event.message)".replacing("\n", with: " ").cleaned(atMost: Self.longestLine)
         let prefix = writesForJournal ? "<\(priority(event.level))>" : "\(event.level): "
         var line = "\(prefix)\(text)\n"
         // One write is one line, whatever else writes to the same place.

@@ -41,6 +41,14 @@ struct CallerIdentityTests {
         #expect(identity == CallerIdentity(engine: .flatpak, applicationIdentifier: "org.example.Notes"))
     }
 
+    @Test func `an app id has nothing that can't be sent or shown`() {
+        let name = "org.example\u{1B}[31m\u{202E}" + String(repeating: "x", count: 300)
+        for unit in ["app-\(name)-7.scope", "app-flatpak-\(name)-7.scope", "app-\(name)@7.service"] {
+            let app = identity(slice(unit)).applicationIdentifier
+            #expect(app.hasPrefix("org.example\u{FFFD}[31m\u{FFFD}xxx") && app.utf8.count <= 255, "\(app)")
+        }
+    }
+
     @Test func `a service that is called like a flatpak's scope is none`() {
         #expect(identity(slice("app-flatpak-org.example.Notes-4242.service")).engine == .host)
     }

@@ -9,6 +9,7 @@
 // notices.
 
 internal import Glibc
+internal import PlainText
 
 /// A caller's engine and app id.
 struct CallerIdentity: Equatable, Sendable {
@@ -21,8 +22,15 @@ struct CallerIdentity: Equatable, Sendable {
     }
 
     let engine: Engine
-    /// The app, as the sandbox or the session's systemd calls it; for a host program only a hint.
+    /// The app, as the sandbox or the session's systemd calls it, without what can't be sent or shown: whoever may make
+    /// control groups has chosen it. For a host program it is only a hint.
     let applicationIdentifier: String
+
+    /// - Parameter applicationIdentifier: any text; the longest name of a file has as many bytes.
+    init(engine: Engine, applicationIdentifier: String) {
+        self.engine = engine
+        self.applicationIdentifier = applicationIdentifier.cleaned(atMost: 255)
+    }
 
     static let unknown = CallerIdentity(engine: .unknown, applicationIdentifier: "")
 

@@ -26,12 +26,12 @@ struct IdentifyCommand: ServiceCommand {
         Output.print(style.dim("App            ") + (caller.applicationIdentifier.orNone))
         Output.print(style.dim("Default store  ") + (caller.defaultIdentifier.orNone))
         Output.print(style.dim("May open       ") + (caller.entitled.isEmpty ? "none" : ""))
-        for identifier in caller.entitled { Output.print("  \(identifier)") }
+        for identifier in caller.entitled { Output.print("  \(Output.printableWord(identifier))") }
     }
 }
 
 extension String {
-    fileprivate var orNone: String { isEmpty ? "none" : self }
+    fileprivate var orNone: String { isEmpty ? "none" : Output.printableWord(self) }
 }
 
 extension CallerDescription {

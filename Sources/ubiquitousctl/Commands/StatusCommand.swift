@@ -67,7 +67,8 @@ extension AccountDescription {
         }
         if !backend.isEmpty { lines.append(("Remote", Output.printable(backend))) }
         if !accountIdentifier.isEmpty { lines.append(("Account", accountIdentifier)) }
-        lines.append(("This device", "\(Output.printableWord(deviceName)) \(style.dim(deviceIdentifier))"))
+        let identifier = style.dim(Output.printableWord(deviceIdentifier))
+        lines.append(("This device", "\(Output.printableWord(deviceName)) \(identifier)"))
         if state == "signed-out" { return lines }
         lines.append(("To upload", pendingChanges == 1 ? "1 change" : "\(pendingChanges) changes"))
         lines.append(("Last look", TimeText.local(lastPull)))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Glibc
+internal import PlainText
 internal import PropertyList
 internal import PropertyListFiles
 internal import Synchronization
@@ -94,11 +95,7 @@ enum Output {
     static func printableWord(_ text: String) -> String { printable(text).replacing("\n", with: "\u{FFFD}") }
 
     static func printable(_ text: String) -> String {
-        var shown = ""
-        for scalar in text.unicodeScalars {
-            let isControl = scalar.value < 0x20 && scalar != "\n" || (0x7F...0x9F).contains(scalar.value)
-            shown.unicodeScalars.append(isControl ? "\u{FFFD}" : scalar)
-        }
-        return shown
+        text.split(separator: "\n", omittingEmptySubsequences: false).map { String($0).cleaned(atMost: .max) }
+            .joined(separator: "\n")
     }
 }

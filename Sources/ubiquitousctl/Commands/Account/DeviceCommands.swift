@@ -24,7 +24,8 @@ struct DevicesCommand: ServiceCommand {
         for device in devices {
             // A device tells the others once a day that it is there.
             let seen = device.isThisOne ? "this device" : "last seen \(TimeText.localDay(device.lastSeen))"
-            Output.print("\(style.dim(device.identifier))  \(Output.printableWord(device.name))  \(style.dim(seen))")
+            let (identifier, name) = (Output.printableWord(device.identifier), Output.printableWord(device.name))
+            Output.print("\(style.dim(identifier))  \(name)  \(style.dim(seen))")
         }
     }
 }
