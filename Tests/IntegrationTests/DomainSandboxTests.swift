@@ -8,7 +8,7 @@ import UbiquitousStoreTesting
 
 /// What an app in a flatpak's scope may do with defaults domains.
 @BusActor
-@Suite(.timeLimit(.minutes(10)), .enabled(if: Users.areSeveral, Users.needsRoot), .enabled(if: FlatpakScope.isPossible))
+@Suite(.timeLimit(.minutes(10)), .enabled(if: Users.areSeveral, Users.needsRoot), .enabled(if: SandboxScope.isPossible))
 struct DomainSandboxTests {
     private let game = "org.example.Game"
     private let uid = Users.client
@@ -19,7 +19,7 @@ struct DomainSandboxTests {
 
     private var defaults: (String, String) { (BusNames.defaultsPath(uid: uid), BusNames.defaultsInterface) }
 
-    private func set(_ app: FlatpakScope, _ name: String) async throws -> ProgramResult {
+    private func set(_ app: SandboxScope, _ name: String) async throws -> ProgramResult {
         try await app.call(domain(name), "Apply", "a{sv}asa{sv}", "1", "key", "i", "1", "0", "0")
     }
 
@@ -32,7 +32,7 @@ struct DomainSandboxTests {
             for name in ["NSGlobalDomain", "org.example.Bank"] {
                 try await machine.client().domain(name).set("secret", .integer(1))
             }
-            let app = try FlatpakScope(game, on: machine)
+            let app = try SandboxScope(game, on: machine)
             for name in [game, game + ".part", "group.example"] {
                 #expect(try await set(app, name).exit == .code(0), "\(name)")
             }
@@ -57,7 +57,7 @@ struct DomainSandboxTests {
 
     @Test func `a flatpak has 16 domains, and programs outside of sandboxes have more`() async throws {
         try await withMachine { machine in
-            let app = try FlatpakScope(game, on: machine)
+            let app = try SandboxScope(game, on: machine)
             let client = try machine.client()
             for index in 0..<16 { try await client.domain("\(game).d\(index)").set("key", .integer(1)) }
             let refused = try await set(app, game)
@@ -71,7 +71,7 @@ struct DomainSandboxTests {
 
     @Test func `a flatpak's domains hold 16 MiB together`() async throws {
         try await withMachine { machine in
-            let app = try FlatpakScope(game, on: machine)
+            let app = try SandboxScope(game, on: machine)
             let client = try machine.client()
             let mebibyte = Value.data([UInt8](repeating: 1, count: 1 << 20))
             for index in 0..<4 {

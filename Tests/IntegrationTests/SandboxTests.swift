@@ -11,14 +11,14 @@ import UbiquitousStoreTesting
 
 /// What an app in a flatpak's scope may do. `packaging/e2e/checks` has a whole flatpak.
 @BusActor
-@Suite(.timeLimit(.minutes(10)), .enabled(if: Users.areSeveral, Users.needsRoot), .enabled(if: FlatpakScope.isPossible))
+@Suite(.timeLimit(.minutes(10)), .enabled(if: Users.areSeveral, Users.needsRoot), .enabled(if: SandboxScope.isPossible))
 struct SandboxTests {
     private static let manager = (BusNames.managerPath, BusNames.managerInterface)
     private static let account = (BusNames.usersPath + "/self", BusNames.accountInterface)
 
     @Test func `a flatpak without a manifest has the store of its name, and no other`() async throws {
         try await withMachine { machine in
-            let app = try FlatpakScope("org.example.My-Game", on: machine)
+            let app = try SandboxScope("org.example.My-Game", on: machine)
             #expect(try await app.call(Self.manager, "OpenStore", "sa{sv}", "", "0").output.contains(#"My-Game""#))
             let store = (try app.storePath("org.example.My-Game"), BusNames.storeInterface)
             #expect(try await app.call(store, "SetValue", "sv", "level", "i", "3").output.hasPrefix("t "))
@@ -44,7 +44,7 @@ struct SandboxTests {
                 ManifestText("org.example.Shared", application: "org.example.Notes"), ManifestText("org.example.Game"),
             ]
         } _: { machine in
-            let app = try FlatpakScope("org.example.Notes", on: machine)
+            let app = try SandboxScope("org.example.Notes", on: machine)
             let store = (try app.storePath("org.example.Shared"), BusNames.storeInterface)
             #expect(try await app.call(store, "SetValue", "sv", "key", "s", "text").exit == .code(0))
             #expect(try await machine.store("org.example.Shared").value("key") == .string("text"))
@@ -58,7 +58,7 @@ struct SandboxTests {
         try await withMachine {
             $0.manifests = [ManifestText("org.example.Game", application: "org.example.Other")]
         } _: { machine in
-            let app = try FlatpakScope("org.example.Game", on: machine)
+            let app = try SandboxScope("org.example.Game", on: machine)
             let refused = try await app.call(Self.manager, "OpenStore", "sa{sv}", "org.example.Game", "0")
             #expect(refused.error.contains("No installed manifest declares"))
         }
@@ -72,7 +72,7 @@ struct SandboxTests {
             let client = try machine.client(as: Users.service)
             let folder = try place.makeDirectory("own", mode: 0o700, owner: Users.service)
             try await client.account.join("folder://\(folder)")
-            let app = try FlatpakScope("org.example.Game", on: machine, as: Users.service)
+            let app = try SandboxScope("org.example.Game", on: machine, as: Users.service)
             let properties = (Self.account.0, "org.freedesktop.DBus.Properties")
             func property(_ name: String) async throws -> String {
                 try await app.call(properties, "Get", "ss", BusNames.accountInterface, name).output
@@ -100,15 +100,17 @@ struct SandboxTests {
         }
     }
 
-    @Test(arguments: [1, 2, 3] as [UInt64])
-    func `whatever a flatpak calls while its account fails, no answer says where that is`(_ seed: UInt64) async throws {
+    @Test(arguments: [1, 2, 3] as [UInt64], SandboxScope.Confinement.allCases)
+    func `whatever a sandboxed app calls while its account fails, no answer says where that is`(
+        _ seed: UInt64, in confinement: SandboxScope.Confinement
+    ) async throws {
         let place = try TemporaryDirectory()
         try await withMachine { machine in
             var random = SplitMix(seed: seed)
             let client = try machine.client(as: Users.service)
             let folder = try place.makeDirectory("own", mode: 0o700, owner: Users.service)
             try await client.account.join("folder://\(folder)")
-            let app = try FlatpakScope("org.example.Game", on: machine, as: Users.service)
+            let app = try SandboxScope("org.example.Game", on: machine, as: Users.service, confinement)
             let store = (try app.storePath("org.example.Game"), BusNames.storeInterface)
             func properties(_ path: String) -> (String, String) { (path, "org.freedesktop.DBus.Properties") }
             let calls: [((String, String), [String])] = [
@@ -140,13 +142,28 @@ struct SandboxTests {
                 let (object, arguments) = calls[Int(random.next() % UInt64(calls.count))]
                 let answer = try await app.call(object, arguments)
                 #expect(!(answer.output + answer.error).contains(place.path), "\(arguments): \(answer)")
+                // For a sandbox that isn't known there are neither accounts nor stores.
+                let isThere = object.0 == BusNames.managerPath || confinement == .flatpak
+                #expect(isThere || answer.exit != .code(0), "\(arguments): \(answer)")
             }
         }
     }
 }
 
-/// The scope that flatpak makes for an app, in the first process's hierarchy of control groups.
-final class FlatpakScope {
+/// The scope that flatpak or snapd makes for an app, in the first process's hierarchy of control groups.
+final class SandboxScope {
+    enum Confinement: CaseIterable {
+        case flatpak, snap
+
+        /// The name of a scope.
+        fileprivate func unit(_ application: String, _ number: UInt32) -> String {
+            switch self {
+            case .flatpak: "app-flatpak-\(application.replacing("-", with: "\\x2d"))-\(number).scope"
+            case .snap: "snap.\(application).app-\(number).scope"
+            }
+        }
+    }
+
     private let directory: String
     private let machine: Machine
     private let user: UInt32
@@ -161,10 +178,12 @@ final class FlatpakScope {
         return access(trial + "/cgroup.procs", W_OK) == 0 && rmdir(trial) == 0
     }
 
-    init(_ application: String, on machine: Machine, as user: UInt32? = Users.client) throws {
-        let number = UInt32.random(in: 1...UInt32.max)
-        let name = application.replacing("-", with: "\\x2d")
-        directory = try #require(Self.hierarchy) + "/app-flatpak-\(name)-\(number).scope"
+    init(
+        _ application: String, on machine: Machine, as user: UInt32? = Users.client,
+        _ confinement: Confinement = .flatpak
+    ) throws {
+        let unit = confinement.unit(application, UInt32.random(in: 1...UInt32.max))
+        directory = try #require(Self.hierarchy) + "/\(unit)"
         self.machine = machine
         self.user = try #require(user)
         try #require(mkdir(directory, 0o755) == 0)
