@@ -62,7 +62,8 @@ extension Message {
     /// Reads a value as the other function of this name does, and no more of it than a budget allows.
     /// - Throws: also `QuotaExceeded` as soon as the budget is spent; then ``ValueBudget/isExceeded`` is true.
     public func readValue(_ budget: inout ValueBudget) throws(BusError) -> Value {
-        try readValue(depth: 0, &budget)
+        budget.beginValue()
+        return try readValue(depth: 0, &budget)
     }
 
     /// Reads an `a{sv}` of values; a key may not come twice.
@@ -186,14 +187,23 @@ extension Message {
     ) throws(BusError) -> Value {
         var values: [Value] = []
         _ = try enterContainer("a", contents)
+        let type = Self.type(of: contents)
         while try !isAtEnd(whole: false) {
             if values.isEmpty { try budget.spend(0, memory: ValueBudget.container) }
-            values.append(try readValue(depth: depth, &budget))
+            try budget.spendElement()
+            values.append(
+                type == "v" ? try readValue(depth: depth, &budget) : try readContents(type, depth: depth, &budget))
         }
         try exitContainer()
         // An empty one counts as well.
         if values.isEmpty { try budget.spend(1) }
         return .array(values)
+    }
+
+    /// The type of an array's elements, which need not be asked for each of them.
+    private static func type(of contents: String) -> Unicode.Scalar {
+        let type = contents.unicodeScalars.first ?? "v"
+        return type == "(" ? "r" : type
     }
 
     private func readDictionary(
@@ -204,6 +214,7 @@ extension Message {
         _ = try enterContainer("a", contents)
         while try enterContainer("e", entry) {
             let key = Text(try readString())
+            try budget.spendElement()
             try budget.spend(key.utf8Count, memory: ValueBudget.container)
             let value = try readValue(depth: depth, &budget)
             guard values.updateValue(value, forKey: key) == nil else {

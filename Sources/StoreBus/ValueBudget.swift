@@ -16,13 +16,16 @@ public struct ValueBudget: Sendable {
     public private(set) var isExceeded = false
 
     private let maximumBytes: Int
+    /// A value with more elements is larger than a value may be, whatever they are: each counts for a byte at least.
+    private let maximumElements: Int
+    private var elements = 0
     private let maximumMemory: Int
     private var memory = 0
 
     /// No bound but that of the depth.
     init(maximumDepth: Int) {
         self.maximumDepth = maximumDepth
-        (maximumBytes, maximumMemory) = (.max, .max)
+        (maximumBytes, maximumMemory, maximumElements) = (.max, .max, .max)
     }
 
     /// A budget for values of a store: twice what the store may hold, since what isn't far beyond is for the store to
@@ -33,6 +36,7 @@ public struct ValueBudget: Sendable {
         maximumDepth = limits.depth
         maximumBytes = 2 * limits.totalBytes
         maximumMemory = memory ?? 64 * limits.totalBytes
+        maximumElements = limits.valueBytes
     }
 
     /// The largest data that is looked at: what is larger fails before it is copied.
@@ -46,6 +50,15 @@ public struct ValueBudget: Sendable {
         self.memory += 24 + bytes + memory
         if self.bytes <= maximumBytes, self.memory <= maximumMemory { return }
         throw exceed()
+    }
+
+    /// A value of a store begins, which may have as many elements as any other.
+    mutating func beginValue() { elements = 0 }
+
+    /// Counts an element of an array or a dictionary.
+    mutating func spendElement() throws(BusError) {
+        elements += 1
+        if elements > maximumElements { throw exceed() }
     }
 
     /// Ends the reading.

@@ -30,6 +30,11 @@ struct EchoPair {
                         echo.value = try call.message.readValue()
                         try call.reply()
                     },
+                    .method("TakeLittle", in: ["value": "v"], out: ["needed": "t"]) { _, call in
+                        var budget = ValueBudget(for: Limits(totalBytes: 1000, valueBytes: 100))
+                        _ = try? call.message.readValue(&budget)
+                        try call.reply { try $0.append(UInt64(budget.isExceeded ? budget.bytes : 0)) }
+                    },
                     .method("TakeDictionary", in: ["values": "a{sv}"], out: ["keys": "as"]) { _, call in
                         let keys = try call.message.readValues().map(\.key)
                         try call.reply { try $0.append(strings: keys) }
@@ -49,6 +54,11 @@ struct EchoPair {
         echo.value = nil
         try await client.invoke(nil, "/echo", "org.example.Echo", "Take", build)
         return try #require(echo.value)
+    }
+
+    /// How many bytes were read, at least, of a value that is too large for a store that takes little; otherwise 0.
+    func excess(_ build: @BusActor (Message) throws -> Void) async throws -> UInt64 {
+        try await client.call(nil, "/echo", "org.example.Echo", "TakeLittle", build: build) { try $0.readUInt64() }
     }
 
     /// What the client gets for a value, and the types that it came as.

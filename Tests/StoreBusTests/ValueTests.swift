@@ -45,6 +45,33 @@ struct ValueTests {
         #expect(await refusal("t") { try $0.append(UInt64(Int64.max) + 1) } == "InvalidValue")
     }
 
+    @Test func `a value with more elements than a value may have bytes is not read to its end`() async throws {
+        func arrays(_ count: Int) -> @BusActor (Message) throws -> Void {
+            { message in
+                try message.container("v", "aay") {
+                    try message.container("a", "ay") {
+                        for _ in 0..<count { try message.append(bytes: []) }
+                    }
+                }
+            }
+        }
+        #expect(try await pair.excess(arrays(100)) == 0)
+        #expect(try await pair.excess(arrays(101)) == 2001)
+        let entries = try await pair.excess { message in
+            try message.container("v", "a{sb}") {
+                try message.container("a", "{sb}") {
+                    for number in 0..<101 {
+                        try message.container("e", "sb") {
+                            try message.append("\(number)")
+                            try message.append(true)
+                        }
+                    }
+                }
+            }
+        }
+        #expect(entries == 2001)
+    }
+
     @Test func `arrays of one type become arrays`() async throws {
         let integers = try await read("ai") { message in
             try message.container("a", "i") { for number in [1, -2] as [Int32] { try message.append(number) } }
