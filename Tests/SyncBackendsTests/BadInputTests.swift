@@ -72,6 +72,46 @@ import Testing
         #expect(a.problems.contains("The heads in the folder h are too large together; some were not read."))
     }
 
+    @Test func `what all accounts hold in memory is bounded, and an account that goes makes room`() async throws {
+        let (storage, a, b) = try await world()
+        let parts = Dictionary(uniqueKeysWithValues: (0..<400).map { ("store\($0)", part(.zero, [])) })
+        for name in ["00000000000000f0", "00000000000000f1"] { storage.blobs["h/\(name)"] = head(b, parts) }
+        let budget = RemoteBudget(limit: 600_000)
+        func makeBackend() -> BlobBackend<MemoryStorage> {
+            BlobBackend(storage: storage, environment: .system, executor: ThreadExecutor(), budget: budget)
+        }
+        var others: [RemoteBudget.Share] = []
+        for _ in 0..<20 {
+            let share = budget.share()
+            // As much as it may have.
+            while (try? share.hold { $0.kept += 10_000 }) != nil {}
+            others.append(share)
+        }
+        a.backend = makeBackend()
+        do {
+            _ = try await a.pull()
+            Issue.record("it was read")
+        } catch {
+            #expect(error.code == .unavailable)
+        }
+        others = []
+        a.backend = makeBackend()
+        _ = try await a.pull()
+        #expect(!a.problems.contains { $0.contains("too large") })
+    }
+
+    @Test func `however much accounts want to hold, the budget and its reserve are what they get`() {
+        let budget = RemoteBudget(limit: 6 << 20)
+        let shares = (0..<32).map { _ in budget.share() }
+        var held = 0
+        for share in shares {
+            while (try? share.hold { $0.news += 64 << 10 }) != nil { held += 64 << 10 }
+        }
+        #expect(held <= 7 << 20 && held > 6 << 20, "\(held)")
+        #expect(throws: RemoteError.self) { try budget.share().hold { $0.kept = 64 << 10 } }
+        withExtendedLifetime(shares) {}
+    }
+
     @Test func `a head that names more stores than anybody has is damaged`() throws {
         let parts = Dictionary(uniqueKeysWithValues: (0...Head.mostStores).map { ("store\($0)", part(.zero, [])) })
         var head = HeadTests.head

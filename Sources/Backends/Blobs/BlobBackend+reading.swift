@@ -77,8 +77,11 @@ extension BlobBackend {
             guard let head = try await readHead(listing, believing: believing, &problems) else { continue }
             bytes += max(head.length, head.footprint)
             found[listing.name] = head
+            // Those of the last look are there until all are read.
+            try share.hold { $0.kept = max($0.kept, bytes) }
         }
         memory.found = found
+        try share.hold { $0.kept = bytes }
         memory.listed = Set(listings.map(\.name))
         memory.hasFoundAll = isAll && found.count == listings.count
         return problems
@@ -311,12 +314,20 @@ extension BlobBackend {
             if memory.contents[name] == nil {
                 memory.contents[name] = StateDigests(of: StoreState(entries: segment.entries), store: store).entries
             }
+            let memory = 2 * bytes.count + segment.entries.count * RemoteHoldings.entry
+            try share.hold { $0.news += memory }
             entries.merge(segment.entries) { $1 }
             guard entries.count <= EntryLimits.entries, size <= Segment.limit else {
                 return .corrupt(tooLarge(store))
             }
         }
         return .entries(entries)
+    }
+
+    /// What was read is joined, or not needed any more. What is remembered of it is not more than it was.
+    func forgetNews() {
+        let remembered = memory.remembered
+        try? share.hold { ($0.news, $0.remembered) = (0, min(remembered, $0.news + $0.remembered)) }
     }
 
     /// Reads a part's state.

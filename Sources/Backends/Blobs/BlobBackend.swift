@@ -7,7 +7,7 @@
 // What is kept in memory between calls saves reading and writing, with one exception: which heads this process
 // wrote. With that it notices a clone, a process that writes under the same origin.
 
-internal import BackendSupport
+package import BackendSupport
 public import Replication
 
 /// A backend on a storage of blobs.
@@ -19,6 +19,8 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
     /// All heads together may take so many bytes: they are held in memory, and whoever may write to the place may put
     /// heads there that are small as files and large when they are decoded.
     let mostHeadBytes: Int
+    /// What all accounts hold in memory has a bound, too.
+    let share: RemoteBudget.Share
 
     /// Heads and segments are decoded and hashed away from whoever calls, which is the thread that answers everybody.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
@@ -31,15 +33,16 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
     /// A backend on a storage.
     /// - Parameter environment: the time in markers, and random identifiers.
     public init(storage: Storage, environment: Environment) {
-        self.init(storage: storage, environment: environment, executor: ThreadExecutor())
+        self.init(storage: storage, environment: environment, executor: ThreadExecutor(), budget: .shared)
     }
 
     /// A backend that runs elsewhere: for a simulation.
     package init(
-        storage: Storage, environment: Environment, executor: any SerialExecutor, mostHeadBytes: Int = 64 << 20
+        storage: Storage, environment: Environment, executor: any SerialExecutor, mostHeadBytes: Int = 64 << 20,
+        budget: RemoteBudget = RemoteBudget()
     ) {
         (self.storage, self.environment, self.executor) = (storage, environment, executor)
-        self.mostHeadBytes = mostHeadBytes
+        (self.mostHeadBytes, share) = (mostHeadBytes, budget.share())
     }
 
     /// What the storage costs, and whether it tells of changes; known once the backend has been opened.

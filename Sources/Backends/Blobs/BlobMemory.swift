@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import BackendSupport
 internal import PropertyList
 internal import Replication
 
@@ -65,6 +66,9 @@ struct BlobMemory {
     /// The segments that are there, as long as nobody else was seen to do anything.
     var segments: Set<Bits128>?
     var pulls = 0
+
+    /// About how many bytes it takes what is remembered of segments.
+    var remembered: Int { contents.values.reduce(0) { $0 + $1.count * RemoteHoldings.entry / 2 } }
 
     /// A head of this device.
     struct PublishedHead {

@@ -11,6 +11,7 @@ extension BlobBackend {
     ) async throws(RemoteError) -> any RemotePull {
         memory.pulls += 1
         memory.listed = nil
+        forgetNews()
         if isThorough || memory.changedAt != nil { memory.segments = nil }
         try await checkPlace()
         let cursor = cursor.map(BlobCursor.init(decoding:))
@@ -147,6 +148,7 @@ extension BlobBackend {
         memory.passedOver = result.passedOver
         memory.corrupt = corrupt
         memory.forgetUnnamed()
+        forgetNews()
         memory.latest.note(memory.found.values, time: environment.time())
         await sweep()
         var cursor = BlobCursor()
@@ -219,6 +221,8 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
     }
 
     func change(of store: String) async throws(RemoteError) -> RemoteChange {
+        // What was read before is joined.
+        await backend.forgetNews()
         guard let parts = parts[store] else { return RemoteChange(state: StoreState(), isComplete: true) }
         var (joined, lacking) = (JoinedStates(), Set<Bits128>())
         for (digest, parts) in parts.sorted(by: { $0.key < $1.key }) {

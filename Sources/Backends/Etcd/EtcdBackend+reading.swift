@@ -125,6 +125,8 @@ extension EtcdBackend {
     func read(
         _ store: String, since: Int64 = 0, after known: EtcdPosition
     ) async throws(RemoteError) -> StoreReading {
+        // What was read before is joined.
+        forgetNews()
         var range = EtcdRange(under: layout.entries(store), since: since)
         var others = [EtcdRange(under: layout.vectors(store)), EtcdRange(layout.gone(store))]
         if since > 0 { others.append(EtcdRange(layout.account)) }
@@ -151,6 +153,8 @@ extension EtcdBackend {
             store, entries, outcome.found[1].rows, isDelta: since > 0, at: outcome.revision)
     }
 
+    func forgetNews() { try? share.hold { $0.news = 0 } }
+
     private func checkHistory(
         _ rows: EtcdRows, _ revision: Int64, after known: EtcdPosition
     ) throws(RemoteError) {
@@ -165,6 +169,7 @@ extension EtcdBackend {
     ) async throws(RemoteError) -> [EtcdRow] {
         var (pages, range) = (EtcdPages(), range)
         var next = try pages.take(first, of: store)
+        try share.hold { $0.news = pages.memory }
         while let key = next {
             range.key = key
             let answer = try await ask("/v3/kv/range") { limit in
@@ -173,6 +178,7 @@ extension EtcdBackend {
             }
             let page = try RemoteError.reading { () throws(EtcdFlaw) in try answer.rows }
             next = try pages.take(page, of: store)
+            try share.hold { $0.news = pages.memory }
         }
         return pages.rows
     }
@@ -205,6 +211,8 @@ extension EtcdBackend {
             }
             bytes += whole.value?.count ?? 0
             guard bytes <= EtcdPages.mostBytes else { throw EtcdPages.excess(store) }
+            // Values in parts are not among the rows.
+            try share.hold { $0.news = max($0.news, 2 * bytes) }
             reading.state.entries[Key(unchecked: key)] = whole
         }
         reading.state.vector = vector(vectors, layout.vectors(store).count)
@@ -306,6 +314,7 @@ extension EtcdBackend {
         _ look: Look, _ origin: Origin, _ joined: Set<String>, _ wholes: EtcdOutlines, _ deltas: EtcdOutlines,
         missing: Set<String>
     ) -> [UInt8] {
+        forgetNews()
         (memory.joined, memory.origin) = (look.position, origin)
         for store in joined {
             var outline = wholes[store]

@@ -25,6 +25,8 @@ public actor EtcdBackend: RemoteBackend {
     var memory = EtcdMemory()
     private var isClosed = false
     let limits: EtcdLimits
+    /// What all accounts hold in memory has a bound.
+    let share: RemoteBudget.Share
     private let executor: any SerialExecutor
 
     /// What a cluster answers is read, and states are joined, on a thread that is there as long as there is something to
@@ -61,16 +63,17 @@ public actor EtcdBackend: RemoteBackend {
         limits: EtcdLimits
     ) throws(RemoteError) -> EtcdBackend {
         EtcdBackend(
-            EtcdClient(try EtcdURL(url), .nothing, gateway), environment, executor: executor, limits: limits)
+            EtcdClient(try EtcdURL(url), .nothing, gateway), environment, executor: executor, limits: limits,
+            budget: RemoteBudget())
     }
 
     init(
         _ client: EtcdClient, _ environment: Environment, executor: any SerialExecutor = ThreadExecutor(),
-        limits: EtcdLimits = EtcdLimits()
+        limits: EtcdLimits = EtcdLimits(), budget: RemoteBudget = .shared
     ) {
         self.client = client
         self.environment = environment
-        (self.executor, self.limits) = (executor, limits)
+        (self.executor, self.limits, share) = (executor, limits, budget.share())
         layout = EtcdLayout(client.url.prefix)
         watch = EtcdWatch(client, key: layout.account)
     }

@@ -11,6 +11,9 @@ struct EtcdPages {
     private(set) var rows: [EtcdRow] = []
     private var bytes = 0
 
+    /// About how many bytes the rows take, and the entries that are made of them.
+    var memory: Int { 2 * bytes + rows.count * RemoteHoldings.entry }
+
     /// Twice what a store may have elsewhere, as rows hold keys and stamps too.
     static let mostBytes = 2 * EntryLimits.storeBytes
     static let mostRows = 2 * EntryLimits.entries
