@@ -68,12 +68,14 @@ public struct Interface<Object: AnyObject>: Sendable {
             Member(name: name, kind: .signal(arguments.map(Argument.init)))
         }
 
-        /// A property that can be read.
+        /// A property that everybody can read who finds the object, unless its getter throws.
+        ///
+        /// A service whose callers may read different things has a function of its own for its tables, which says who may.
         ///
         /// - Parameter type: the signature of its value.
         ///
         /// The corresponding C macro is ``SD_BUS_PROPERTY``.
-        public static func property(
+        public static func unguardedProperty(
             _ name: String,
             _ type: String,
             changes: PropertyChanges,

@@ -217,24 +217,28 @@ final class Neighbours {
     private static let sessions = Interface<Neighbours>(
         logind + ".Session",
         [
-            .property("Class", "s", changes: .silently) { _, message, _ in try message.append("user") },
-            .property("Active", "b", changes: .silently) { _, message, _ in try message.append(true) },
-            .property("IdleHint", "b", changes: .silently) { played, message, _ in
+            .unguardedProperty("Class", "s", changes: .silently) { _, message, _ in try message.append("user") },
+            .unguardedProperty("Active", "b", changes: .silently) { _, message, _ in try message.append(true) },
+            .unguardedProperty("IdleHint", "b", changes: .silently) { played, message, _ in
                 try message.append(played.session.isIdle)
             },
-            .property("LockedHint", "b", changes: .silently) { played, message, _ in
+            .unguardedProperty("LockedHint", "b", changes: .silently) { played, message, _ in
                 try message.append(played.session.isLocked)
             },
         ])
 
     private static let networks = Interface<Neighbours>(
         network,
-        [.property("Metered", "u", changes: .silently) { played, message, _ in try message.append(played.metered) }])
+        [
+            .unguardedProperty("Metered", "u", changes: .silently) { played, message, _ in
+                try message.append(played.metered)
+            }
+        ])
 
     private static let profiles = Interface<Neighbours>(
         power,
         [
-            .property("ActiveProfile", "s", changes: .silently) { played, message, _ in
+            .unguardedProperty("ActiveProfile", "s", changes: .silently) { played, message, _ in
                 try message.append(played.profile)
             }
         ])

@@ -120,8 +120,11 @@ struct InterfaceTests {
             Interface<Thing>(
                 "org.example.Both",
                 [
-                    .property("Size", "u", changes: .silently) { thing, message, _ in try message.append(thing.size) },
-                    .property("Half", "u", changes: .silently) { thing, message, _ in try message.append(thing.size / 2)
+                    .unguardedProperty("Size", "u", changes: .silently) { thing, message, _ in
+                        try message.append(thing.size)
+                    },
+                    .unguardedProperty("Half", "u", changes: .silently) { thing, message, _ in
+                        try message.append(thing.size / 2)
                     },
                 ]
             ),

@@ -144,7 +144,7 @@ extension UserDomains {
                     try $0.listDomains($1)
                 },
                 .method("RemoveDomain", in: ["domain": "s", "flags": "t"], on: daemon) { try $0.removeDomain($1) },
-                .property("Limits", "a{st}", changes: .never) { domains, message, _ in
+                .property("Limits", "a{st}", changes: .never, to: .everybody, on: daemon) { domains, message in
                     try message.append(domains.user.database.layerLimits)
                 },
             ])

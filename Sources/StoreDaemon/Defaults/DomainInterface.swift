@@ -142,22 +142,24 @@ extension UserStore {
                 },
                 .method("Unsubscribe", on: daemon) { try $0.unsubscribeFromDomain($1, daemon) },
                 .signal("DidChange", ["reason": "u", "changed_keys": "as", "generation": "t", "info": "a{sv}"]),
-                .property("Domain", "s", changes: .never) { layer, message, _ in
+                .property("Domain", "s", changes: .never, to: .everybody, on: daemon) { layer, message in
                     try message.append(layer.layer?.domain ?? "")
                 },
-                .property("Host", "b", changes: .never) { layer, message, _ in
+                .property("Host", "b", changes: .never, to: .everybody, on: daemon) { layer, message in
                     try message.append(layer.layer?.isHost ?? false)
                 },
-                .property("User", "u", changes: .never) { layer, message, _ in try message.append(layer.user.uid) },
-                .property("Generation", "t", changes: .silently) { layer, message, _ in
+                .property("User", "u", changes: .never, to: .everybody, on: daemon) { layer, message in
+                    try message.append(layer.user.uid)
+                },
+                .property("Generation", "t", changes: .silently, to: .everybody, on: daemon) { layer, message in
                     daemon.writes.commit()
                     try message.append(layer.store.generation)
                 },
-                .property("KeyCount", "u", changes: .silently) { layer, message, _ in
+                .property("KeyCount", "u", changes: .silently, to: .everybody, on: daemon) { layer, message in
                     daemon.writes.commit()
                     try message.append(UInt32(clamping: layer.store.usage.keys))
                 },
-                .property("BytesUsed", "t", changes: .silently) { layer, message, _ in
+                .property("BytesUsed", "t", changes: .silently, to: .everybody, on: daemon) { layer, message in
                     daemon.writes.commit()
                     try message.append(UInt64(layer.store.usage.bytes))
                 },

@@ -219,61 +219,61 @@ extension UserAccount {
                 .method("Subscribe", in: ["flags": "t"], on: daemon) { try $0.subscribe($1, daemon) },
                 .method("Unsubscribe", on: daemon) { try $0.unsubscribe($1, daemon) },
                 .signal("AccountChanged", ["state": "s", "info": "a{sv}"]),
-                .property("State", "s", changes: .silently) { account, message, _ in
+                .property("State", "s", changes: .silently, to: .everybody, on: daemon) { account, message in
                     try message.append(account.sync.state.rawValue)
                 },
-                .property("Backend", "s", changes: .silently) { account, message, peer in
-                    try message.append(text: daemon.clients.client(peer).isSandboxed ? "" : account.url)
+                .property("Backend", "s", changes: .silently, to: .unsandboxed, on: daemon) { account, message in
+                    try message.append(text: account.url)
                 },
-                .property("AccountIdentifier", "s", changes: .silently) { account, message, _ in
+                .property("AccountIdentifier", "s", changes: .silently, to: .everybody, on: daemon) {
+                    account, message in
                     try message.append(text: account.accountIdentifier)
                 },
-                .property("DeviceIdentifier", "s", changes: .silently) { account, message, _ in
+                .property("DeviceIdentifier", "s", changes: .silently, to: .everybody, on: daemon) { account, message in
                     try message.append(text: account.deviceIdentifier)
                 },
-                .property("DeviceName", "s", changes: .silently) { account, message, _ in
+                .property("DeviceName", "s", changes: .silently, to: .everybody, on: daemon) { account, message in
                     try message.append(text: account.sync.device.name)
                 },
-                .property("InitialSyncDone", "b", changes: .silently) { account, message, _ in
+                .property("InitialSyncDone", "b", changes: .silently, to: .everybody, on: daemon) { account, message in
                     try message.append(account.isDownloaded)
                 },
-                .property("PendingChanges", "u", changes: .silently) { account, message, _ in
+                .property("PendingChanges", "u", changes: .silently, to: .everybody, on: daemon) { account, message in
                     daemon.writes.commit()
                     try message.append(UInt32(clamping: try account.pendingChanges()))
                 },
-                .property("LastPullUSec", "t", changes: .silently) { account, message, _ in
+                .property("LastPullUSec", "t", changes: .silently, to: .everybody, on: daemon) { account, message in
                     try message.append(account.sync.lastPull)
                 },
-                .property("LastPushUSec", "t", changes: .silently) { account, message, _ in
+                .property("LastPushUSec", "t", changes: .silently, to: .everybody, on: daemon) { account, message in
                     try message.append(account.sync.lastPush)
                 },
-                .property("LastErrorName", "s", changes: .silently) { account, message, _ in
+                .property("LastErrorName", "s", changes: .silently, to: .everybody, on: daemon) { account, message in
                     try message.append(account.sync.lastError.map { BusError(remote: $0).name } ?? "")
                 },
-                .property("LastErrorMessage", "s", changes: .silently) { account, message, peer in
+                .unguardedProperty("LastErrorMessage", "s", changes: .silently) { account, message, peer in
                     let client = daemon.clients.client(peer)
                     try message.append(text: account.sync.lastError.map { account.told($0, to: client).message } ?? "")
                 },
-                .property("DefaultBackend", "s", changes: .silently) { account, message, peer in
-                    try message.append(
-                        daemon.clients.client(peer).isSandboxed ? "" : account.defaultAddress ?? "")
+                .property("DefaultBackend", "s", changes: .silently, to: .unsandboxed, on: daemon) { account, message in
+                    try message.append(account.defaultAddress ?? "")
                 },
-                .property("FreeBytes", "t", changes: .silently) { account, message, _ in
+                .property("FreeBytes", "t", changes: .silently, to: .everybody, on: daemon) { account, message in
                     let directory = UserDirectory(of: account.uid, in: daemon.configuration.stateDirectory)
                     try message.append(min(directory.freeBytes ?? .max, UInt64(Int64.max)))
                 },
-                .property("DatabasesSetAside", "as", changes: .silently) { account, message, peer in
+                .property("DatabasesSetAside", "as", changes: .silently, to: .unsandboxed, on: daemon) {
+                    account, message in
                     let directory = UserDirectory(of: account.uid, in: daemon.configuration.stateDirectory)
-                    let names = daemon.clients.client(peer).isSandboxed ? [] : directory.databasesSetAside
-                    try message.append(strings: names)
+                    try message.append(strings: directory.databasesSetAside)
                 },
-                .property("NextAttemptUSec", "t", changes: .silently) { account, message, _ in
+                .property("NextAttemptUSec", "t", changes: .silently, to: .everybody, on: daemon) { account, message in
                     try message.append(account.nextAttempt)
                 },
-                .property("NextSyncUSec", "t", changes: .silently) { account, message, _ in
+                .property("NextSyncUSec", "t", changes: .silently, to: .everybody, on: daemon) { account, message in
                     try message.append(account.nextCycle)
                 },
-                .property("SlowedBy", "as", changes: .silently) { account, message, _ in
+                .property("SlowedBy", "as", changes: .silently, to: .everybody, on: daemon) { account, message in
                     try message.append(strings: account.savings)
                 },
             ])

@@ -119,7 +119,7 @@ extension Daemon {
                 .method("BackUp", in: ["flags": "t"], out: ["directory": "s"], on: daemon) { try $0.backUp($1) },
                 .method("Adopt", in: ["name": "s", "uid": "u", "flags": "t"], on: daemon) { try $0.adopt($1) },
                 .method("Delete", in: ["name": "s", "flags": "t"], on: daemon) { try $0.delete($1) },
-                .property("StateDirectory", "s", changes: .never) { daemon, message, _ in
+                .property("StateDirectory", "s", changes: .never, to: .unsandboxed, on: daemon) { daemon, message in
                     try message.append(text: daemon.configuration.stateDirectory)
                 },
             ])

@@ -238,17 +238,16 @@ extension Daemon {
                     on: daemon
                 ) { try $0.registerManifest($1) },
                 .method("Reload", on: daemon) { try $0.reload($1) },
-                .property("Version", "s", changes: .never) { daemon, message, _ in
+                .property("Version", "s", changes: .never, to: .everybody, on: daemon) { daemon, message in
                     try message.append(daemon.configuration.version)
                 },
-                .property("Features", "as", changes: .never) { daemon, message, _ in
+                .property("Features", "as", changes: .never, to: .everybody, on: daemon) { daemon, message in
                     try message.append(strings: daemon.configuration.backendSchemes.sorted())
                 },
-                .property("SettingsErrors", "as", changes: .silently) { daemon, message, peer in
-                    let isSandboxed = daemon.clients.client(peer).isSandboxed
-                    try message.append(strings: isSandboxed ? [] : daemon.configuration.settingsErrors)
+                .property("SettingsErrors", "as", changes: .silently, to: .unsandboxed, on: daemon) { daemon, message in
+                    try message.append(strings: daemon.configuration.settingsErrors)
                 },
-                .property("Limits", "a{st}", changes: .never) { daemon, message, _ in
+                .property("Limits", "a{st}", changes: .never, to: .everybody, on: daemon) { daemon, message in
                     try message.append(daemon.configuration.limits)
                 },
             ])

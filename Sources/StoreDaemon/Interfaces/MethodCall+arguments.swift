@@ -146,6 +146,32 @@ extension Interface.Member {
     }
 }
 
+/// Who may read a property. A caller in a sandbox that may not gets an empty value.
+enum PropertyReaders {
+    case everybody
+    /// It says where things are, which stays outside of sandboxes.
+    case unsandboxed
+}
+
+extension Interface.Member {
+    /// A property, and who may read it.
+    @BusActor
+    static func property(
+        _ name: String, _ type: String, changes: PropertyChanges, to readers: PropertyReaders, on daemon: Daemon,
+        _ getter: @escaping @BusActor (Object, Message) throws -> Void
+    ) -> Self {
+        if readers == .everybody {
+            return .unguardedProperty(name, type, changes: changes) { object, message, _ in
+                try getter(object, message)
+            }
+        }
+        return .unguardedProperty(name, type, changes: changes) { object, message, peer in
+            guard daemon.clients.client(peer).isSandboxed else { return try getter(object, message) }
+            if type == "as" { try message.append(strings: []) } else { try message.append("") }
+        }
+    }
+}
+
 /// What a call takes of the processor's time.
 private struct CallTime {
     private let wallTime = EventLoop.now

@@ -245,33 +245,35 @@ extension UserStore {
                 .signal(
                     "DidChangeExternally",
                     ["reason": "u", "changed_keys": "as", "generation": "t", "info": "a{sv}"]),
-                .property("Identifier", "s", changes: .never) { store, message, _ in
+                .property("Identifier", "s", changes: .never, to: .everybody, on: daemon) { store, message in
                     try message.append(store.identifier)
                 },
-                .property("Synchronized", "b", changes: .silently) { store, message, _ in
+                .property("Synchronized", "b", changes: .silently, to: .everybody, on: daemon) { store, message in
                     try message.append(store.store.isSynchronized)
                 },
-                .property("User", "u", changes: .never) { store, message, _ in try message.append(store.user.uid) },
-                .property("Generation", "t", changes: .silently) { store, message, _ in
+                .property("User", "u", changes: .never, to: .everybody, on: daemon) { store, message in
+                    try message.append(store.user.uid)
+                },
+                .property("Generation", "t", changes: .silently, to: .everybody, on: daemon) { store, message in
                     daemon.writes.commit()
                     try message.append(store.store.generation)
                 },
-                .property("KeyCount", "u", changes: .silently) { store, message, _ in
+                .property("KeyCount", "u", changes: .silently, to: .everybody, on: daemon) { store, message in
                     daemon.writes.commit()
                     try message.append(UInt32(clamping: store.store.usage.keys))
                 },
-                .property("BytesUsed", "t", changes: .silently) { store, message, _ in
+                .property("BytesUsed", "t", changes: .silently, to: .everybody, on: daemon) { store, message in
                     daemon.writes.commit()
                     try message.append(UInt64(store.store.usage.bytes))
                 },
-                .property("Limits", "a{st}", changes: .never) { store, message, _ in
+                .property("Limits", "a{st}", changes: .never, to: .everybody, on: daemon) { store, message in
                     try message.append(store.user.database.limits)
                 },
-                .property("PendingChanges", "u", changes: .silently) { store, message, _ in
+                .property("PendingChanges", "u", changes: .silently, to: .everybody, on: daemon) { store, message in
                     daemon.writes.commit()
                     try message.append(UInt32(clamping: store.store.isSynchronized ? store.store.pendingChanges : 0))
                 },
-                .property("InitialSyncDone", "b", changes: .silently) { store, message, _ in
+                .property("InitialSyncDone", "b", changes: .silently, to: .everybody, on: daemon) { store, message in
                     try message.append(store.store.isDownloaded && store.user.account.sync.isSignedIn)
                 },
             ])
