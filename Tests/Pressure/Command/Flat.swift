@@ -12,7 +12,10 @@ internal import UbiquitousStoreTesting
 struct Flat: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Has many connections, users and accounts, and says what each costs and what is left.",
-        discussion: "Fails if the last ones cost twice as much as the first, or leave something behind.")
+        discussion: """
+            Fails if the last ones cost twice as much as the first, or leave something behind. With 0 of something it is \
+            passed over.
+            """)
     @OptionGroup var options: BusOptions
     @Option(help: "How many connections come and go.") var connections = 10_000
     @Option(help: "How many users of those in /etc/passwd from the number 20000 on come and go.") var users = 1000
@@ -47,6 +50,7 @@ struct Flat: AsyncParsableCommand {
         _ what: String, _ count: Int, _ body: @BusActor (Site, Int) async throws -> Void
     ) async throws -> Site {
         let site = try await Site(options.bus, policy: options.policy)
+        if count == 0 { return site }
         var parts: [Latencies] = []
         for part in 0..<10 {
             var latencies = Latencies()
