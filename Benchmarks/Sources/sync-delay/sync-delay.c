@@ -115,7 +115,9 @@ int main(int argc, char **argv) {
                               &arrived),
           "sd_bus_match_signal");
     subscribe(b, path);
+    // The first change comes after as long a pause as the others.
     usleep(SETTLE_USEC);
+    usleep((useconds_t)(spacing / 1000));
 
     for (uint64_t i = 0; i < count; i++) {
         char value[SMALL_VALUE_SIZE + 1];
