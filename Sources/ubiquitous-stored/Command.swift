@@ -2,6 +2,7 @@
 
 public import ArgumentParser
 internal import ControlCommands
+internal import Files
 internal import Glibc
 public import Logging
 internal import SDBus
@@ -80,6 +81,7 @@ struct Command: ParsableCommand {
 
     /// The command line, completed from the environment; that of `ubiquitousctl` where the program is called so.
     static func main() {
+        StandardStreams.occupy()
         let program = CommandLine.arguments.first?.split(separator: "/").last
         if program == "ubiquitousctl" || program == "defaults" { return ControlProgram.main() }
         main(Environment.complete(Array(CommandLine.arguments.dropFirst())))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
+internal import Files
 internal import Glibc
 internal import StoreBus
 
@@ -8,6 +9,7 @@ internal import StoreBus
 package enum ControlProgram {
     /// Does what the process was called for, and ends it.
     package static func main() {
+        StandardStreams.occupy()
         if DefaultsProgram.isCalled(CommandLine.arguments.first) {
             DefaultsProgram.main(Array(CommandLine.arguments.dropFirst()))
         }

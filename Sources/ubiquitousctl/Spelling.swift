@@ -2,9 +2,17 @@
 
 /// What a person meant who typed something else.
 enum Spelling {
+    /// Words that other programs have for what ours call otherwise.
+    private static let synonyms = [
+        "rm": "remove", "del": "remove", "delete": "remove", "unset": "remove", "ls": "list", "read": "get",
+        "cat": "get", "show": "get", "write": "set", "put": "set", "sync": "synchronize", "login": "sign-in",
+        "logout": "sign-out", "info": "status", "log": "history", "undo": "restore",
+    ]
+
     /// The one of some words that differs least from what was typed; `nil` if none resembles it.
     static func nearest(to typed: String, in words: [String]) -> String? {
         guard typed.utf8.count <= 64 else { return nil }
+        if let word = synonyms[typed.lowercased()], words.contains(word) { return word }
         let ranked = words.map { (word: $0, distance: distance(typed, $0)) }
         guard let best = ranked.min(by: { $0.distance < $1.distance }) else { return nil }
         return best.distance <= max(1, best.word.count / 3) ? best.word : nil

@@ -58,10 +58,57 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test func `standard streams that are closed are not other files by chance`() async throws {
+        try await Terminal.with { terminal in
+            try await terminal.store().set("theme", .string("dark"))
+            func result(_ command: String, _ redirection: String) async throws -> String {
+                let line = "ubiquitousctl \(command) \(redirection); echo \"code $?\""
+                return try await terminal.line(line).output
+            }
+            #expect(try await result("get theme", "<&-") == "dark\ncode 0")
+            #expect(try await result("get theme", "2>&-") == "dark\ncode 0")
+            #expect(try await result("get none", "2>&-") == "code 1")
+            #expect(try await result("set theme light", "<&- >&- 2>&-") == "code 0")
+            #expect(try await terminal.line("ubiquitousctl get theme >&-").error.contains("Bad file descriptor"))
+            #expect(try await terminal.line("ubiquitousctl import <&-").error.contains("Bad file descriptor"))
+        }
+    }
+
+    @Test func `watch ends when what it says can't be written`() async throws {
+        try await Terminal.with { terminal in
+            let watching = try terminal.starting("ubiquitousctl watch --initial >/dev/full")
+            // The first change that it hears of may be any of them.
+            try await eventually("it has ended") {
+                try await terminal.store().set("number", .integer(.random(in: 0..<1_000_000)))
+                return watching.exit != nil
+            }
+            #expect(watching.exit == .code(3))
+        }
+    }
+
+    @Test func `the doctor looks at users who have nothing, and at no others`() async throws {
+        try await Terminal.with { terminal in
+            expect(try await terminal.ctl("doctor", "--user", "no-such-user"), 2, "There is no user")
+            guard geteuid() == 0 else { return }
+            let result = try await terminal.ctl("doctor", "--user", "nobody")
+            #expect(result.code == 0 && result.output.contains("account: none; the user has no data"), "\(result)")
+        }
+    }
+
+    @Test func `a manifest that the service's user can't read is said to be`() async throws {
+        try await Terminal.with(started: false) { terminal in
+            try terminal.write("app.plist", ManifestText(notes).xml)
+            chmod(terminal.file("app.plist"), 0o600)
+            let result = try await terminal.ctl("manifest", "check", terminal.file("app.plist"))
+            #expect(result.code == 0 && result.error.contains("can't read it"), "\(result)")
+        }
+    }
+
     @Test(
         arguments: [
             (["gte", "theme"], "Did you mean \"get\"?"), (["lst"], "Did you mean \"list\"?"),
-            (["account", "signin"], "Did you mean \"sign-in\"?"), (["stores", "rm"], "--help"),
+            (["account", "signin"], "Did you mean \"sign-in\"?"), (["stores", "frob"], "--help"),
+            (["rm", "theme"], "Did you mean \"remove\"?"), (["ls"], "Did you mean \"list\"?"),
             (["frobnicate"], "\"ubiquitousctl --help\" lists the subcommands."),
         ] as [([String], String)])
     func `a subcommand that there isn't is named, with the one that was meant`(line: [String], words: String)
@@ -80,7 +127,8 @@ import UbiquitousStoreTesting
         #expect(try DateWord.seconds("2001-01-01T00:00:00Z") == 0)
         for (word, sentence) in [
             ("2026-02-30", "the month 2026-02 has 28 days"), ("2024-02-30T10:00", "the month 2024-02 has 29 days"),
-            ("2026-13-01", "there is no month 2026-13"), ("2026-01-01T25:00", "it takes a time such as"),
+            ("2026-13-01", "there is no month 2026-13"), ("2026-01-01T25:00", "there is no time 25:00"),
+            ("2026-01-01 10:61:00Z", "there is no time 10:61"), ("2026-01-01T10:00:0", "it takes a time such as"),
         ] {
             #expect { try DateWord.seconds(word) } throws: { "\($0)".contains(sentence) }
         }

@@ -93,6 +93,20 @@ final class Terminal: Sendable {
             ["env", "TERM=dumb", "PATH=\(bin):/usr/bin:/bin", "PS1=$ "] + environment + ["sh", "-i"])
     }
 
+    /// Runs a line of the shell, with the program in its path.
+    func line(_ text: String) async throws -> ProgramResult {
+        try await run(["env", "PATH=\(Self.path)"] + environment + ["sh", "-c", text])
+    }
+
+    /// The same, and waits for nothing.
+    func starting(_ text: String) throws -> ChildProcess {
+        try ChildProcess(
+            ["env", "PATH=\(Self.path)"] + environment + ["sh", "-c", "exec \(text)"],
+            output: (file("output"), file("error")))
+    }
+
+    private static let path = URL(filePath: program).deletingLastPathComponent().path + ":/usr/bin:/bin"
+
     private var environment: [String] {
         ["UBIQUITOUS_STORE_BUS=\(bus.address)", "UBIQUITOUS_STORE_IDENTIFIER=\(notes)"]
     }

@@ -93,6 +93,22 @@ import UbiquitousStoreTesting
             let metrics = try await terminal.ctl("metrics").output
             #expect(metrics.contains("ubiquitous_store_accounts{state=\"signed-out\"} 3"), "\(metrics)")
             #expect(metrics.hasSuffix("# EOF") && !metrics.contains(notes))
+            try await Self.checkFormat(metrics, terminal)
         }
+    }
+
+    /// Has prometheus_client's strict parser read metrics, where it is installed.
+    private static func checkFormat(_ metrics: String, _ terminal: Terminal) async throws {
+        let parser = """
+            import sys
+            from prometheus_client.openmetrics.parser import text_string_to_metric_families as families
+            print(len(list(families(open(sys.argv[1]).read()))))
+            """
+        guard try await run(["python3", "-c", "import prometheus_client"]).exit == .code(0) else {
+            return print("NOT TESTED: metrics with prometheus_client, which isn't installed here")
+        }
+        try terminal.write("metrics", metrics + "\n")
+        let result = try await run(["python3", "-c", parser, terminal.file("metrics")])
+        #expect(result.exit == .code(0) && (Int(result.output) ?? 0) >= 7, "\(result)")
     }
 }

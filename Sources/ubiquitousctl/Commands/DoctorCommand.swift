@@ -30,6 +30,7 @@ struct DoctorCommand: ServiceCommand {
     }
 
     func perform() async throws {
+        _ = try service.uid()
         var findings: [Finding] = []
         do {
             let connection = try await service.connect()
@@ -50,7 +51,9 @@ struct DoctorCommand: ServiceCommand {
         for error in description.settingsErrors { found(Finding("settings", error, isPassed: false), &findings) }
         found(Finding("identity", try await identity(connection)), &findings)
         let account = connection.account(ofUser: try service.uid())
-        let state = try await account.properties()
+        guard let state = try await state(of: account) else {
+            return found(Finding("account", "none; the user has no data on this device"), &findings)
+        }
         found(
             Finding(
                 "account",
@@ -65,6 +68,16 @@ struct DoctorCommand: ServiceCommand {
             try await account.check(url, request, timeout: Patience.remote)
         }
         for step in steps { found(Finding(step.step, step.detail, isPassed: step.isPassed), &findings) }
+    }
+
+    /// `nil` for a user who has never used the service; root's question doesn't change that.
+    @BusActor
+    private func state(of account: AccountObject) async throws -> AccountDescription? {
+        do { return try await account.properties() } catch let error as UbiquitousStoreError
+            where error.code == .unknownObject
+        {
+            return nil
+        }
     }
 
     /// What this device has room for, and what it has lost.

@@ -59,12 +59,21 @@ struct ManifestCheckCommand: ParsableCommand {
         if !file.hasSuffix(".plist") { return "Only files whose names end in .plist are read" }
         do {
             _ = try ManifestFile.read(file, trusting: isUsers ? geteuid() : serviceUser)
+            if !isUsers { try checkIsReadable() }
             return nil
         } catch {
             if access(file, F_OK) != 0 { return nil }
             if isUsers || isSystems { throw Failure(.usage, "\"\(file)\" is refused: \(error)") }
             return "Install it so that it is root's, and only root may write to it (install -m 644): now \(error)"
         }
+    }
+
+    /// Root may read what the service's user can't.
+    private func checkIsReadable() throws {
+        var status = stat()
+        guard stat(file, &status) == 0, status.st_uid != serviceUser || serviceUser == 0 else { return }
+        guard status.st_mode & S_IROTH == 0 else { return }
+        throw Manifest.Refusal(key: nil, reason: "the service's user can't read it")
     }
 
     private var directory: String {

@@ -117,6 +117,9 @@ private final class Watch {
             values[key] = value
             if isWanted(key) { tell(key, value, causes.last { $0.keys.contains(key) }) }
         }
+        // Nobody gets to know of further changes.
+        let outcome = Output.finish()
+        if outcome != .done { Glibc.exit(outcome.rawValue) }
     }
 
     // MARK: What is said

@@ -26,10 +26,20 @@ enum DateWord {
         return Double(shown - mktime(&parts))
     }
 
+    /// The hours and minutes of a time that no clock shows; `nil` if it isn't one.
+    private static func impossibleTime(_ text: String) -> String? {
+        let parts = text.prefix(5).split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.map(\.utf8.count) == [2, 2], let hour = UInt(parts[0]), let minute = UInt(parts[1]),
+            hour > 23 || minute > 59
+        else { return nil }
+        return "\(parts[0]):\(parts[1])"
+    }
+
     private static func objection(to word: String) -> String {
         let parts = word.prefix(10).split(separator: "-", omittingEmptySubsequences: false)
         let isDay = parts.map(\.utf8.count) == [4, 2, 2] && parts.allSatisfy { UInt($0) != nil }
         guard isDay, DateText.seconds(String(word.prefix(10))) == nil else {
+            if isDay, let time = impossibleTime(String(word.dropFirst(11))) { return "there is no time \(time)" }
             return "it takes a time such as 2026-11-21T09:30:00Z, 2026-11-21T10:30:00+01:00 or, here, 2026-11-21T09:30"
         }
         let month = "\(parts[0])-\(parts[1])"
