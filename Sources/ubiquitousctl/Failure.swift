@@ -29,8 +29,8 @@ struct Failure: Error, CustomStringConvertible {
     /// What to do.
     let advice: String?
 
-    init(_ outcome: Outcome, _ message: String, advice: String? = nil) {
-        (self.outcome, self.message, self.advice) = (outcome, message, advice)
+    init(_ outcome: Outcome, _ message: Sentence, advice: Sentence? = nil) {
+        (self.outcome, self.message, self.advice) = (outcome, message.text, advice?.text)
     }
 
     /// Both, in lines.
@@ -44,13 +44,14 @@ extension Failure {
         case let failure as Failure: self = failure
         case let error as UbiquitousStoreError: self.init(error)
         case is CancellationError: self.init(.unreachable, "It was interrupted")
-        default: self.init(.refused, "\(error)")
+        default: self.init(.refused, Sentence(verbatim: "\(error)"))
         }
     }
 
     private init(_ error: UbiquitousStoreError) {
         let outcome = Self.outcomes[error.code] ?? .refused
-        self.init(outcome, Self.sentences[error.code] ?? error.message, advice: Self.advice[error.code])
+        self.init(
+            outcome, Self.sentences[error.code] ?? Sentence(verbatim: error.message), advice: Self.advice[error.code])
     }
 
     private static let outcomes: [UbiquitousStoreError.Code: Outcome] = [
@@ -59,11 +60,11 @@ extension Failure {
     ]
 
     /// In place of what the bus says, which is of no use to a person.
-    private static let sentences: [UbiquitousStoreError.Code: String] = [
+    private static let sentences: [UbiquitousStoreError.Code: Sentence] = [
         .timedOut: "The service doesn't answer"
     ]
 
-    private static let advice: [UbiquitousStoreError.Code: String] = [
+    private static let advice: [UbiquitousStoreError.Code: Sentence] = [
         .serviceUnavailable: """
         See that ubiquitous-store is installed and runs (systemctl status ubiquitous-store), or name another bus \
         with --bus; "ubiquitousctl doctor" tells what is there.

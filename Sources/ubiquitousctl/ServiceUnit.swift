@@ -76,21 +76,23 @@ enum ServiceUnit {
 
         /// Why it can't start, as the end of a sentence; `nil` if nothing is wrong.
         var reason: String? {
-            if load == "not-found" { return "it isn't installed, as systemd knows no unit \(name)" }
-            if load == "masked" { return "its unit is masked; \"systemctl unmask ubiquitous-store\" ends that" }
+            if load == "not-found" { return localized("it isn't installed, as systemd knows no unit \(name)") }
+            if load == "masked" {
+                return localized("its unit is masked; \"systemctl unmask ubiquitous-store\" ends that")
+            }
             guard active == "failed" || sub == "auto-restart" else { return nil }
             if !status.isEmpty { return status }
             switch result {
-            case "exit-code": return Self.exits[exitStatus] ?? "it ended with \(exitStatus)"
-            case "start-limit-hit": return "it was started too often in a short time; wait, and try again"
-            case "timeout": return "it takes too long"
-            case "oom-kill": return "there wasn't enough memory"
-            default: return "its unit has failed (\(result))"
+            case "exit-code": return Self.exits[exitStatus]?.text ?? localized("it ended with \(exitStatus)")
+            case "start-limit-hit": return localized("it was started too often in a short time; wait, and try again")
+            case "timeout": return localized("it takes too long")
+            case "oom-kill": return localized("there wasn't enough memory")
+            default: return localized("its unit has failed (\(result))")
             }
         }
 
         /// Of systemd.exec(5).
-        private static let exits: [Int32: String] = [
+        private static let exits: [Int32: Sentence] = [
             78: "its settings aren't right", 200: "its directory can't be entered", 203: "its program can't be run",
             217: "its user _ubiquitous-store doesn't exist",
             226: "a directory that its unit names isn't there, or can't be mounted",

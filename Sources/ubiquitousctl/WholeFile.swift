@@ -11,9 +11,9 @@ enum WholeFile {
     /// Reads all of a file.
     static func read(_ path: String) throws -> [UInt8] {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw failure("The file \"\(path)\" can't be opened") }
+        guard descriptor >= 0 else { throw failure("The file \"\(path)\" can't be opened: \(reason)") }
         defer { close(descriptor) }
-        return try readAll(descriptor, "The file \"\(path)\"")
+        return try readAll(descriptor, localized("The file \"\(path)\""))
     }
 
     /// Reads a descriptor to its end.
@@ -42,13 +42,13 @@ enum WholeFile {
     private static func write(_ bytes: [UInt8], beside target: String, mode: mode_t) throws {
         var template = Array((target + ".XXXXXX").utf8CString)
         let descriptor = mkstemp(&template)
-        guard descriptor >= 0 else { throw failure("The file \"\(target)\" can't be written") }
+        guard descriptor >= 0 else { throw failure("The file \"\(target)\" can't be written: \(reason)") }
         let part = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         defer { close(descriptor) }
         do {
             try writeAll(bytes, descriptor, target)
             guard fchmod(descriptor, mode) == 0, fsync(descriptor) == 0, rename(part, target) == 0 else {
-                throw failure("The file \"\(target)\" can't be written")
+                throw failure("The file \"\(target)\" can't be written: \(reason)")
             }
         } catch {
             unlink(part)
@@ -58,7 +58,7 @@ enum WholeFile {
 
     private static func write(_ bytes: [UInt8], into path: String) throws {
         let descriptor = open(path, O_WRONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw failure("The file \"\(path)\" can't be written") }
+        guard descriptor >= 0 else { throw failure("The file \"\(path)\" can't be written: \(reason)") }
         defer { close(descriptor) }
         try writeAll(bytes, descriptor, path)
     }
@@ -75,9 +75,10 @@ enum WholeFile {
         return mask
     }
 
-    private static func failure(_ what: String) -> Failure {
-        Failure(.usage, "\(what): \(String(cString: strerror(errno)))")
-    }
+    /// What the last call of the system complained of.
+    private static var reason: String { String(cString: strerror(errno)) }
+
+    private static func failure(_ sentence: Sentence) -> Failure { Failure(.usage, sentence) }
 }
 
 /// Names of files.

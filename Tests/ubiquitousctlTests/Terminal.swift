@@ -108,7 +108,8 @@ final class Terminal: Sendable {
     private static let path = URL(filePath: program).deletingLastPathComponent().path + ":/usr/bin:/bin"
 
     private var environment: [String] {
-        ["UBIQUITOUS_STORE_BUS=\(bus.address)", "UBIQUITOUS_STORE_IDENTIFIER=\(notes)"]
+        // Tests expect messages in English, wherever they run.
+        ["UBIQUITOUS_STORE_BUS=\(bus.address)", "UBIQUITOUS_STORE_IDENTIFIER=\(notes)", "LC_ALL=C.UTF-8"]
     }
 
     private func command(_ arguments: [String], variables: [String], input: String) -> [String] {

@@ -46,8 +46,10 @@ struct ExportCommand: ServiceCommand {
             let fine = values.filter { $0.value.hasFineDate }.keys.sorted().map { "\"\($0)\"" }
             if !fine.isEmpty {
                 Output.remark(
-                    "Only this program reads the dates of \(fine.joined(separator: ", ")) exactly from XML: "
-                        + "they aren't in whole seconds. --format binary is exact for all.")
+                    """
+                    Only this program reads the dates of \(fine.joined(separator: ", ")) exactly from XML: they aren't \
+                    in whole seconds. --format binary is exact for all.
+                    """)
             }
         }
         do {

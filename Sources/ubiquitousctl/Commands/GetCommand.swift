@@ -37,7 +37,7 @@ struct GetCommand: ServiceCommand {
 
     func validate() throws {
         if [json, raw, type].count(where: { $0 }) > 1 {
-            throw ValidationError("Only one of --json, --raw and --type can be given")
+            throw ValidationError(localized("Only one of --json, --raw and --type can be given"))
         }
     }
 

@@ -35,7 +35,7 @@ struct ImportCommand: ServiceCommand {
 
     private func read() throws -> [Text: Value] {
         let bytes = file == "-" ? try StandardInput.bytes() : try WholeFile.read(file)
-        let name = file == "-" ? "Standard input" : "The file \"\(file)\""
+        let name = file == "-" ? localized("Standard input") : localized("The file \"\(file)\"")
         if bytes.isEmpty { throw Failure(.usage, "\(name) is empty") }
         do {
             let value = try FileFormat(of: bytes).read(bytes)

@@ -36,7 +36,7 @@ struct ManifestCheckCommand: ParsableCommand {
         if json { return Output.print(json: manifest.json) }
         let style = Style(for: 1)
         for (name, text) in manifest.lines { Output.print(style.dim(name) + Output.printable(text)) }
-        if let remark { Output.remark(remark) }
+        if let remark { Output.remark(Sentence(verbatim: remark)) }
     }
 
     private func read(_ bytes: [UInt8]) throws -> Manifest {
@@ -56,7 +56,7 @@ struct ManifestCheckCommand: ParsableCommand {
 
     /// What the service would not like about the file, if it is installed as it is.
     private func remark() throws -> String? {
-        if !file.hasSuffix(".plist") { return "Only files whose names end in .plist are read" }
+        if !file.hasSuffix(".plist") { return localized("Only files whose names end in .plist are read") }
         do {
             _ = try ManifestFile.read(file, trusting: isUsers ? geteuid() : serviceUser)
             if !isUsers { try checkIsReadable() }
@@ -64,7 +64,8 @@ struct ManifestCheckCommand: ParsableCommand {
         } catch {
             if access(file, F_OK) != 0 { return nil }
             if isUsers || isSystems { throw Failure(.usage, "\"\(file)\" is refused: \(error)") }
-            return "Install it so that it is root's, and only root may write to it (install -m 644): now \(error)"
+            return localized(
+                "Install it so that it is root's, and only root may write to it (install -m 644): now \(error)")
         }
     }
 

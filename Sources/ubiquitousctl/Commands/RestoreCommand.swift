@@ -26,7 +26,7 @@ struct RestoreCommand: ServiceCommand {
     var number = 1
 
     func validate() throws {
-        if number < 1 { throw ValidationError("The values of \"history\" are numbered from 1") }
+        if number < 1 { throw ValidationError(localized("The values of \"history\" are numbered from 1")) }
     }
 
     func perform() async throws {
@@ -37,7 +37,10 @@ struct RestoreCommand: ServiceCommand {
                     .absent,
                     history.isEmpty
                         ? "There are no earlier values of \(Output.quoted(key))"
-                        : "Of the earlier values of \(Output.quoted(key)) there is no number \(number); the last is \(history.count)"
+                        : """
+                        Of the earlier values of \(Output.quoted(key)) there is no number \(number); the last is \
+                        \(history.count)
+                        """
                 )
             }
             let former = history[number - 1].value

@@ -26,7 +26,9 @@ struct SynchronizeCommand: ServiceCommand {
     var json = false
 
     func validate() throws {
-        guard (1...86_400).contains(timeout) else { throw ValidationError("--timeout takes 1 to 86400 seconds") }
+        guard (1...86_400).contains(timeout) else {
+            throw ValidationError(localized("--timeout takes 1 to 86400 seconds"))
+        }
     }
 
     func perform() async throws {

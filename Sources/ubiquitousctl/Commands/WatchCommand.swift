@@ -141,7 +141,8 @@ private final class Watch {
     private func refused(_ change: ExternalChange) {
         let names = change.keys.filter(isWanted).map { "\"\($0)\"" }
         if names.isEmpty { return }
-        Output.remark("The limit \(change.limit ?? "of the store") is exceeded by \(names.joined(separator: ", "))")
+        let limit = change.limit ?? localized("of the store")
+        Output.remark("The limit \(limit) is exceeded by \(names.joined(separator: ", "))")
     }
 }
 

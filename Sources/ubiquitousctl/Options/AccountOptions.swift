@@ -16,7 +16,7 @@ struct AccountOptions: ParsableArguments {
     ///   - plan: what is to be done, in words, from how the account is; `nil` if nothing is.
     @BusActor
     func make(
-        _ what: String, plan: @BusActor (AccountObject, AccountDescription) async throws -> String?,
+        _ what: Sentence, plan: @BusActor (AccountObject, AccountDescription) async throws -> String?,
         _ body: @BusActor (AccountObject) async throws -> Void
     ) async throws {
         let account = try await service.account()
@@ -53,7 +53,8 @@ extension AccountOptions {
                 try await account.check(url, request, timeout: Patience.remote)
             }
             if let wrong = steps.first(where: { !$0.isPassed }) {
-                throw Failure(.refused, "\(wrong.step): \(wrong.detail)", advice: "Nothing was changed.")
+                throw Failure(
+                    .refused, Sentence(verbatim: "\(wrong.step): \(wrong.detail)"), advice: "Nothing was changed.")
             }
             isSame = isSameIfCredentialsAre && steps.contains { $0.step == "credentials" }
         }

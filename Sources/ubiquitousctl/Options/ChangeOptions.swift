@@ -29,7 +29,7 @@ struct ChangeOptions: ParsableArguments {
     ///   - plan: what is to be done, in words; `nil` if nothing is.
     @BusActor
     func make(
-        _ what: String, plan: @BusActor () async throws -> String?, _ body: @BusActor () async throws -> Void
+        _ what: Sentence, plan: @BusActor () async throws -> String?, _ body: @BusActor () async throws -> Void
     ) async throws {
         let planned = try await Progress.showing("Waiting for the service") { try await plan() }
         if planned != nil && !check { try await Progress.showing(what) { try await body() } }

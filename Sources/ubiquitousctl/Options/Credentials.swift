@@ -26,7 +26,7 @@ struct Credentials: ParsableArguments {
 
     func validate() throws {
         if passwordFile == "-" && tokenFile == "-" {
-            throw ValidationError("Only one of --password-file and --token-file can be standard input")
+            throw ValidationError(localized("Only one of --password-file and --token-file can be standard input"))
         }
     }
 
@@ -41,7 +41,7 @@ struct Credentials: ParsableArguments {
         if let passwordFile {
             options.password = try Password.read(from: passwordFile)
         } else if let login, tokenFile == nil {
-            options.password = try await Password.ask("Password of \(login) for \(url): ")
+            options.password = try await Password.ask(localized("Password of \(login) for \(url): "))
         }
         options.token = try tokenFile.map { try Password.read(from: $0) }
         options.certificateAuthority = try caFile.map { try WholeFile.read($0) }
@@ -53,13 +53,16 @@ struct Credentials: ParsableArguments {
     static func check(_ url: String) throws {
         guard let colon = url.firstRange(of: ":"), colon.lowerBound != url.startIndex else {
             throw ValidationError(
-                "\"\(url)\" is no address; write folder:///PATH, webdavs://HOST/PATH or etcds://HOST/PREFIX")
+                localized("\"\(url)\" is no address; write folder:///PATH, webdavs://HOST/PATH or etcds://HOST/PREFIX"))
         }
         let authority = url[colon.upperBound...].drop { $0 == "/" }.prefix { $0 != "/" }
         if let at = authority.lastIndex(of: "@"), authority[..<at].contains(":") {
             throw ValidationError(
-                "A password in the address can be seen by everybody, and now it has been: change it, "
-                    + "and use --login and --password-file")
+                localized(
+                    """
+                    A password in the address can be seen by everybody, and now it has been: change it, and use \
+                    --login and --password-file
+                    """))
         }
     }
 }

@@ -55,7 +55,7 @@ struct JoiningOptions: ParsableArguments {
             return options.change.report(nil)
         }
         // Before a password is asked for.
-        if let warning = PlaceAddress.warning(of: url) { Output.remark(warning) }
+        if let warning = PlaceAddress.warning(of: url) { Output.remark(Sentence(verbatim: warning)) }
         var request = try await credentials.options(for: url)
         request.deviceName = deviceName
         request.createsAccount = !noCreate

@@ -51,14 +51,14 @@ enum Output {
     }
 
     /// A remark that isn't an error.
-    static func remark(_ text: String) {
-        write("ubiquitousctl: \(printable(text))\n", to: STDERR_FILENO)
+    static func remark(_ sentence: Sentence) {
+        write("ubiquitousctl: \(printable(sentence.text))\n", to: STDERR_FILENO)
     }
 
     /// How the program ends that has said everything: not well if somebody missed some of it.
     static func finish() -> Outcome {
         guard isBroken.withLock({ $0 }) else { return .done }
-        complain("Standard output can't be written to: \(String(cString: strerror(errno)))")
+        complain(localized("Standard output can't be written to: \(String(cString: strerror(errno)))"))
         return .refused
     }
 

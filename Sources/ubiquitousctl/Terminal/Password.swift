@@ -10,7 +10,7 @@ enum Password {
     /// The first line of a file; `-` is standard input.
     static func read(from file: String) throws -> String {
         let bytes = file == "-" ? try StandardInput.bytes() : try WholeFile.read(file)
-        let name = file == "-" ? "standard input" : "the file \"\(file)\""
+        let name = file == "-" ? localized("standard input") : localized("the file \"\(file)\"")
         guard let text = String(validating: bytes, as: UTF8.self),
             let line = text.split(whereSeparator: \.isNewline).first
         else { throw Failure(.usage, "There is no password in \(name)") }

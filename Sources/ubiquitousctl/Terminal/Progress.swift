@@ -13,8 +13,9 @@ final class Progress {
 
     /// Runs `body`; after a second standard error says `what` is being done: a terminal with the time that it has taken,
     /// and anything else once.
-    static func showing<Result>(_ what: String, _ body: @BusActor () async throws -> Result) async rethrows -> Result {
-        let progress = Progress(what)
+    static func showing<Result>(_ what: Sentence, _ body: @BusActor () async throws -> Result) async rethrows -> Result
+    {
+        let progress = Progress(what.text)
         progress.wait()
         defer { progress.end() }
         return try await body()

@@ -39,11 +39,16 @@ enum DateWord {
         let parts = word.prefix(10).split(separator: "-", omittingEmptySubsequences: false)
         let isDay = parts.map(\.utf8.count) == [4, 2, 2] && parts.allSatisfy { UInt($0) != nil }
         guard isDay, DateText.seconds(String(word.prefix(10))) == nil else {
-            if isDay, let time = impossibleTime(String(word.dropFirst(11))) { return "there is no time \(time)" }
-            return "it takes a time such as 2026-11-21T09:30:00Z, 2026-11-21T10:30:00+01:00 or, here, 2026-11-21T09:30"
+            if isDay, let time = impossibleTime(String(word.dropFirst(11))) {
+                return localized("there is no time \(time)")
+            }
+            return localized(
+                """
+                it takes a time such as 2026-11-21T09:30:00Z, 2026-11-21T10:30:00+01:00 or, here, 2026-11-21T09:30
+                """)
         }
         let month = "\(parts[0])-\(parts[1])"
         let last = (28...31).last { DateText.seconds("\(month)-\($0)") != nil }
-        return last.map { "the month \(month) has \($0) days" } ?? "there is no month \(month)"
+        return last.map { localized("the month \(month) has \($0) days") } ?? localized("there is no month \(month)")
     }
 }

@@ -44,10 +44,11 @@ struct TypedWords {
     private static func untyped(_ word: String) throws -> Value {
         let value = try ValueText.value(word)
         guard case .string = value, word.hasPrefix("-"), word != "-" else { return value }
-        let meant = Spelling.nearest(to: word, in: types).map { "Did you mean \($0)? " } ?? ""
+        let advice: Sentence = "Put -string before it if it is meant as text."
+        let meant = Spelling.nearest(to: word, in: types).map { localized("Did you mean \($0)?") + " " } ?? ""
         throw Failure(
             .usage, "There is no type and no option \(Output.quoted(word)) for a value",
-            advice: meant + "Put -string before it if it is meant as text.")
+            advice: Sentence(verbatim: meant + advice.text))
     }
 
     private mutating func array(nesting: Int) throws -> [Value] {
@@ -67,7 +68,7 @@ struct TypedWords {
         return values
     }
 
-    private static let usage = """
+    private static let usage: Sentence = """
         Give a value, or one of -string, -int, -float, -bool, -date, -data, -array and -dict with what it takes.
         """
 
@@ -80,14 +81,14 @@ struct TypedWords {
         case "-date": return .date(try DateWord.seconds(text))
         default: if let bytes = hexadecimal(text) { return .data(bytes) }
         }
-        throw Failure(.usage, "\(Output.quoted(text)) doesn't go with \(type): \(expectations[type] ?? "")")
+        throw Failure(.usage, "\(Output.quoted(text)) doesn't go with \(type): \(expectations[type]?.text ?? "")")
     }
 
     private static let booleans = [
         "true": true, "yes": true, "1": true, "false": false, "no": false, "0": false,
     ]
 
-    private static let expectations = [
+    private static let expectations: [String: Sentence] = [
         "-int": "it takes a whole number of 64 bits", "-integer": "it takes a whole number of 64 bits",
         "-float": "it takes a number, nan, inf or -inf", "-real": "it takes a number, nan, inf or -inf",
         "-bool": "it takes true, yes, 1, false, no or 0", "-boolean": "it takes true, yes, 1, false, no or 0",

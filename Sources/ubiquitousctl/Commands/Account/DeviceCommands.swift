@@ -46,7 +46,7 @@ struct RenameCommand: ServiceCommand {
     var name: String
 
     func validate() throws {
-        if !(1...255).contains(name.utf8.count) { throw ValidationError("A name has 1 to 255 bytes") }
+        if !(1...255).contains(name.utf8.count) { throw ValidationError(localized("A name has 1 to 255 bytes")) }
     }
 
     func perform() async throws {
@@ -111,7 +111,7 @@ extension AccountObject {
         guard named.count == 1 else {
             throw Failure(
                 .usage, "\(named.count) devices are called \"\(name)\"",
-                advice: "Name one by its identifier: " + named.map(\.identifier).joined(separator: ", "))
+                advice: "Name one by its identifier: \(named.map(\.identifier).joined(separator: ", "))")
         }
         return device
     }

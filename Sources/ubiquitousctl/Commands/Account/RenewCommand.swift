@@ -27,7 +27,7 @@ struct RenewCommand: ServiceCommand {
             credentials.passwordFile != nil || credentials.tokenFile != nil || credentials.login != nil
         var request = try await credentials.options(for: account.backend)
         if !isPasswordGiven && credentials.caFile == nil {
-            request.password = try await Password.ask("New password for \(account.backend): ")
+            request.password = try await Password.ask(localized("New password for \(account.backend): "))
         }
         request.renews = true
         try await options.signIn(

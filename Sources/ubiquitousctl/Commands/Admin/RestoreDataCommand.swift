@@ -72,11 +72,11 @@ struct RestoreDataCommand: ServiceCommand {
             Output.print("\(Output.printableWord(user)) has the data of \(Output.printableWord(data.user))")
             return true
         } catch let error as UbiquitousStoreError where error.code == .conflict {
-            Output.complain(
-                """
-                \(Output.printableWord(user)) has values or an account already; \(name) is set aside
-                "ubiquitousctl admin adopt --replace \(name) \(Output.printableWord(user))" puts it in their place.
-                """)
+            let user = Output.printableWord(user)
+            let failure = Failure(
+                .refused, "\(user) has values or an account already; \(name) is set aside",
+                advice: "\"ubiquitousctl admin adopt --replace \(name) \(user)\" puts it in their place.")
+            Output.complain(failure.description)
             return false
         }
     }

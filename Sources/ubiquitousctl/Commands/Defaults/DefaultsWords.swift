@@ -78,7 +78,7 @@ struct DefaultsWords: Equatable {
     }
 
     /// A mistake in the command line.
-    static func usage(_ sentence: String) -> Failure {
+    static func usage(_ sentence: Sentence) -> Failure {
         Failure(
             .usage, sentence,
             advice: "Verbs: \(Verb.allCases.map(\.rawValue).joined(separator: ", ")); see \"help\".")

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension Catalogue {
+    /// The sentences in German, by those in English. To make another language, copy this file, translate what is on the
+    /// right, and add it to ``languages``. A test names what is missing.
+    static let german = Catalogue(sentences: [
+        "\"ubiquitousctl account devices\" lists them.": "„ubiquitousctl account devices“ listet die Geräte auf.",
+        "\"ubiquitousctl account resume\" ends the pause.": "„ubiquitousctl account resume“ setzt es fort.",
+        "\"ubiquitousctl admin adopt --replace {1} {2}\" puts it in their place.":
+            "„ubiquitousctl admin adopt --replace {1} {2}“ setzt sie an deren Stelle.",
+        "\"ubiquitousctl admin list\" lists what there is.": "„ubiquitousctl admin list“ listet auf, was es gibt.",
+        "\"ubiquitousctl doctor URL\" tries it step by step.":
+            "„ubiquitousctl doctor URL“ prüft es Schritt für Schritt.",
+        "\"ubiquitousctl identify\" lists the identifiers that installed manifests declare.":
+            "„ubiquitousctl identify“ listet die Kennungen auf, die installierte Manifeste angeben.",
+        "\"ubiquitousctl identify\" lists what installed manifests declare.":
+            "„ubiquitousctl identify“ listet auf, was installierte Manifeste angeben.",
+        "\"ubiquitousctl usage\" shows what takes up the room.":
+            "„ubiquitousctl usage“ zeigt, was den Platz belegt.",
+        "\"ubiquitousctl{1} --help\" lists the subcommands.":
+            "„ubiquitousctl{1} --help“ listet die Unterbefehle auf.",
+        "\"{1}\" has {2} bytes, and a manifest has {3} at most":
+            "„{1}“ hat {2} Bytes, und ein Manifest hat höchstens {3}",
+        "\"{1}\" is empty": "„{1}“ ist leer",
+        "\"{1}\" is no address; write folder:///PATH, webdavs://HOST/PATH or etcds://HOST/PREFIX":
+            "„{1}“ ist keine Adresse; schreiben Sie folder:///PFAD, webdavs://HOST/PFAD oder etcds://HOST/PRÄFIX",
+        "\"{1}\" is refused: {2}": "„{1}“ wird abgelehnt: {2}",
+        "--as takes OLD=NEW, and not {1}": "--as erwartet ALT=NEU und nicht {1}",
+        "--keys takes a number, 0 or more": "--keys erwartet eine Zahl ab 0",
+        "--raw is for strings and data, and {1} is of type {2}":
+            "--raw ist für Zeichenketten und Daten, und {1} hat den Typ {2}",
+        "--timeout takes 1 to 86400 seconds": "--timeout erwartet 1 bis 86400 Sekunden",
+        "--user takes a name or a number.": "--user erwartet einen Namen oder eine Nummer.",
+        "A binary property list is nothing for a terminal":
+            "Eine binäre Property-List gehört nicht auf ein Terminal",
+        "A name has 1 to 255 bytes": "Ein Name hat 1 bis 255 Bytes",
+        """
+        A password in the address can be seen by everybody, and now it has been: change it, and use --login and \
+        --password-file
+        """:
+            """
+        Ein Passwort in der Adresse kann jeder sehen, und dieses wurde nun gezeigt: Ändern Sie es, und verwenden \
+        Sie --login und --password-file
+        """,
+        "A value is missing": "Ein Wert fehlt",
+        "A value is missing after {1}": "Nach {1} fehlt ein Wert",
+        "Acting for user {1}: {2}": "Handeln für den Benutzer {1}: {2}",
+        "Adopting data": "Daten werden übernommen",
+        "Argument {1} isn't UTF-8": "Argument {1} ist kein UTF-8",
+        "Containers are nested more than {1} deep": "Container sind mehr als {1}-fach verschachtelt",
+        "Copying the data": "Daten werden kopiert",
+        "Did you mean \"{1}\"?": "Meinten Sie „{1}“?",
+        "Did you mean {1}?": "Meinten Sie {1}?",
+        "Everything is on disk, and stays on this device for now; see \"ubiquitousctl status\"":
+            "Alles ist gespeichert und bleibt vorerst auf diesem Gerät; siehe „ubiquitousctl status“",
+        "Forgetting": "Gerät wird vergessen",
+        "Give a value, or one of -string, -int, -float, -bool, -date, -data, -array and -dict with what it takes.":
+            """
+        Geben Sie einen Wert an, oder -string, -int, -float, -bool, -date, -data, -array oder -dict und was darauf\
+         folgt.
+        """,
+        "Install it so that it is root's, and only root may write to it (install -m 644): now {1}":
+            """
+        Installieren Sie die Datei so, dass sie root gehört und nur root sie schreiben darf (install -m 644): \
+        jetzt {1}
+        """,
+        "Installed, it masks one of the same name.": "Installiert verdeckt die Datei ein Manifest desselben Namens.",
+        "It may be busy; try again, and see its log (journalctl -u ubiquitous-store).":
+            """
+        Vielleicht ist er ausgelastet; versuchen Sie es noch einmal, und sehen Sie in sein Protokoll (journalctl \
+        -u ubiquitous-store).
+        """,
+        "It was interrupted": "Es wurde unterbrochen",
+        "Leave out --no-create to make one there.": "Ohne --no-create wird dort eines angelegt.",
+        "Looking at the stores": "Speicher werden angesehen",
+        "Name a file.": "Geben Sie eine Datei an.",
+        "Name one by its identifier: {1}": "Geben Sie die Kennung eines davon an: {1}",
+        """
+        Name one with --store or in UBIQUITOUS_STORE_IDENTIFIER; "ubiquitousctl stores" lists those that hold \
+        something.
+        """:
+            """
+        Geben Sie einen mit --store oder in UBIQUITOUS_STORE_IDENTIFIER an; „ubiquitousctl stores“ listet alle \
+        auf, die etwas enthalten.
+        """,
+        "Name the store with --store.": "Geben Sie den Speicher mit --store an.",
+        "New password for {1}: ": "Neues Passwort für {1}: ",
+        "No address is named, and this machine's settings have no account ready":
+            "Es ist keine Adresse angegeben, und in den Einstellungen dieses Rechners steht kein Konto bereit",
+        "No password was given": "Es wurde kein Passwort angegeben",
+        "No store holds anything": "Kein Speicher enthält etwas",
+        "No store is named": "Es ist kein Speicher angegeben",
+        "Nobody has data on this machine": "Auf diesem Rechner hat niemand Daten",
+        "Nothing is revoked: to keep a lost device out, change the password on the server":
+            """
+        Damit wird kein Zugang gesperrt: Um ein verlorenes Gerät auszuschließen, ändern Sie das Passwort auf dem \
+        Server
+        """,
+        "Nothing was changed.": "Es wurde nichts geändert.",
+        "Of the earlier values of {1} there is no number {2}; the last is {3}":
+            "Von den früheren Werten von {1} gibt es keine Nummer {2}; der letzte ist {3}",
+        "Only files whose names end in .plist are read": "Nur Dateien, deren Namen auf .plist enden, werden gelesen",
+        "Only one of --json, --raw and --type can be given":
+            "Nur eine der Optionen --json, --raw und --type ist möglich",
+        "Only one of --password-file and --token-file can be standard input":
+            "Nur eine der Optionen --password-file und --token-file kann die Standardeingabe sein",
+        "Only root may act for user \"{1}\"": "Nur root darf für den Benutzer „{1}“ handeln",
+        """
+        Only this program reads the dates of {1} exactly from XML: they aren't in whole seconds. --format binary \
+        is exact for all.
+        """:
+            """
+        Nur dieses Programm liest die Zeitangaben von {1} genau aus XML: Sie sind keine ganzen Sekunden. --format \
+        binary ist für alle genau.
+        """,
+        "Password of {1} for {2}: ": "Passwort von {1} für {2}: ",
+        "Pausing": "Anhalten",
+        "Put -string before it if it is meant as text.": "Setzen Sie -string davor, wenn Text gemeint ist.",
+        "Reading what is typed; end it with Ctrl-D": "Lesen, was getippt wird; Ende mit Strg-D",
+        "Removing": "Entfernen",
+        "Removing data": "Daten werden entfernt",
+        "Removing earlier values": "Frühere Werte werden entfernt",
+        "Renaming": "Gerät wird umbenannt",
+        "Resolving": "Konflikt wird aufgelöst",
+        "Resuming": "Fortsetzen",
+        "Say which side is right: \"ubiquitousctl account resolve local\", or \"remote\".":
+            "Sagen Sie, welche Seite stimmt: „ubiquitousctl account resolve local“ oder „remote“.",
+        "See \"systemctl status ubiquitous-store\" and \"journalctl -u ubiquitous-store\".":
+            "Siehe „systemctl status ubiquitous-store“ und „journalctl -u ubiquitous-store“.",
+        """
+        See that ubiquitous-store is installed and runs (systemctl status ubiquitous-store), or name another bus \
+        with --bus; "ubiquitousctl doctor" tells what is there.
+        """:
+            """
+        Prüfen Sie, ob ubiquitous-store installiert ist und läuft (systemctl status ubiquitous-store), oder geben \
+        Sie mit --bus einen anderen Bus an; „ubiquitousctl doctor“ zeigt, was da ist.
+        """,
+        "Sign in again, with the right credentials.":
+            "Melden Sie sich noch einmal an, mit den richtigen Zugangsdaten.",
+        "Sign in with \"ubiquitousctl account sign-in URL\".":
+            "Melden Sie sich mit „ubiquitousctl account sign-in URL“ an.",
+        "Signing in": "Anmelden",
+        "Signing out": "Abmelden",
+        "Somebody else writes to the store all the time":
+            "Ein anderes Programm schreibt ununterbrochen in den Speicher",
+        "Standard input": "Die Standardeingabe",
+        "Standard input is no UTF-8": "Die Standardeingabe ist kein UTF-8",
+        "Standard output can't be written to: {1}": "Auf die Standardausgabe lässt sich nicht schreiben: {1}",
+        "Sync is paused on this device": "Das Synchronisieren ist auf diesem Gerät angehalten",
+        "Synchronizing": "Synchronisieren",
+        "Syncing": "Synchronisieren",
+        "The bus has ended": "Der Bus wurde beendet",
+        "The file \"{1}\"": "Die Datei „{1}“",
+        "The file \"{1}\" can't be opened: {2}": "Die Datei „{1}“ lässt sich nicht öffnen: {2}",
+        "The file \"{1}\" can't be written: {2}": "Die Datei „{1}“ lässt sich nicht schreiben: {2}",
+        "The key is missing": "Der Schlüssel fehlt",
+        "The key {1} comes twice": "Der Schlüssel {1} kommt zweimal vor",
+        "The key {1} of -dict has no value": "Der Schlüssel {1} von -dict hat keinen Wert",
+        "The limit {1} is exceeded by {2}": "Die Grenze {1} wird überschritten von {2}",
+        "The service can't start: {1}": "Der Dienst kann nicht starten: {1}",
+        "The service doesn't answer": "Der Dienst antwortet nicht",
+        "The service has ended; waiting for it": "Der Dienst wurde beendet; warten, bis er wieder da ist",
+        "The service is of an older version than this program.": "Der Dienst ist älter als dieses Programm.",
+        "The store can't be written as XML: {1}": "Der Speicher lässt sich nicht als XML schreiben: {1}",
+        "The store has no value for {1}": "Der Speicher hat keinen Wert für {1}",
+        "The store would have {1} bytes, and may have {2}": "Der Speicher hätte {1} Bytes und darf {2} haben",
+        "The store would have {1} keys, and may have {2}": "Der Speicher hätte {1} Schlüssel und darf {2} haben",
+        "The terminal can't be kept from showing the password": "Das Terminal würde das Passwort anzeigen",
+        "The value for {1} can't be stored: {2}": "Der Wert für {1} lässt sich nicht speichern: {2}",
+        "The value is no JSON: {1}": "Der Wert ist kein JSON: {1}",
+        "The values of \"history\" are numbered from 1": "Die Werte von „history“ sind von 1 an nummeriert",
+        "There are no earlier values of {1}": "Es gibt keine früheren Werte von {1}",
+        "There is no data {1} that was set aside": "Es gibt keine beiseitegelegten Daten {1}",
+        "There is no device {1}": "Es gibt kein Gerät {1}",
+        "There is no option {1}; put -- before a key that begins with -":
+            "Es gibt keine Option {1}; setzen Sie -- vor einen Schlüssel, der mit - beginnt",
+        "There is no password in {1}": "Es ist kein Passwort in {1}",
+        "There is no store {1} for user {2}": "Es gibt keinen Speicher {1} für den Benutzer {2}",
+        "There is no subcommand {1}": "Es gibt keinen Unterbefehl {1}",
+        "There is no type and no option {1} for a value": "Es gibt keinen Typ und keine Option {1} für einen Wert",
+        "There is no user \"{1}\"": "Es gibt keinen Benutzer „{1}“",
+        "There is no user {1} on this machine": "Es gibt keinen Benutzer {1} auf diesem Rechner",
+        "There is nothing to restore in {1}": "In {1} ist nichts zum Wiederherstellen",
+        "This device is signed in to {1} already": "Dieses Gerät ist schon bei {1} angemeldet",
+        "This device isn't listed": "Dieses Gerät steht nicht in der Liste",
+        "This device isn't signed in": "Dieses Gerät ist nicht angemeldet",
+        "This takes longer than {1} s": "Das dauert länger als {1} s",
+        "Try again.": "Versuchen Sie es noch einmal.",
+        "Trying {1}": "{1} wird geprüft",
+        "Use \"ubiquitousctl account sign-in URL\".": "Verwenden Sie „ubiquitousctl account sign-in URL“.",
+        "Use \"ubiquitousctl account sign-in {1}\".": "Verwenden Sie „ubiquitousctl account sign-in {1}“.",
+        "Use \"ubiquitousctl account switch\" to go to another account.":
+            "Mit „ubiquitousctl account switch“ wechseln Sie zu einem anderen Konto.",
+        "Use --password-file.": "Verwenden Sie --password-file.",
+        "Use sudo.": "Verwenden Sie sudo.",
+        "Waiting for the service": "Warten auf den Dienst",
+        "What was written is kept, and goes on its way; see \"ubiquitousctl status\".":
+            "Was geschrieben wurde, ist gespeichert und wird noch übertragen; siehe „ubiquitousctl status“.",
+        "With --force it is removed all the same.": "Mit --force werden sie trotzdem entfernt.",
+        "With --replace they are set aside.": "Mit --replace werden sie beiseitegelegt.",
+        "Write folder:///PATH, webdavs://HOST/PATH or etcds://HOST/PREFIX.":
+            "Schreiben Sie folder:///PFAD, webdavs://HOST/PFAD oder etcds://HOST/PRÄFIX.",
+        "Writing to disk": "Auf die Platte schreiben",
+        "a directory that its unit names isn't there, or can't be mounted":
+            "ein Verzeichnis, das seine Unit nennt, fehlt oder lässt sich nicht einhängen",
+        "it ended with {1}": "er endete mit {1}",
+        "it isn't installed, as systemd knows no unit {1}":
+            "er ist nicht installiert, denn systemd kennt keine Unit {1}",
+        "it takes a number, nan, inf or -inf": "erwartet wird eine Zahl, nan, inf oder -inf",
+        "it takes a time such as 2026-11-21T09:30:00Z, 2026-11-21T10:30:00+01:00 or, here, 2026-11-21T09:30":
+            """
+        erwartet wird eine Zeit wie 2026-11-21T09:30:00Z, 2026-11-21T10:30:00+01:00 oder, als Ortszeit, \
+        2026-11-21T09:30
+        """,
+        "it takes a whole number of 64 bits": "erwartet wird eine ganze Zahl mit 64 Bit",
+        "it takes pairs of hexadecimal digits": "erwartet werden Paare von Hexadezimalziffern",
+        "it takes too long": "es dauert zu lange",
+        "it takes true, yes, 1, false, no or 0": "erwartet wird true, yes, 1, false, no oder 0",
+        "it was started too often in a short time; wait, and try again":
+            "er wurde in kurzer Zeit zu oft gestartet; warten Sie, und versuchen Sie es noch einmal",
+        "its directory can't be entered": "sein Verzeichnis ist nicht zugänglich",
+        "its program can't be run": "sein Programm lässt sich nicht ausführen",
+        "its runtime directory can't be made": "sein Laufzeitverzeichnis lässt sich nicht anlegen",
+        "its settings aren't right": "seine Einstellungen stimmen nicht",
+        "its state directory can't be made, as on a full or read-only disk":
+            "sein Zustandsverzeichnis lässt sich nicht anlegen, etwa weil die Platte voll oder schreibgeschützt ist",
+        "its unit has failed ({1})": "seine Unit ist fehlgeschlagen ({1})",
+        "its unit is masked; \"systemctl unmask ubiquitous-store\" ends that":
+            "seine Unit ist maskiert; „systemctl unmask ubiquitous-store“ beendet das",
+        "its user _ubiquitous-store doesn't exist": "seinen Benutzer _ubiquitous-store gibt es nicht",
+        "of the store": "des Speichers",
+        "standard input": "der Standardeingabe",
+        "tar could not write {1}": "tar konnte {1} nicht schreiben",
+        "the file \"{1}\"": "der Datei „{1}“",
+        "the month {1} has {2} days": "der Monat {1} hat {2} Tage",
+        "there is no month {1}": "es gibt keinen Monat {1}",
+        "there is no time {1}": "es gibt keine Uhrzeit {1}",
+        "there wasn't enough memory": "der Speicher reichte nicht",
+        "{1} can't be looked at: {2}": "{1} lässt sich nicht ansehen: {2}",
+        "{1} can't be made: {2}": "{1} lässt sich nicht anlegen: {2}",
+        "{1} can't be put in place: {2}": "{1} lässt sich nicht an seinen Platz bringen: {2}",
+        "{1} can't be read: {2}": "{1} lässt sich nicht lesen: {2}",
+        "{1} can't be unpacked": "{1} lässt sich nicht entpacken",
+        "{1} devices are called \"{2}\"": "{1} Geräte heißen „{2}“",
+        "{1} doesn't go with -date: {2}": "{1} passt nicht zu -date: {2}",
+        "{1} doesn't go with {2}: {3}": "{1} passt nicht zu {2}: {3}",
+        "{1} follows the value; put quotes around a value with spaces":
+            "{1} folgt auf den Wert; setzen Sie einen Wert mit Leerzeichen in Anführungszeichen",
+        "{1} has values or an account already": "{1} hat schon Werte oder ein Konto",
+        "{1} has values or an account already; {2} is set aside":
+            "{1} hat schon Werte oder ein Konto; {2} wurde beiseitegelegt",
+        "{1} holds a value of type {2}, and not a dictionary":
+            "{1} enthält einen Wert vom Typ {2} und kein Dictionary",
+        "{1} is empty": "{1} ist leer",
+        "{1} is far larger than any store": "{1} ist viel größer als jeder Speicher",
+        "{1} is the data of a user of this machine": "{1} sind die Daten eines Benutzers dieses Rechners",
+    ])
+}
