@@ -61,7 +61,7 @@ extension Failure {
 
     /// In place of what the bus says, which is of no use to a person.
     private static let sentences: [UbiquitousStoreError.Code: Sentence] = [
-        .timedOut: "The service doesn't answer"
+        .timedOut: "The service doesn't answer", .unknownObject: "The user has no data on this device",
     ]
 
     private static let advice: [UbiquitousStoreError.Code: Sentence] = [
@@ -74,6 +74,7 @@ extension Failure {
         .ambiguousIdentity: "Name the store with --store.",
         .identityUnknown: "Name the store with --store.",
         .quotaExceeded: "\"ubiquitousctl usage\" shows what takes up the room.",
+        .unknownObject: "Root signs a user in with \"ubiquitousctl account sign-in --user NAME URL\".",
         .notSignedIn: "Sign in with \"ubiquitousctl account sign-in URL\".",
         .noAccount: "Leave out --no-create to make one there.",
         .backendAuthenticationFailed: "Sign in again, with the right credentials.",

@@ -90,6 +90,7 @@ import UbiquitousStoreTesting
         try await Terminal.with { terminal in
             expect(try await terminal.ctl("doctor", "--user", "no-such-user"), 2, "There is no user")
             guard geteuid() == 0 else { return }
+            expect(try await terminal.ctl("status", "--user", "nobody"), 3, "The user has no data on this device")
             let result = try await terminal.ctl("doctor", "--user", "nobody")
             #expect(result.code == 0 && result.output.contains("account: none; the user has no data"), "\(result)")
         }

@@ -157,6 +157,9 @@ extension Catalogue {
         "The key {1} comes twice": "Der Schlüssel {1} kommt zweimal vor",
         "The key {1} of -dict has no value": "Der Schlüssel {1} von -dict hat keinen Wert",
         "The limit {1} is exceeded by {2}": "Die Grenze {1} wird überschritten von {2}",
+        "Root signs a user in with \"ubiquitousctl account sign-in --user NAME URL\".":
+            "Root meldet einen Benutzer mit „ubiquitousctl account sign-in --user NAME URL“ an.",
+        "The user has no data on this device": "Der Benutzer hat keine Daten auf diesem Gerät",
         "The service can't start: {1}": "Der Dienst kann nicht starten: {1}",
         "The service doesn't answer": "Der Dienst antwortet nicht",
         "The service has ended; waiting for it": "Der Dienst wurde beendet; warten, bis er wieder da ist",
