@@ -217,8 +217,8 @@ let package = Package(
         .testTarget(
             name: "DefaultsDomainsTests",
             dependencies: [
-                "DefaultsDomains", "ManagedDefaults", "UbiquitousStoreTesting", "StoreBus", "SDBus", "SeededRandom",
-                "PropertyList", "ubiquitous-stored", "defaults-app",
+                "DefaultsDomains", "UbiquitousStore", "ManagedDefaults", "UbiquitousStoreTesting", "StoreBus", "SDBus",
+                "SeededRandom", "PropertyList", "ubiquitous-stored", "defaults-app",
             ]),
         // A program as it is written for Apple's systems, but for one line, in the language that it is written in.
         .executableTarget(

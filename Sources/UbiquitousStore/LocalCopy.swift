@@ -95,6 +95,12 @@ struct LocalCopy {
     /// Whether the service has replied to every write.
     var isSettled: Bool { sent.isEmpty && queue.isEmpty }
 
+    /// What the service has not acknowledged.
+    var pending: Changes { (sent + queue.writes).changes }
+
+    /// The newest generation that is known.
+    var known: UInt64 { max(generation ?? 0, acknowledgedGeneration) }
+
     // MARK: The app
 
     /// The app stops waiting and reads; later it is notified of what it missed.

@@ -25,6 +25,8 @@ final class SharedStore: Sendable {
     private let firstSnapshot = Gate()
     let link: StoreLink
     private let queue = DispatchQueue(label: "org.example.UbiquitousStore.observers")
+    private let watchers = Mutex<[@Sendable ([Text]?) -> Void]>([])
+    private let isWatched = Atomic<Bool>(false)
 
     init(_ place: StorePlace) {
         link = StoreLink(place.bus, place.identifier)
@@ -60,6 +62,15 @@ final class SharedStore: Sendable {
         return copy.withLock { $0.visible }
     }
 
+    /// The values as they are, without waiting.
+    var presentValues: [Text: Value] { copy.withLock { $0.visible } }
+
+    /// Whether the service has answered once.
+    var hasSnapshot: Bool { copy.withLock { $0.generation != nil } }
+
+    /// What the service has not acknowledged, and the generation that is known.
+    var pending: (Changes, UInt64) { copy.withLock { ($0.pending, $0.known) } }
+
     /// Whether the bus's thread is another one, which makes progress while this one waits.
     private static var canWait: Bool {
         OwnProcess.isThis && EventLoop.shared.isIsolatingCurrentContext() != true
@@ -77,7 +88,9 @@ final class SharedStore: Sendable {
     /// - Throws: ``UbiquitousStoreError`` for what no store can hold; nothing changes then.
     func write(_ changes: Changes) throws {
         let write = try Write(checking: changes)
-        perform(copy.withLock { $0.write(write) })
+        let actions = copy.withLock { $0.write(write) }
+        tellWatchers(changes)
+        perform(actions)
         stayWhileUnsettled()
     }
 
@@ -90,7 +103,9 @@ final class SharedStore: Sendable {
         try await withTicket { ticket in
             var write = write
             write.tickets = [ticket]
-            return copy.withLock { $0.write(write) }
+            let actions = copy.withLock { $0.write(write) }
+            tellWatchers(changes)
+            return actions
         }
     }
 
@@ -206,6 +221,19 @@ final class SharedStore: Sendable {
         visitors.withLock { $0.observers[observer] = nil }
     }
 
+    /// Calls `watcher` with each change of the copy, on the thread that makes it, as long as the store is in use: with
+    /// the keys that this process wrote, or with `nil` for what the service said.
+    func watch(_ watcher: @escaping @Sendable ([Text]?) -> Void) {
+        watchers.withLock { $0.append(watcher) }
+        isWatched.store(true, ordering: .releasing)
+    }
+
+    private func tellWatchers(_ written: Changes?) {
+        guard isWatched.load(ordering: .acquiring) else { return }
+        let keys = written.map { Array($0.keys) }
+        for watcher in watchers.withLock({ $0 }) { watcher(keys) }
+    }
+
     /// Tells the observers.
     func announce(_ announcement: Announcement) {
         queue.async { [self] in
@@ -221,6 +249,7 @@ extension SharedStore {
     func tell(_ event: (inout LocalCopy) -> [LocalCopy.Action]) {
         visitors.withLock { $0.isServiceSilent = false }
         let (actions, isReadable) = copy.withLock { (event(&$0), $0.isReadable) }
+        tellWatchers(nil)
         perform(actions)
         stayWhileUnsettled()
         if isReadable { firstSnapshot.open() }

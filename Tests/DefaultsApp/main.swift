@@ -69,7 +69,7 @@ case "threads":
             UserDefaults.standard.set(index, forKey: "key \(number % 7)")
             _ = UserDefaults.standard.integer(forKey: "key \(number)")
             if index == 25 { UserDefaults.standard.register(defaults: ["registered \(number)": number]) }
-            if index == 30 { UserDefaults(suiteName: "org.example.suite")?.set(number, forKey: "key") }
+            for _ in 0..<10 { UserDefaults(suiteName: "org.example.suite")?.set(number, forKey: "key") }
         }
         token.invalidate()
     }

@@ -158,6 +158,13 @@ struct AppTests {
         }
     }
 
+    @Test func `objects may go on one thread while others write`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let exit = try await desk.run("threads").exit
+            #expect(exit == .code(0) && desk.output == "true", "\(desk.error)")
+        }
+    }
+
     @Test func `two programs of one name share a domain, and programs of others do not`() async throws {
         try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
             let named = ["UBIQUITOUS_STORE_DOMAIN": ""]

@@ -16,15 +16,18 @@ final class DefaultsDesk: Sendable {
     let bus: PrivateBus
     let device: Device
 
-    private init(started isStarted: Bool) async throws {
+    private init(started isStarted: Bool, _ options: Device.Options) async throws {
         bus = try await .start()
-        device = try Device(on: bus)
+        device = try Device(on: bus, options)
         if isStarted { try await device.start() }
     }
 
     /// Runs a test at a desk of its own.
-    static func with(started isStarted: Bool = true, _ body: (DefaultsDesk) async throws -> Void) async throws {
-        let desk = try await DefaultsDesk(started: isStarted)
+    static func with(
+        started isStarted: Bool = true, _ options: Device.Options = Device.Options(),
+        _ body: (DefaultsDesk) async throws -> Void
+    ) async throws {
+        let desk = try await DefaultsDesk(started: isStarted, options)
         defer {
             desk.device.signal(SIGCONT)
             desk.device.kill()

@@ -15,6 +15,8 @@ struct OpenedDomain: Sendable {
     var values: (generation: UInt64, values: [Text: Value])?
     var host: (generation: UInt64, values: [Text: Value])?
     var managed: ManagedDomain?
+    /// The store of keys that roam, for the app's own domain; empty: none roam.
+    var store: String?
 }
 
 /// What keeps the copies of a process like the service's: one connection for all domains.
@@ -84,7 +86,7 @@ final class DefaultsLink {
             }
             for first in stride(from: 0, to: wanted.count, by: Self.domainsInACall) {
                 let names = wanted[first..<min(first + Self.domainsInACall, wanted.count)]
-                let domains = try await connection.openDomains(names.map(\.string))
+                let domains = try await connection.openDomains(names.map(\.string), program: process.program)
                 guard attempt == self.attempt else { return }
                 for domain in domains { process.opened(domain) }
                 // One that does not exist for this program is empty.
@@ -186,8 +188,8 @@ final class DefaultsLink {
     }
 
     /// What is not acknowledged after a second is put where the next process finds it.
-    private func fillOutboxesLater() {
-        guard outboxTimer == nil, process?.unsettled.isEmpty == false else { return }
+    func fillOutboxesLater() {
+        guard outboxTimer == nil, process?.isUnsettled == true else { return }
         outboxTimer = EventLoop.shared.after(.seconds(1)) { [weak self] in
             guard let self else { return }
             outboxTimer = nil
@@ -219,33 +221,30 @@ final class DefaultsLink {
             let outbox = file.read()
         else { return }
         defer { extendLifetime(delivery) }
-        for (place, writes) in Dictionary(grouping: outbox.writes, by: { LayerPlace(domain, isHost: $0.isHost) }) {
-            for (generation, writes) in Dictionary(grouping: writes, by: \.generation) {
-                do {
-                    try await deliver(writes, of: generation, to: place, connection)
-                    file.remove(writes)
-                } catch {
-                    // They wait for the next time.
-                }
+        for (target, writes) in Dictionary(grouping: outbox.writes, by: { OutboxTarget($0, of: domain) }) {
+            do {
+                try await deliver(writes, to: target, connection)
+                file.remove(writes)
+                // The store has a connection of its own, and its copy may be older.
+                if target.store != nil { await process?.mirror(domain)?.refresh() }
+            } catch {
+                // They wait for the next time.
             }
         }
     }
 
-    /// - Parameter generation: what the process knew that made these writes. What changed after it wins. With 0 the
-    ///   process knew nothing: its writes are as late as their delivery.
     private func deliver(
-        _ writes: [Outbox.Write], of generation: UInt64, to place: LayerPlace, _ connection: ServiceConnection
+        _ writes: [Outbox.Write], to target: OutboxTarget, _ connection: ServiceConnection
     ) async throws {
-        let since = generation == 0 ? nil : generation
         let changes = Changes(writes.map { ($0.key, $0.value) }) { $1 }
         do {
-            try await connection.apply(changes, to: place, unlessChangedSince: since)
+            try await connection.deliver(changes, to: target)
         } catch let error as UbiquitousStoreError where error.isRefusal {
             // One by one, those are left that the service refuses by themselves. It will never take them.
             if let only = changes.first, changes.count == 1 {
-                return logDefaults("\"\(only.key)\" of \(place.domain) was not stored and is lost: \(error)")
+                return logDefaults("\"\(only.key)\" of \(target.name) was not stored and is lost: \(error)")
             }
-            for write in writes { try await deliver([write], of: generation, to: place, connection) }
+            for write in writes { try await deliver([write], to: target, connection) }
         }
     }
 
@@ -286,8 +285,15 @@ final class DefaultsLink {
 
     private func readManaged(_ domain: Text) {
         EventLoop.task {
-            guard let managed = try? await self.connection?.managed(LayerPlace(domain)) else { return }
-            self.process?.managed(domain, managed)
+            guard let connection = self.connection, let process = self.process else { return }
+            if process.mayRoam(domain) {
+                // Only this call names the keys that the manifest has roam.
+                let opened = try? await connection.openDomains(
+                    [domain.string], program: process.program, subscribing: false)
+                if let domain = opened?.first { process.managed(domain) }
+            } else if let managed = try? await connection.managed(LayerPlace(domain)) {
+                process.managed(domain, managed)
+            }
         }
     }
 }

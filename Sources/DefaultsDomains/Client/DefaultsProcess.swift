@@ -24,12 +24,16 @@ final class DefaultsProcess: Sendable {
     static let writePatience: TimeInterval = 1
 
     let link: DefaultsLink
+    /// `system`, `session` or an address.
+    let bus: String
+    /// The path of this program; `nil` if its name can't be a domain's.
+    let program: String?
     /// Where outboxes are; `nil`: there is no place for them.
     private let outboxes: String?
-    fileprivate let state: Mutex<State>
+    let state: Mutex<State>
     private let lastTicket = Atomic<Ticket>(0)
 
-    fileprivate struct State {
+    struct State {
         var layers: [SearchList.Layer: LayerCopy] = [:]
         var managed: [Text: ManagedDomain] = [:]
         /// Domains that were asked for: opened once their answer is here, or there is none to be had.
@@ -40,26 +44,37 @@ final class DefaultsProcess: Sendable {
         var waiting: [Ticket: @Sendable ((any Error)?) -> Void] = [:]
         /// What this process has put into outboxes and not seen in the service since.
         var boxed: [Text: [Outbox.Write]] = [:]
+        /// The app's own domain, if keys of it may roam.
+        var roaming: [Text: Roaming] = [:]
+        /// Whether somebody has signed in was asked once.
+        var hasAskedForAccount = false
         /// The service has not been found, and nothing is waited for.
         var isAbsent = false
     }
 
-    fileprivate struct WeakBox {
+    struct WeakBox {
         weak var box: SearchBox?
+        /// Values before changes of the store that it has not announced yet.
+        var untold: [Text: Value?] = [:]
     }
 
     /// What is done after the lock is released.
-    private struct Effects {
+    fileprivate struct Effects {
         var changes: [(box: SearchBox, change: DefaultsChange)] = []
         var finished: [(@Sendable ((any Error)?) -> Void, (any Error)?)] = []
+        /// Held until the lock is released: who lets go of one last takes the lock.
+        var held: [SearchBox] = []
 
         mutating func note(_ box: SearchBox, _ changes: [SearchList.Change], _ reason: UInt32) {
             if !changes.isEmpty { self.changes.append((box, DefaultsChange(reason: reason, changes: changes))) }
         }
     }
 
-    private init(bus: BusAddress, outboxes: String?) {
-        link = DefaultsLink(bus)
+    private init(bus: String, outboxes: String?) {
+        self.bus = bus
+        let path = ProcessDefaults.program
+        program = ProcessDefaults.isDomain(path.split(separator: "/").last.map(String.init) ?? "") ? path : nil
+        link = DefaultsLink(bus == "system" ? .system : bus == "session" ? .session : .address(bus))
         self.outboxes = outboxes
         state = Mutex(
             State(argument: ProcessDefaults.arguments(), registration: ProcessDefaults.registered()))
@@ -73,8 +88,7 @@ final class DefaultsProcess: Sendable {
     static func on(bus: String, outboxes: String? = nil) -> DefaultsProcess {
         let process = all.withLock { all in
             if let process = all[bus] { return process }
-            let address: BusAddress = bus == "system" ? .system : bus == "session" ? .session : .address(bus)
-            let process = DefaultsProcess(bus: address, outboxes: outboxes ?? OutboxFile.standardDirectory())
+            let process = DefaultsProcess(bus: bus, outboxes: outboxes ?? OutboxFile.standardDirectory())
             all[bus] = process
             return process
         }
@@ -89,6 +103,7 @@ final class DefaultsProcess: Sendable {
             state.boxes[ObjectIdentifier(box)] = WeakBox(box: box)
             box.list.withLock { list in
                 for domain in list.domains { Self.fill(&list, domain, state) }
+                _ = list.replace(.ubiquitous, by: state.roaming[box.own]?.values ?? [:])
                 _ = list.replace(.argument, by: state.argument)
                 _ = list.replace(.registration, by: state.registration)
             }
@@ -170,6 +185,9 @@ final class DefaultsProcess: Sendable {
             if let managed = domain.managed { update.managed(domain.name, managed, &state) }
             state.isAbsent = false
         }
+        if let store = domain.store, !store.isEmpty || mirror(domain.name) != nil {
+            roam(domain.name, store: store.isEmpty ? nil : store, keys: domain.managed?.ubiquitous ?? .none)
+        }
         state.withLock { $0.domains[domain.name] }?.open()
     }
 
@@ -197,9 +215,14 @@ final class DefaultsProcess: Sendable {
                 continue
             }
             change(reason: DefaultsChange.otherProcess) { state, update in
+                let roaming = outbox.writes.filter {
+                    $0.store != nil && $0.store?.string == state.roaming[domain]?.store
+                }
+                state.roaming[domain]?.preloaded = Changes(roaming.map { ($0.key, $0.value) }) { $1 }
+                update.roaming(domain, &state)
                 for isHost in [false, true] {
                     let layer: SearchList.Layer = isHost ? .host(domain) : .domain(domain)
-                    let writes = outbox.writes.filter { $0.isHost == isHost }
+                    let writes = outbox.writes.filter { $0.isHost == isHost && $0.store == nil }
                     let changes = Changes(writes.map { ($0.key, $0.value) }) { $1 }
                     state.layers[layer, default: LayerCopy()].preload(changes)
                     update.layer(layer, changes.keys, state)
@@ -277,7 +300,7 @@ final class DefaultsProcess: Sendable {
     }
 
     /// Takes out of an outbox what the service has by now, so that nobody delivers it over what is newer.
-    private func emptyOutbox(_ domain: Text) {
+    func emptyOutbox(_ domain: Text) {
         let taken = state.withLock { state -> [Outbox.Write] in
             let boxed = state.boxed[domain] ?? []
             if boxed.isEmpty { return [] }
@@ -294,7 +317,8 @@ final class DefaultsProcess: Sendable {
         guard state.withLock({ $0.boxed[domain]?.isEmpty == false }), let file = outbox(domain) else { return }
         let left = file.read()?.writes ?? []
         change(reason: DefaultsChange.otherProcess) { state, update in
-            for write in state.boxed.removeValue(forKey: domain) ?? [] where !left.contains(write) {
+            for write in state.boxed.removeValue(forKey: domain) ?? [] where !left.contains(write) && write.store == nil
+            {
                 let layer: SearchList.Layer = write.isHost ? .host(domain) : .domain(domain)
                 state.layers[layer]?.delivered(write.key, write.value)
                 update.layer(layer, [write.key], state)
@@ -323,6 +347,13 @@ final class DefaultsProcess: Sendable {
         }
     }
 
+    /// What is managed of the app's domain is another.
+    func managed(_ domain: OpenedDomain) {
+        guard let managed = domain.managed else { return }
+        self.managed(domain.name, managed)
+        roam(domain.name, store: domain.store.flatMap { $0.isEmpty ? nil : $0 }, keys: managed.ubiquitous ?? .none)
+    }
+
     func managed(_ domain: Text, _ managed: ManagedDomain) {
         change(reason: DefaultsChange.managed) { state, update in update.managed(domain, managed, &state) }
     }
@@ -335,6 +366,13 @@ final class DefaultsProcess: Sendable {
 
     /// Layers with writes that the service has not acknowledged.
     var unsettled: [SearchList.Layer] { state.withLock { $0.layers.filter { !$0.value.isSettled }.map(\.key) } }
+
+    /// Whether the service has not acknowledged everything.
+    var isUnsettled: Bool { !unsettled.isEmpty || !unsettledMirrors.isEmpty }
+
+    private var unsettledMirrors: [StoreMirror] {
+        state.withLock { $0.roaming.values.compactMap(\.mirror) }.filter { !$0.pending.changes.isEmpty }
+    }
 
     /// Waits until the service has everything that was written, and puts what it hasn't into outboxes.
     ///
@@ -353,6 +391,14 @@ final class DefaultsProcess: Sendable {
                 }
                 if waits { _ = gate.wait(atMost: max(0, end.timeIntervalSinceNow)) }
             }
+            for mirror in unsettledMirrors {
+                let gate = Gate()
+                Task {
+                    await mirror.settle()
+                    gate.open()
+                }
+                _ = gate.wait(atMost: max(0, end.timeIntervalSinceNow))
+            }
         }
         return fillOutboxes()
     }
@@ -361,7 +407,9 @@ final class DefaultsProcess: Sendable {
     func fillOutboxes() -> Bool {
         let now = Int64(Date().timeIntervalSince1970 * 1_000_000)
         let pending = state.withLock { state in
-            Set(state.layers.keys.compactMap(\.place?.domain)).map { ($0, state.pendingWrites(of: $0, time: now)) }
+            Set(state.layers.keys.compactMap(\.place?.domain)).union(state.roaming.keys).map {
+                ($0, state.pendingWrites(of: $0, time: now))
+            }
         }
         var isKept = true
         for (domain, writes) in pending where !writes.isEmpty {
@@ -380,7 +428,7 @@ final class DefaultsProcess: Sendable {
     /// Waits until everything that was set is on the disk, in the service's database or in outboxes.
     func synchronize(_ domain: Text) -> Bool {
         let isKept = settle(atMost: Self.writePatience)
-        guard isKept, unsettled.isEmpty, EventLoop.shared.isIsolatingCurrentContext() != true,
+        guard isKept, !isUnsettled, EventLoop.shared.isIsolatingCurrentContext() != true,
             !state.withLock({ $0.isAbsent })
         else { return isKept }
         let gate = Gate()
@@ -411,7 +459,7 @@ final class DefaultsProcess: Sendable {
 
     /// The same on the queue of the observers.
     func fillOutboxesSoon() {
-        Self.queue.async { [self] in if !unsettled.isEmpty { _ = fillOutboxes() } }
+        Self.queue.async { [self] in if isUnsettled { _ = fillOutboxes() } }
     }
 
     static func everyProcess() -> [DefaultsProcess] { all.withLock { Array($0.values) } }
@@ -419,9 +467,9 @@ final class DefaultsProcess: Sendable {
     // MARK: Under the lock
 
     /// Collects what an event does to the search lists.
-    private struct Update {
+    struct Update {
         let reason: UInt32
-        var effects = Effects()
+        fileprivate var effects = Effects()
 
         mutating func layer(_ layer: SearchList.Layer, _ keys: some Sequence<Text>, _ state: borrowing State) {
             let visible = state.layers[layer]?.visible ?? [:]
@@ -443,6 +491,40 @@ final class DefaultsProcess: Sendable {
             }
         }
 
+        /// Takes over what the store has of the keys that roam.
+        ///
+        /// - Parameters:
+        ///   - keys: those that changed; `nil`: any may have.
+        ///   - isTold: false if the store will announce the change, with its reason.
+        mutating func roaming(_ domain: Text, _ state: inout State, _ keys: [Text]? = nil, isTold: Bool = true) {
+            guard let roaming = state.roaming[domain] else { return }
+            for (id, box) in boxes(state) where box.own == domain {
+                let changes = box.list.withLock { list in
+                    keys.map { list.change(.ubiquitous, roaming.values(of: $0)) }
+                        ?? list.replace(.ubiquitous, by: roaming.values)
+                }
+                for change in changes {
+                    let former = state.boxes[id]?.untold[change.key] ?? change.old
+                    state.boxes[id]?.untold[change.key] = isTold ? nil : .some(former)
+                }
+                if isTold { effects.note(box, changes, reason) }
+            }
+        }
+
+        /// The store says why keys changed.
+        mutating func announce(_ keys: [Text], isRefusal: Bool, of domain: Text, _ state: inout State) {
+            for (id, box) in boxes(state) where box.own == domain {
+                let changes = keys.compactMap { key -> SearchList.Change? in
+                    let new = box.list.withLock { $0[key] }
+                    let former = state.boxes[id]?.untold.removeValue(forKey: key)
+                    if former == nil && !isRefusal { return nil }
+                    let change = SearchList.Change(key: key, old: former ?? new, new: new)
+                    return change.old != change.new || isRefusal ? change : nil
+                }
+                effects.note(box, changes, reason)
+            }
+        }
+
         mutating func finish(_ tickets: [Ticket], _ error: (any Error)?, _ state: inout State) {
             for ticket in tickets {
                 if let done = state.waiting.removeValue(forKey: ticket) { effects.finished.append((done, error)) }
@@ -450,14 +532,18 @@ final class DefaultsProcess: Sendable {
         }
 
         private mutating func each(_ state: borrowing State, _ body: (inout SearchList) -> [SearchList.Change]) {
-            for weak in state.boxes.values {
-                guard let box = weak.box else { continue }
-                effects.note(box, box.list.withLock { body(&$0) }, reason)
-            }
+            for (_, box) in boxes(state) { effects.note(box, box.list.withLock { body(&$0) }, reason) }
+        }
+
+        private mutating func boxes(_ state: borrowing State) -> [(ObjectIdentifier, SearchBox)] {
+            let boxes = state.boxes.compactMap { id, weak in weak.box.map { (id, $0) } }
+            effects.held += boxes.map(\.1)
+            return boxes
         }
     }
 
-    private func change<T>(
+    @discardableResult
+    func change<T>(
         reason: UInt32, error: (any Error)? = nil, _ body: (inout State, inout Update) -> T
     ) -> T {
         var update = Update(reason: reason)
@@ -468,6 +554,7 @@ final class DefaultsProcess: Sendable {
             box.tell(change)
         }
         for (done, error) in update.effects.finished { done(error) }
+        withExtendedLifetime(update.effects.held) {}
         return result
     }
 }
@@ -480,13 +567,15 @@ extension DefaultsProcess.State {
             return copy.pending.map { key, value in
                 Outbox.Write(key: key, value: value, isHost: isHost, time: time, generation: copy.known(key))
             }
-        }
+        } + (roaming[domain]?.pendingWrites(time: time) ?? [])
     }
 }
 
 extension Outbox.Write {
     /// Whether both are of the same key.
-    fileprivate func isAbout(_ other: Self) -> Bool { key == other.key && isHost == other.isHost }
+    fileprivate func isAbout(_ other: Self) -> Bool {
+        key == other.key && isHost == other.isHost && store == other.store
+    }
 
     /// Whether both make the same of it.
     fileprivate func isSame(as other: Self) -> Bool { isAbout(other) && value == other.value }

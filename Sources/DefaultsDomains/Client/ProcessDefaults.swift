@@ -66,14 +66,22 @@ enum ProcessDefaults {
         let candidates = [
             domain, named("UBIQUITOUS_STORE_DOMAIN"), manifest?.applicationIdentifier, named("FLATPAK_ID"), name,
         ].compactMap { $0 }
-        let own = candidates.first { DomainName.problem($0) == nil && $0 != ManagedFile.globalDomain.string }
+        let own = candidates.first(where: isDomain)
         var place = Place(domain: Text(own ?? "program"), bus: bus ?? named("UBIQUITOUS_STORE_BUS") ?? "system")
-        if let manifest {
+        if let manifest, manifest.applicationIdentifier == own {
             place.store = manifest.identifier
             place.ubiquitous = KeyPatterns(manifest.ubiquitousDefaults.map { Text($0) })
         }
         return place
     }
+
+    /// Whether a name can be that of an app's own domain.
+    static func isDomain(_ name: String) -> Bool {
+        DomainName.problem(name) == nil && name != ManagedFile.globalDomain.string
+    }
+
+    /// Whether this is a flatpak, which does not see the manifests that are installed.
+    static let isSandboxed = access("/.flatpak-info", F_OK) == 0
 
     static var program: String {
         (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments.first

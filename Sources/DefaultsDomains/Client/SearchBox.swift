@@ -34,8 +34,10 @@ final class SearchBox: Sendable {
         return list.withLock { $0.found[key]?.value }
     }
 
-    private func awaitReady() {
+    /// Waits for a while until everything is here that the search looks in.
+    func awaitReady() {
         process.awaitDomains(list.withLock { $0.domains })
+        process.awaitRoaming(own)
         isReady.store(true, ordering: .releasing)
     }
 
@@ -81,13 +83,17 @@ struct DefaultsChange: Sendable {
     static let refused: UInt32 = 2
     /// Another process of this device wrote.
     static let otherProcess: UInt32 = 16
+    /// The first download of the account is complete.
+    static let initialSync: UInt32 = 1
+    /// The person has signed in, out, or to another account.
+    static let account: UInt32 = 3
     /// An administrator.
     static let managed: UInt32 = 32
 }
 
 extension UserDefaults {
     /// Whether something that was set has not been acknowledged.
-    package var isUnsettled: Bool { !box.process.unsettled.isEmpty }
+    package var isUnsettled: Bool { box.process.isUnsettled }
 
     /// Calls `action` when observers have been told of everything that happened until now.
     package static func afterObservers(_ action: @escaping @Sendable () -> Void) {

@@ -61,13 +61,22 @@ extension ServiceConnection {
         }
     }
 
-    /// `OpenDomains`, with a subscription to each.
-    func openDomains(_ names: [String]) async throws -> [OpenedDomain] {
+    /// `OpenDomains`.
+    ///
+    /// - Parameters:
+    ///   - program: the path of this program, if it may have a domain of its own.
+    ///   - isSubscribing: whether to subscribe to each.
+    func openDomains(
+        _ names: [String], program: String?, subscribing isSubscribing: Bool = true
+    ) async throws -> [OpenedDomain] {
         let path = BusNames.defaultsPath(uid: geteuid())
         let answers = try await call(path, BusNames.defaultsInterface, "OpenDomains", timeout: .seconds(60)) {
             message in
             try message.append(strings: names)
-            try message.appendDictionary { try message.append(entry: "subscribe", .boolean(true)) }
+            try message.appendDictionary {
+                try message.append(entry: "subscribe", .boolean(isSubscribing))
+                if let program { try message.append(entry: "program", .string(Text(program))) }
+            }
         } decode: {
             try $0.readOpenedDomains()
         }
@@ -151,6 +160,7 @@ extension OpenedDomain {
     fileprivate init?(_ answer: [String: Value]) {
         guard case .string(let name)? = answer["domain"] else { return nil }
         self.name = name
+        if case .string(let store)? = answer["store"] { self.store = store.string }
         if answer["omitted"] == .boolean(true) { return }
         values = Self.layer(answer["generation"], answer["values"])
         host = Self.layer(answer["host-generation"], answer["host-values"])

@@ -36,7 +36,7 @@ extension UserDefaults {
     }
 
     private func take(_ values: [Text: Value]) -> [String] {
-        let present = box.read { $0.contents(of: .domain($0.own)) }
+        let present = box.read { $0.contents(of: .domain($0.own)).merging($0.contents(of: .ubiquitous)) { $1 } }
         var taken: [Text] = []
         for (key, value) in values.sorted(by: { $0.key < $1.key }) where present[key] == nil {
             do {

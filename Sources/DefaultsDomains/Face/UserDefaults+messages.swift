@@ -36,8 +36,10 @@ extension UserDefaults {
         NotificationCenter.default.post(DidChangeMessage(), subject: self)
     }
 
+    static func post(_ name: NSNotification.Name) { NotificationCenter.default.post(name: name, object: nil) }
+
     static func postSizeLimitExceeded() {
-        NotificationCenter.default.post(name: sizeLimitExceededNotification, object: nil)
+        post(sizeLimitExceededNotification)
         NotificationCenter.default.post(SizeLimitExceededMessage())
     }
 }

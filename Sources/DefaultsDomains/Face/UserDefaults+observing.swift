@@ -54,6 +54,12 @@ extension UserDefaults {
             public static let ownProcess = Reason(rawValue: DefaultsChange.own)
             /// Another process of this device wrote.
             public static let otherProcess = Reason(rawValue: DefaultsChange.otherProcess)
+            /// Another device wrote a key that roams.
+            public static let otherDevice = Reason(rawValue: 0)
+            /// The account's values of keys that roam have arrived for the first time.
+            public static let initialSync = Reason(rawValue: DefaultsChange.initialSync)
+            /// The person has signed in, out, or to another account.
+            public static let account = Reason(rawValue: DefaultsChange.account)
             /// An administrator says something else.
             public static let managed = Reason(rawValue: DefaultsChange.managed)
             /// A write of this process was refused, and taken back.

@@ -74,6 +74,9 @@ open class UserDefaults: NSObject, @unchecked Sendable {
 
     init(_ own: Text, _ place: ProcessDefaults.Place) {
         let process = DefaultsProcess.on(bus: place.bus, outboxes: place.outboxes)
+        if own == place.domain, let store = place.store {
+            process.declare(own, store: store, keys: place.ubiquitous)
+        }
         box = SearchBox(own: own, process: process)
         super.init()
     }
@@ -180,7 +183,9 @@ open class UserDefaults: NSObject, @unchecked Sendable {
                 throw UbiquitousStoreError(refusing: error)
             }
         }
-        if box.process.write(.domain(box.own), changes, isWhole: isWhole, done: done) { postDidChange() }
+        // The service says which keys roam.
+        if box.process.mayRoam(box.own) { box.awaitReady() }
+        if try box.process.writeRoaming(box.own, changes, isWhole: isWhole, done: done) { postDidChange() }
     }
 
     func refuse(_ names: [String], _ error: any Error) {
@@ -335,15 +340,15 @@ extension UserDefaults {
     public class var sizeLimitExceededNotification: NSNotification.Name {
         NSNotification.Name("com.apple.CFPreferences.byteCountLimitReached")
     }
-    /// Apple posts it when a key that roams is set and nobody has signed in. Keys do not roam yet, so it is not posted.
+    /// Posted once in a process, when a key that roams is set and nobody has signed in: it stays on this device.
     public class var noCloudAccountNotification: NSNotification.Name {
         NSNotification.Name("NSUbiquitousUserDefaultsNoCloudAccountNotification")
     }
-    /// Apple posts it when the person has signed in to another account. Keys do not roam yet, so it is not posted.
+    /// Posted when the person has signed in, out, or to another account, if keys of the app's domain roam.
     public class var didChangeCloudAccountsNotification: NSNotification.Name {
         NSNotification.Name("NSUbiquitousUserDefaultsDidChangeAccountsNotification")
     }
-    /// Apple posts it when the account's values have arrived. Keys do not roam yet, so it is not posted.
+    /// Posted when the account's values have arrived for the first time, if keys of the app's domain roam.
     public class var completedInitialCloudSyncNotification: NSNotification.Name {
         NSNotification.Name("NSUbiquitousUserDefaultsCompletedInitialSyncNotification")
     }

@@ -4,7 +4,7 @@
 //
 //     Version   1
 //     Domain    the domain's name
-//     Writes    [ Key, Value (absent: it is removed), Host, Time, Generation ]
+//     Writes    [ Key, Value (absent: it is removed), Host, Store (of a key that roams), Time, Generation ]
 //
 // A reader takes nothing from a file of another version, of another domain, or that it can't read to its end.
 
@@ -21,16 +21,21 @@ package struct Outbox: Equatable, Sendable {
         package var value: Value?
         /// Whether it is of the layer for this host only.
         package var isHost: Bool
+        /// The store where the key lives; `nil`: the domain.
+        package var store: Text?
         /// When it was made, in microseconds since 1970-01-01T00:00:00Z.
         package var time: Int64
-        /// The layer's generation that the process had seen; 0: it had seen none.
+        /// The layer's or store's generation that the process had seen; 0: it had seen none.
         package var generation: UInt64
 
         /// A write.
-        package init(key: Text, value: Value?, isHost: Bool, time: Int64, generation: UInt64) {
+        package init(
+            key: Text, value: Value?, isHost: Bool, store: Text? = nil, time: Int64, generation: UInt64
+        ) {
             self.key = key
             self.value = value
             self.isHost = isHost
+            self.store = store
             self.time = time
             self.generation = generation
         }
@@ -67,9 +72,10 @@ package struct Outbox: Equatable, Sendable {
     private struct Place: Hashable {
         let key: Text
         let isHost: Bool
+        let store: Text?
 
         init(_ write: Write) {
-            (key, isHost) = (write.key, write.isHost)
+            (key, isHost, store) = (write.key, write.isHost, write.store)
         }
     }
 
@@ -115,6 +121,7 @@ extension Outbox.Write {
             "Generation": .integer(Int64(bitPattern: generation)),
         ]
         entry["Value"] = value
+        entry["Store"] = store.map { .string($0) }
         return .dictionary(entry)
     }
 
@@ -125,7 +132,13 @@ extension Outbox.Write {
         else { return nil }
         if let value = entry["Value"], (try? value.validate(.domain)) == nil { return nil }
         guard (try? Key(key.string, limit: Limits.domain.keyLength)) != nil else { return nil }
+        var store: Text?
+        if let name = entry["Store"] {
+            guard case .string(let text) = name else { return nil }
+            store = text
+        }
         self.init(
-            key: key, value: entry["Value"], isHost: isHost, time: time, generation: UInt64(bitPattern: generation))
+            key: key, value: entry["Value"], isHost: isHost, store: store, time: time,
+            generation: UInt64(bitPattern: generation))
     }
 }

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Keys that roam: a manifest or an administrator has them live in the app's synced store. They are a layer above the
+// domain's own values. What is written to them goes to the store, and what the domain has of them is dropped, so that
+// a removal on another device shows.
+
+internal import Foundation
+internal import ManagedDefaults
+internal import PropertyList
+internal import SDBus
+internal import Synchronization
+internal import UbiquitousStore
+
+/// The keys of the app's own domain that roam, and their store.
+struct Roaming: Sendable {
+    /// The store's identifier; `nil`: none roam.
+    var store: String?
+    /// The keys.
+    var keys: KeyPatterns
+    /// The store's copy, once a key roams.
+    var mirror: StoreMirror?
+    /// What an outbox has, which is shown until the store's values are here.
+    var preloaded: Changes = [:]
+    /// Whether the store's values have been here.
+    var isLoaded = false
+
+    /// What the layer has.
+    var values: [Text: Value] {
+        guard let mirror else { return [:] }
+        var values = mirror.values
+        if !mirror.isLoaded { values.merge(preloaded.compactMapValues { $0 }) { own, _ in own } }
+        return values.filter { keys.contains($0.key) }
+    }
+
+    /// What the service has not acknowledged.
+    func pendingWrites(time: Int64) -> [Outbox.Write] {
+        guard let mirror else { return [] }
+        let (changes, known) = mirror.pending
+        return changes.filter { keys.contains($0.key) }.map {
+            Outbox.Write(
+                key: $0, value: $1, isHost: false, store: Text(mirror.identifier), time: time, generation: known)
+        }
+    }
+
+    /// What the layer has of some keys.
+    func values(of names: [Text]) -> Changes {
+        let values = mirror?.values ?? [:]
+        return Changes(names.filter(keys.contains).map { ($0, values[$0]) }) { $1 }
+    }
+}
+
+extension DefaultsProcess {
+    /// Says which keys of the app's domain roam, and where they live.
+    func roam(_ domain: Text, store: String?, keys: KeyPatterns) {
+        let isNew = change(reason: DefaultsChange.managed) { state, update in
+            var roaming = state.roaming[domain] ?? Roaming(keys: .none)
+            (roaming.store, roaming.keys) = (store, keys)
+            let former = roaming.mirror
+            if let store, !keys.isEmpty {
+                if former?.identifier != store { roaming.mirror = StoreMirror(identifier: store, bus: bus) }
+            } else {
+                roaming.mirror = nil
+            }
+            state.roaming[domain] = roaming
+            update.roaming(domain, &state)
+            return former == nil || former?.identifier != store ? roaming.mirror : nil
+        }
+        isNew?.follow { [weak self] written in
+            self?.storeChanged(domain, written)
+        } announced: { [weak self] event in
+            self?.announced(domain, event)
+        }
+    }
+
+    /// What the manifest says that this process found; the service's word counts more.
+    func declare(_ domain: Text, store: String, keys: KeyPatterns) {
+        if state.withLock({ $0.roaming[domain] == nil }) { roam(domain, store: store, keys: keys) }
+    }
+
+    /// The store's copy, if keys of the domain roam.
+    func mirror(_ domain: Text) -> StoreMirror? { state.withLock { $0.roaming[domain]?.mirror } }
+
+    /// Whether the domain has a store, so that some of its keys may roam. In a sandbox only the service knows.
+    func mayRoam(_ domain: Text) -> Bool {
+        state.withLock { $0.roaming[domain]?.store != nil } || ProcessDefaults.isSandboxed
+    }
+
+    /// Waits until the store's values are here, for a while.
+    func awaitRoaming(_ domain: Text) {
+        if EventLoop.shared.isIsolatingCurrentContext() == true || state.withLock({ $0.isAbsent }) { return }
+        guard let mirror = mirror(domain), !mirror.isLoaded else { return }
+        mirror.awaitValues()
+        storeChanged(domain, nil)
+    }
+
+    // MARK: Writing
+
+    /// Splits what is written to a domain into what goes to the store, and the rest, which drops what the domain has of
+    /// keys that roam.
+    func split(_ domain: Text, _ changes: Changes) -> (mirror: StoreMirror, roaming: Changes, rest: Changes)? {
+        state.withLock { state in
+            guard let roaming = state.roaming[domain], let mirror = roaming.mirror else { return nil }
+            let own = changes.filter { roaming.keys.contains($0.key) }
+            if own.isEmpty { return nil }
+            let layer = state.layers[.domain(domain)]
+            // Before the service has answered, nobody knows what the domain has.
+            let dropped = own.keys.filter { layer?.generation == nil || layer?.visible[$0] != nil }
+            var rest = changes.filter { !roaming.keys.contains($0.key) }
+            for key in dropped { rest[key] = .some(nil) }
+            return (mirror, own, rest)
+        }
+    }
+
+    /// Changes a domain: keys that roam in the store, and others in the domain's layer.
+    ///
+    /// - Returns: whether a stored value is another one now.
+    /// - Throws: ``UbiquitousStoreError`` for what the store can't hold; nothing has changed then.
+    func writeRoaming(
+        _ domain: Text, _ changes: Changes, isWhole: Bool, done: (@Sendable ((any Error)?) -> Void)?
+    ) throws -> Bool {
+        guard let (mirror, roaming, rest) = split(domain, changes) else {
+            return write(.domain(domain), changes, isWhole: isWhole, done: done)
+        }
+        ExitFlush.arm()
+        let before = mirror.values
+        let isNews = roaming.contains { before[$0.key] != $0.value }
+        guard let done else {
+            try mirror.write(roaming)
+            tellIfSignedOut(mirror)
+            EventLoop.task { [link] in link.fillOutboxesLater() }
+            return (rest.isEmpty ? false : write(.domain(domain), rest, isWhole: isWhole)) || isNews
+        }
+        Task { [self] in
+            do {
+                try await mirror.writeAndWait(roaming)
+                if rest.isEmpty { done(nil) } else { write(.domain(domain), rest, isWhole: isWhole, done: done) }
+            } catch {
+                done(error)
+            }
+        }
+        return isNews
+    }
+
+    /// Posts, once in a process, that what is set stays on this device.
+    private func tellIfSignedOut(_ mirror: StoreMirror) {
+        guard
+            state.withLock({ state in
+                defer { state.hasAskedForAccount = true }
+                return !state.hasAskedForAccount
+            })
+        else { return }
+        Task {
+            guard await mirror.isSignedOut() == true else { return }
+            Self.queue.async { UserDefaults.post(UserDefaults.noCloudAccountNotification) }
+        }
+    }
+
+    // MARK: What the store tells
+
+    /// The store's copy is another one.
+    ///
+    /// - Parameter written: the keys that this process wrote; `nil`: the service said something.
+    private func storeChanged(_ domain: Text, _ written: [Text]?) {
+        let reason = written == nil ? DefaultsChange.otherProcess : DefaultsChange.own
+        change(reason: reason) { state, update in
+            // What arrives first is not announced, other changes of others are, with their reason.
+            let isFirst = state.roaming[domain]?.isLoaded == false
+            let isLoaded = state.roaming[domain]?.mirror?.isLoaded == true
+            state.roaming[domain]?.isLoaded = isLoaded
+            update.roaming(domain, &state, written, isTold: written != nil || isFirst)
+        }
+        if written == nil { emptyOutbox(domain) }
+    }
+
+    private func announced(_ domain: Text, _ event: StoreMirror.Event) {
+        if let error = event.error {
+            let names = event.keys.map { "\"\($0)\"" }.joined(separator: ", ")
+            logDefaults("\(names) was taken back, since the store refuses it: \(error)")
+        }
+        let reason = event.error == nil ? event.reason : DefaultsChange.refused
+        change(reason: reason, error: event.error) { state, update in
+            update.announce(event.keys, isRefusal: event.error != nil, of: domain, &state)
+        }
+        if event.error?.code == .quotaExceeded { UserDefaults.postSizeLimitExceeded() }
+        if event.reason == DefaultsChange.account { UserDefaults.post(UserDefaults.didChangeCloudAccountsNotification) }
+        if event.reason == DefaultsChange.initialSync {
+            UserDefaults.post(UserDefaults.completedInitialCloudSyncNotification)
+        }
+    }
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import DefaultsDomains
+import Foundation
+import PropertyList
+import SDBus
+import Synchronization
+import Testing
+import UbiquitousStore
+import UbiquitousStoreTesting
+
+import class DefaultsDomains.UserDefaults
+
+/// Keys of an app's settings that live in its synced store.
+@Suite(.serialized, .timeLimit(.minutes(10)))
+struct RoamingTests {
+    private static let store = "org.example.Editor.store"
+
+    /// A device on which this process, or another program, is the editor, with two keys that roam.
+    private static func options(program: String? = nil) throws -> Device.Options {
+        let program = try program ?? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        var manifest = ManifestText(store, application: editor, executables: [program])
+        manifest.ubiquitousDefaults = ["colour", "view.*"]
+        var options = Device.Options()
+        options.manifests = [manifest]
+        return options
+    }
+
+    private static func with(_ body: (DefaultsDesk) async throws -> Void) async throws {
+        try await DefaultsDesk.with(try options(), body)
+    }
+
+    @BusActor private func synced(_ desk: DefaultsDesk) throws -> StoreClient {
+        try BusClient(desk.bus).store(Self.store)
+    }
+
+    /// Collects the changes that an object tells of.
+    private final class Told: Sendable {
+        private let changes = Mutex<[UserDefaults.Change]>([])
+        private let loop = Mutex<Task<Void, Never>?>(nil)
+
+        init(_ defaults: UserDefaults) {
+            let stream = defaults.changes
+            loop.withLock {
+                $0 = Task { [weak self] in
+                    for await change in stream { self?.changes.withLock { $0.append(change) } }
+                }
+            }
+        }
+
+        deinit { loop.withLock { $0?.cancel() } }
+
+        func has(_ reason: UserDefaults.Change.Reason, _ keys: [String]) -> Bool {
+            changes.withLock { $0.contains { $0.reason == reason && $0.keys == keys } }
+        }
+    }
+
+    @Test func `a key that roams is written to the store, and the domain's own value is dropped`() async throws {
+        try await Self.with { (desk: DefaultsDesk) async throws in
+            let (other, store) = (try await desk.other(), try await synced(desk))
+            try await other.apply([("colour", .string("old")), ("size", .integer(1))])
+            let defaults = desk.settings()
+            #expect(defaults.string(forKey: "colour") == "old")
+            defaults.set("red", forKey: "colour")
+            defaults.set(2, forKey: "size")
+            #expect(defaults.string(forKey: "colour") == "red")
+            #expect(defaults.explain("colour").map(\.layer) == ["synced store"])
+            try await desk.settle(defaults)
+            #expect(try await store.everything() == ["colour": .string("red")])
+            #expect(try await other.snapshot().values == ["size": .integer(2)])
+            defaults.removeObject(forKey: "colour")
+            #expect(defaults.object(forKey: "colour") == nil)
+            try await desk.settle(defaults)
+            #expect(try await store.everything().isEmpty)
+        }
+    }
+
+    @Test func `the app's store has the same value in the same process at once, both ways`() async throws {
+        try await Self.with { (desk: DefaultsDesk) async throws in
+            let defaults = desk.settings()
+            let told = Told(defaults)
+            let store = try await UbiquitousStore.open(identifier: Self.store, on: .address(desk.bus.address))
+            let (colour, size) = (UbiquitousStore.Key<String>("colour"), UbiquitousStore.Key<Int>("size"))
+            defaults.set("red", forKey: "colour")
+            #expect(store[colour] == "red")
+            store[colour] = "green"
+            store[size] = 9
+            #expect(defaults.string(forKey: "colour") == "green" && defaults.object(forKey: "size") == nil)
+            try await eventually("both are told") { told.has(.ownProcess, ["colour"]) }
+            try await defaults.set("blue", for: .init("colour", default: ""))
+            #expect(store[colour] == "blue")
+        }
+    }
+
+    @Test func `what another program writes to the store arrives, with a reason`() async throws {
+        try await Self.with { (desk: DefaultsDesk) async throws in
+            let (defaults, store) = (desk.settings(), try await synced(desk))
+            #expect(defaults.object(forKey: "colour") == nil)
+            let told = Told(defaults)
+            try await store.set("colour", .string("red"))
+            try await eventually("it arrives") { defaults.string(forKey: "colour") == "red" }
+            try await eventually("it is told") { told.has(.otherProcess, ["colour"]) }
+        }
+    }
+
+    @Test func `a write on another device arrives, and so does a removal`() async throws {
+        let folder = try TemporaryDirectory()
+        let address = "folder://" + (try folder.makeDirectory("account", mode: 0o700))
+        try await Self.with { (laptop: DefaultsDesk) async throws in
+            try await Self.with { (phone: DefaultsDesk) async throws in
+                let (mine, theirs) = (laptop.settings(), phone.settings())
+                let told = Told(mine)
+                let initial = Posting(UserDefaults.completedInitialCloudSyncNotification)
+                let accounts = try await [laptop, phone].mapInTurn { try await BusClient($0.bus).account }
+                try await accounts[0].join(address)
+                theirs.set("red", forKey: "colour")
+                try await accounts[1].join(address)
+                try await eventually("the first download is told") { initial.count > 0 }
+                try await sync(accounts, "it arrives") { mine.string(forKey: "colour") == "red" }
+                try await eventually("it is told") { told.has(.otherDevice, ["colour"]) }
+                mine.removeObject(forKey: "colour")
+                try await sync(accounts, "the removal arrives") { theirs.object(forKey: "colour") == nil }
+            }
+        }
+    }
+
+    private func sync(
+        _ accounts: [AccountClient], _ what: String, until condition: @Sendable () -> Bool
+    ) async throws {
+        try await eventually(what) {
+            for account in accounts { try await account.syncNow() }
+            return condition()
+        }
+    }
+
+    /// Counts a notification of any object.
+    private final class Posting: Sendable {
+        private let posted = Atomic<Int>(0)
+        var count: Int { posted.load(ordering: .acquiring) }
+
+        init(_ name: NSNotification.Name) {
+            _ = NotificationCenter.default.addObserver(forName: name, object: nil, queue: nil) { [weak self] _ in
+                self?.posted.add(1, ordering: .acquiringAndReleasing)
+            }
+        }
+    }
+
+    @Test func `what is set while nobody has signed in is told to stay on this device`() async throws {
+        try await Self.with { (desk: DefaultsDesk) async throws in
+            let posted = Posting(UserDefaults.noCloudAccountNotification)
+            let defaults = desk.settings()
+            #expect(defaults.object(forKey: "colour") == nil)
+            defaults.set("red", forKey: "colour")
+            try await eventually("it is told") { posted.count == 1 }
+            defaults.set("green", forKey: "colour")
+            try await desk.settle(defaults)
+            #expect(posted.count == 1)
+        }
+    }
+
+    @Test func `an administrator says which keys roam, and an empty list says that none do`() async throws {
+        try await Self.with { (desk: DefaultsDesk) async throws in
+            let (defaults, other) = (desk.settings(), try await desk.other())
+            #expect(defaults.object(forKey: "colour") == nil)
+            defaults.set("red", forKey: "colour")
+            try await desk.settle(defaults)
+            try await other.set("colour", .string("own"))
+            let path = desk.device.managedDirectory + "/10-roaming.plist"
+            func manage(_ keys: String) throws {
+                try """
+                <plist version="1.0"><dict><key>Ubiquitous</key><dict><key>\(editor)</key><array>\(keys)</array>
+                </dict></dict></plist>
+                """.write(toFile: path, atomically: true, encoding: .utf8)
+            }
+            #expect(defaults.string(forKey: "colour") == "red")
+            try manage("")
+            try await eventually("nothing roams") { defaults.string(forKey: "colour") == "own" }
+            try manage("<string>lesson</string>")
+            try await eventually("the lesson roams") {
+                defaults.set(1, forKey: "lesson")
+                return defaults.explain("lesson").map(\.layer) == ["synced store"]
+            }
+            #expect(defaults.string(forKey: "colour") == "own")
+            unlink(path)
+            try await eventually("the manifest counts again") { defaults.string(forKey: "colour") == "red" }
+        }
+    }
+
+    @Test func `what the store can't hold is ignored and told, at once or when the service says so`() async throws {
+        try await Self.with { (desk: DefaultsDesk) async throws in
+            let defaults = desk.settings()
+            let (long, name) = ("view." + String(repeating: "k", count: 124), "view.large")
+            let told = Told(defaults)
+            defaults.set(1, forKey: long)
+            #expect(defaults.object(forKey: long) == nil)
+            try await eventually("the long key is told") { told.has(.refused, [long]) }
+            defaults.set(Data(repeating: 1, count: 1 << 20), forKey: name)
+            try await desk.settle(defaults)
+            defaults.set(1, forKey: "colour")
+            try await eventually("it is taken back") { defaults.object(forKey: "colour") == nil }
+            try await eventually("it is told") { told.has(.refused, ["colour"]) }
+            await #expect(throws: UbiquitousStoreError.self) {
+                try await defaults.set(1, for: .init("colour", default: 0))
+            }
+        }
+    }
+
+    // MARK: Without the service
+
+    /// The variables with which the program finds its manifest by itself.
+    private static func variables(_ desk: DefaultsDesk) throws -> [String: String] {
+        let home = desk.device.directory.path + "/data"
+        let folder = home + "/ubiquitous-store/manifests.d"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        if !FileManager.default.fileExists(atPath: folder + "/app.plist") {
+            try FileManager.default.copyItem(
+                atPath: desk.device.manifestDirectory + "/app0.plist", toPath: folder + "/app.plist")
+        }
+        return ["XDG_DATA_HOME": home]
+    }
+
+    @Test func `what a program sets without a service is kept, and goes to the store when it comes`() async throws {
+        let options = try Self.options(program: ChildProcess.built("defaults-app"))
+        try await DefaultsDesk.with(started: false, options) { (desk: DefaultsDesk) async throws in
+            let variables = try Self.variables(desk)
+            #expect(try await desk.run("write", "colour", "red", variables: variables).exit == .code(0))
+            let read = try await desk.run("read", "colour", variables: variables)
+            #expect(read.output == "red", "\(desk.error)")
+            try await desk.device.start()
+            #expect(try await desk.run("read", "colour", variables: variables).output == "red", "\(desk.error)")
+            #expect(try await synced(desk).everything() == ["colour": .string("red")])
+            #expect(try await desk.other().snapshot().values.isEmpty)
+            #expect(!OutboxFile(domain: Text(editor), directory: desk.state + "/ubiquitous-store/outbox").exists)
+        }
+    }
+
+    @Test func `an outbox's value of a key that roams loses to what the store got since`() async throws {
+        let options = try Self.options(program: ChildProcess.built("defaults-app"))
+        try await DefaultsDesk.with(options) { (desk: DefaultsDesk) async throws in
+            let store = try await synced(desk)
+            let generation = try await store.set("colour", .string("old"))
+            try await store.set("colour", .string("newer"))
+            let writes = ["colour", "view.size"].map {
+                Outbox.Write(
+                    key: $0, value: .string("late"), isHost: false, store: Text(Self.store), time: 1,
+                    generation: generation)
+            }
+            let file = OutboxFile(domain: Text(editor), directory: desk.state + "/ubiquitous-store/outbox")
+            #expect(file.add(writes))
+            let read = try await desk.run("read", "colour", "view.size", variables: try Self.variables(desk))
+            #expect(read.output == "newer late", "\(desk.error)")
+            #expect(!file.exists)
+        }
+    }
+}
+
+extension Array {
+    /// The results for the elements, one after the other.
+    fileprivate func mapInTurn<T>(_ body: (Element) async throws -> T) async rethrows -> [T] {
+        var results: [T] = []
+        for element in self { results.append(try await body(element)) }
+        return results
+    }
+}
