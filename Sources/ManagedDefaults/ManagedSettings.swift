@@ -25,7 +25,10 @@ package struct ManagedDomain: Equatable, Sendable {
             Set(recommended.keys).union(other.recommended.keys).filter { recommended[$0] != other.recommended[$0] })
         keys.formUnion(Set(locked.patterns).symmetricDifference(other.locked.patterns))
         let (mine, others) = (ubiquitous?.patterns ?? [], other.ubiquitous?.patterns ?? [])
-        return keys.union(Set(mine).symmetricDifference(others))
+        let roaming = Set(mine).symmetricDifference(others)
+        // An empty list says that none roam, and an absent one leaves that to the manifest, which may name any.
+        if roaming.isEmpty && (ubiquitous == nil) != (other.ubiquitous == nil) { keys.insert("*") }
+        return keys.union(roaming)
     }
 }
 

@@ -21,6 +21,14 @@ struct ManagedFileTests {
 
     private let notes: Text = "org.example.Notes"
 
+    @Test func `that none roam is another word than none, and changes whatever the manifest names`() {
+        var (managed, other) = (ManagedDomain(), ManagedDomain())
+        managed.ubiquitous = KeyPatterns.none
+        #expect(managed.difference(from: other) == ["*"] && other.difference(from: managed) == ["*"])
+        other.ubiquitous = KeyPatterns(["colour"])
+        #expect(managed.difference(from: other) == ["colour"] && managed.difference(from: managed).isEmpty)
+    }
+
     @Test func `a file says what is forced, recommended, locked and ubiquitous, and for whom`() throws {
         let file = try file(
             """
