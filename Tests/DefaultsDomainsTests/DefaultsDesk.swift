@@ -16,18 +16,22 @@ final class DefaultsDesk: Sendable {
     let bus: PrivateBus
     let device: Device
 
-    private init(started isStarted: Bool, _ options: Device.Options) async throws {
-        bus = try await .start()
+    private init(started isStarted: Bool, users areSeveral: Bool, _ options: Device.Options) async throws {
+        let policy = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: "dbus/org.example.UbiquitousStore.conf").path
+        bus = try await .start(areSeveral ? .system(policy: policy, serviceUser: geteuid()) : .session)
         device = try Device(on: bus, options)
         if isStarted { try await device.start() }
     }
 
     /// Runs a test at a desk of its own.
+    ///
+    /// - Parameter areSeveral: whether the bus lets other users in.
     static func with(
-        started isStarted: Bool = true, _ options: Device.Options = Device.Options(),
+        started isStarted: Bool = true, users areSeveral: Bool = false, _ options: Device.Options = Device.Options(),
         _ body: (DefaultsDesk) async throws -> Void
     ) async throws {
-        let desk = try await DefaultsDesk(started: isStarted, options)
+        let desk = try await DefaultsDesk(started: isStarted, users: areSeveral, options)
         defer {
             desk.device.signal(SIGCONT)
             desk.device.kill()
@@ -70,7 +74,9 @@ final class DefaultsDesk: Sendable {
     var state: String { device.directory.path + "/app-state" }
 
     /// Starts the program, with what it says in ``output``.
-    func start(_ words: [String], program: String? = nil, variables: [String: String] = [:]) throws -> ChildProcess {
+    func start(
+        _ words: [String], as user: UInt32? = nil, program: String? = nil, variables: [String: String] = [:]
+    ) throws -> ChildProcess {
         var environment = ProcessInfo.processInfo.environment
         environment["UBIQUITOUS_STORE_BUS"] = bus.address
         environment["UBIQUITOUS_STORE_DOMAIN"] = editor
@@ -79,7 +85,7 @@ final class DefaultsDesk: Sendable {
         // A program's output is added to the file.
         unlink(device.directory.path + "/app-output")
         return try ChildProcess(
-            [try program ?? ChildProcess.built("defaults-app")] + words, environment: environment,
+            [try program ?? ChildProcess.built("defaults-app")] + words, as: user, environment: environment,
             output: (device.directory.path + "/app-output", device.directory.path + "/app-error"))
     }
 

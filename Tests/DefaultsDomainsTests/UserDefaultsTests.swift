@@ -270,6 +270,42 @@ struct UserDefaultsTests {
         }
     }
 
+    /// Only root has other people's.
+    @Test(.enabled(if: geteuid() == 0))
+    func `root reads, writes and follows another person's settings, and their own stay apart`() async throws {
+        try await DefaultsDesk.with(users: true) { (desk: DefaultsDesk) async throws in
+            let theirs = try await BusClient(desk.bus, as: 65534).domain(editor)
+            try await theirs.set("size", .integer(1))
+            desk.settings().set(9, forKey: "size")
+            let name = try #require(getpwuid(65534)).pointee.pw_name
+            let person = String(cString: try #require(name))
+            let defaults = try #require(UserDefaults(user: person, domain: editor, bus: desk.bus.address))
+            #expect(defaults.integer(forKey: "size") == 1)
+            defaults.set(2, forKey: "size")
+            try await desk.settle(defaults)
+            #expect(try await theirs.value("size") == .integer(2) && defaults.persistentDomainNames().count == 1)
+            try await theirs.set("size", .integer(3))
+            try await eventually("root is told") { defaults.integer(forKey: "size") == 3 }
+            #expect(desk.settings().integer(forKey: "size") == 9)
+            #expect(UserDefaults(user: "no such person", domain: editor, bus: desk.bus.address) == nil)
+        }
+    }
+
+    @Test func `a domain too many is refused for good, and told`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let others = try await BusClient(desk.bus)
+            for number in 0..<1024 { try await others.domain("other \(number)").set("a", .integer(1)) }
+            let defaults = desk.settings()
+            await #expect(throws: (any Error).self) { try await defaults.set(1, for: .init("size", default: 0)) }
+            defaults.set(2, forKey: "size")
+            try await eventually("it is taken back") { defaults.object(forKey: "size") == nil && !defaults.isUnsettled }
+            try await others.defaults.remove("other 7")
+            defaults.set(3, forKey: "size")
+            try await desk.settle(defaults)
+            #expect(defaults.integer(forKey: "size") == 3)
+        }
+    }
+
     @Test func `what is set while the service is away arrives when it comes back`() async throws {
         try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
             let defaults = desk.settings()
@@ -323,7 +359,10 @@ struct UserDefaultsTests {
         }
     }
 
-    @Test(arguments: ["NSGlobalDomain", "NSArgumentDomain", "NSRegistrationDomain", "..", "a/b", ""])
+    @Test(arguments: [
+        "NSGlobalDomain", "NSArgumentDomain", "NSRegistrationDomain", ".", "..", "a/b", "", "a\0b",
+        String(repeating: "a", count: 256),
+    ])
     func `a suite of a name that can be none is nil`(_ name: String) {
         #expect(UserDefaults(suiteName: name) == nil)
     }

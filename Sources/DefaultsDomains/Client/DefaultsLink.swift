@@ -23,6 +23,8 @@ struct OpenedDomain: Sendable {
 @BusActor
 final class DefaultsLink {
     private let address: BusAddress
+    /// Whose domains they are.
+    private let uid: UInt32
     private weak var process: DefaultsProcess?
     private var connection: ServiceConnection?
     private var match: Slot?
@@ -37,8 +39,8 @@ final class DefaultsLink {
     private var fetchAgain: Set<SearchList.Layer> = []
     private var outboxTimer: EventSource?
 
-    nonisolated init(_ address: BusAddress) {
-        self.address = address
+    nonisolated init(_ address: BusAddress, _ uid: UInt32) {
+        (self.address, self.uid) = (address, uid)
     }
 
     // The last of a process's settings may go on any thread, and libsystemd's objects belong to the loop's.
@@ -86,7 +88,8 @@ final class DefaultsLink {
             }
             for first in stride(from: 0, to: wanted.count, by: Self.domainsInACall) {
                 let names = wanted[first..<min(first + Self.domainsInACall, wanted.count)]
-                let domains = try await connection.openDomains(names.map(\.string), program: process.program)
+                let domains = try await connection.openDomains(
+                    names.map(\.string), program: process.program, ofUser: uid)
                 guard attempt == self.attempt else { return }
                 for domain in domains { process.opened(domain) }
                 // One that does not exist for this program is empty.
@@ -115,9 +118,9 @@ final class DefaultsLink {
             """
         match = try await connection.bus.addMatch(rule) { [weak self, weak connection] signal in
             guard let owner = connection?.owner, signal.sender == owner, let path = signal.path else { return }
-            guard let change = try? DomainSignal(signal, path: path) else { return }
+            guard let self, let change = try? DomainSignal(signal, path: path, uid: self.uid) else { return }
             // An answer that came before resumes its task in a job: so that both are heard of in order, this is one too.
-            EventLoop.task { self?.received(change) }
+            EventLoop.task { self.received(change) }
         }
         self.connection = connection
         return connection
@@ -163,11 +166,15 @@ final class DefaultsLink {
         }
     }
 
+    private func place(_ layer: SearchList.Layer) -> LayerPlace? {
+        layer.place.map { LayerPlace($0.domain, isHost: $0.isHost, uid: uid) }
+    }
+
     // MARK: Writing
 
     /// Sends what waits.
     func send(_ layer: SearchList.Layer) async {
-        guard isUp, let connection, let process, let place = layer.place, opened.contains(place.domain),
+        guard isUp, let connection, let process, let place = place(layer), opened.contains(place.domain),
             let call = process.nextCall(layer)
         else { return fillOutboxesLater() }
         let attempt = attempt
@@ -200,13 +207,13 @@ final class DefaultsLink {
     /// Everything that was written is on the disk.
     func synchronize(_ domain: Text) async throws {
         guard let connection, isUp else { throw UbiquitousStoreError(.serviceUnavailable, "The service has gone") }
-        try await connection.synchronize(LayerPlace(domain))
+        try await connection.synchronize(LayerPlace(domain, uid: uid))
     }
 
     /// The domains that the service has.
     func listDomains() async throws -> [String] {
         guard let connection, isUp else { throw UbiquitousStoreError(.serviceUnavailable, "The service has gone") }
-        return try await connection.domains()
+        return try await connection.domains(ofUser: uid)
     }
 
     /// Earlier values of a key.
@@ -263,7 +270,9 @@ final class DefaultsLink {
         }
         let attempt = attempt
         EventLoop.task {
-            guard let connection = self.connection, let process = self.process, let place = layer.place else { return }
+            guard let connection = self.connection, let process = self.process, let place = self.place(layer) else {
+                return
+            }
             do {
                 let snapshot = try await connection.snapshot(place, since: process.generation(layer))
                 guard attempt == self.attempt else { return }
@@ -291,7 +300,7 @@ final class DefaultsLink {
                 let opened = try? await connection.openDomains(
                     [domain.string], program: process.program, subscribing: false)
                 if let domain = opened?.first { process.managed(domain) }
-            } else if let managed = try? await connection.managed(LayerPlace(domain)) {
+            } else if let managed = try? await connection.managed(LayerPlace(domain, uid: self.uid)) {
                 process.managed(domain, managed)
             }
         }

@@ -7,6 +7,7 @@
 // is called while one is held: what is to be told is collected, and told afterwards.
 
 internal import Foundation
+internal import Glibc
 internal import ManagedDefaults
 internal import PropertyList
 internal import SDBus
@@ -26,6 +27,8 @@ final class DefaultsProcess: Sendable {
     let link: DefaultsLink
     /// `system`, `session` or an address.
     let bus: String
+    /// Whose domains they are.
+    let uid: UInt32
     /// The path of this program; `nil` if its name can't be a domain's.
     let program: String?
     /// Where outboxes are; `nil`: there is no place for them.
@@ -70,26 +73,37 @@ final class DefaultsProcess: Sendable {
         }
     }
 
-    private init(bus: String, outboxes: String?) {
-        self.bus = bus
+    private init(bus: String, uid: UInt32, outboxes: String?) {
+        (self.bus, self.uid) = (bus, uid)
         let path = ProcessDefaults.program
-        program = ProcessDefaults.isDomain(path.split(separator: "/").last.map(String.init) ?? "") ? path : nil
-        link = DefaultsLink(bus == "system" ? .system : bus == "session" ? .session : .address(bus))
+        program =
+            uid == geteuid() && ProcessDefaults.isDomain(path.split(separator: "/").last.map(String.init) ?? "")
+            ? path : nil
+        link = DefaultsLink(bus == "system" ? .system : bus == "session" ? .session : .address(bus), uid)
         self.outboxes = outboxes
         state = Mutex(
             State(argument: ProcessDefaults.arguments(), registration: ProcessDefaults.registered()))
     }
 
-    private static let all = Mutex<[String: DefaultsProcess]>([:])
+    private struct Key: Hashable {
+        let bus: String
+        let uid: UInt32
+    }
+
+    private static let all = Mutex<[Key: DefaultsProcess]>([:])
 
     /// The one of a bus: `system`, `session` or an address.
     ///
-    /// - Parameter outboxes: the directory of the outboxes; `nil`: the person's.
-    static func on(bus: String, outboxes: String? = nil) -> DefaultsProcess {
+    /// - Parameters:
+    ///   - uid: whose domains; another person's are root's to use.
+    ///   - outboxes: the directory of the outboxes; `nil`: the person's. There are none for other people.
+    static func on(bus: String, uid: UInt32 = geteuid(), outboxes: String? = nil) -> DefaultsProcess {
         let process = all.withLock { all in
-            if let process = all[bus] { return process }
-            let process = DefaultsProcess(bus: bus, outboxes: outboxes ?? OutboxFile.standardDirectory())
-            all[bus] = process
+            let key = Key(bus: bus, uid: uid)
+            if let process = all[key] { return process }
+            let own = uid == geteuid() ? outboxes ?? OutboxFile.standardDirectory() : nil
+            let process = DefaultsProcess(bus: bus, uid: uid, outboxes: own)
+            all[key] = process
             return process
         }
         process.link.start(process)

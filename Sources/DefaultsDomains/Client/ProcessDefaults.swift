@@ -16,6 +16,8 @@ enum ProcessDefaults {
         let bus: String
         /// Where outboxes are; `nil`: where the person's are.
         var outboxes: String?
+        /// Whose settings; `nil`: the process's user's.
+        var uid: UInt32?
         /// The store where its roaming keys live; `nil`: none roam.
         var store: String?
         /// The keys that its manifest has roam.

@@ -3,7 +3,7 @@
 internal import Glibc
 package import ManagedDefaults
 package import PropertyList
-internal import SDBus
+package import SDBus
 internal import StoreBus
 package import UbiquitousStore
 
@@ -13,12 +13,12 @@ struct DomainSignal: Sendable {
     let isHost: Bool
     let reason: UInt32
 
-    init(_ message: Message, path: String) throws {
+    init(_ message: Message, path: String, uid: UInt32) throws {
         reason = try message.readUInt32()
         _ = try message.readStrings()
         _ = try message.readUInt64()
         isHost = try message.readDictionary()["host"] == .boolean(true)
-        let prefix = BusNames.defaultsPath(uid: geteuid())
+        let prefix = BusNames.defaultsPath(uid: uid)
         guard let name = ObjectPath.decode(path, prefix: prefix) else {
             throw BusError.invalidArguments("The signal is of no domain")
         }
@@ -67,9 +67,9 @@ extension ServiceConnection {
     ///   - program: the path of this program, if it may have a domain of its own.
     ///   - isSubscribing: whether to subscribe to each.
     func openDomains(
-        _ names: [String], program: String?, subscribing isSubscribing: Bool = true
+        _ names: [String], program: String?, subscribing isSubscribing: Bool = true, ofUser uid: UInt32 = geteuid()
     ) async throws -> [OpenedDomain] {
-        let path = BusNames.defaultsPath(uid: geteuid())
+        let path = BusNames.defaultsPath(uid: uid)
         let answers = try await call(path, BusNames.defaultsInterface, "OpenDomains", timeout: .seconds(60)) {
             message in
             try message.append(strings: names)
@@ -144,6 +144,27 @@ extension ServiceConnection {
             var managed: [Text: Value] = [:]
             try answer.readDictionary { managed[Text($0)] = try answer.readDeepValue() }
             return ManagedDomain(answer: managed)
+        }
+    }
+
+    /// Calls `handler` with each change of a layer that the service signals to this connection, as long as the slot is
+    /// held. There are none before ``subscribe(to:)``.
+    package func onChange(of place: LayerPlace, _ handler: @escaping @BusActor () -> Void) async throws -> Slot {
+        let path = try BusNames.domainPath(uid: place.uid, domain: place.domain.string, isHost: place.isHost)
+        let rule = """
+            type='signal',sender='\(BusNames.service)',interface='\(BusNames.domainInterface)',member='DidChange',\
+            path='\(path)'
+            """
+        return try await bus.addMatch(rule) { [weak self] signal in
+            if let owner = self?.owner, signal.sender == owner { handler() }
+        }
+    }
+
+    /// `Subscribe`.
+    package func subscribe(to place: LayerPlace) async throws {
+        try await domain(place, "Subscribe") {
+            try $0.append(0 as UInt64)
+        } decode: { _ in
         }
     }
 

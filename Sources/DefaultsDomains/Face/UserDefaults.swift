@@ -4,6 +4,7 @@
 // it is silent or differs, it says so here.
 
 public import Foundation
+internal import Glibc
 internal import ManagedDefaults
 internal import PropertyList
 internal import Synchronization
@@ -59,12 +60,24 @@ open class UserDefaults: NSObject, @unchecked Sendable {
         self.init(Text(suitename), place)
     }
 
-    /// The app's settings of a person; `nil` for everybody but the process's own user.
-    ///
-    /// `ubiquitousctl --user NAME defaults` reads and writes other people's, for root.
-    public convenience init?(user username: String) {
-        guard username == NSUserName() else { return nil }
-        self.init()
+    /// The app's settings of a person. Only root has those of others, of people with data on this device; what is set
+    /// for them while the service is away is lost when the process ends.
+    public convenience init?(user username: String) { self.init(user: username, ProcessDefaults.place) }
+
+    /// The same of a domain on a bus, for tests.
+    package convenience init?(user username: String, domain: String, bus: String) {
+        self.init(user: username, ProcessDefaults.Place(domain: Text(domain), bus: bus))
+    }
+
+    private convenience init?(user username: String, _ place: ProcessDefaults.Place) {
+        if username == NSUserName() {
+            self.init(place.domain, place)
+            return
+        }
+        guard geteuid() == 0, let uid = getpwnam(username)?.pointee.pw_uid else { return nil }
+        var place = place
+        (place.uid, place.store) = (uid, nil)
+        self.init(place.domain, place)
     }
 
     /// The settings of a domain on a bus, for tests and for programs that look at several.
@@ -73,7 +86,7 @@ open class UserDefaults: NSObject, @unchecked Sendable {
     }
 
     init(_ own: Text, _ place: ProcessDefaults.Place) {
-        let process = DefaultsProcess.on(bus: place.bus, outboxes: place.outboxes)
+        let process = DefaultsProcess.on(bus: place.bus, uid: place.uid ?? geteuid(), outboxes: place.outboxes)
         if own == place.domain, let store = place.store {
             process.declare(own, store: store, keys: place.ubiquitous)
         }
