@@ -28,6 +28,35 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test func `changes of a domain are printed as they happen, and a restart is survived`() async throws {
+        try await Terminal.with { terminal in
+            func write(_ key: String, _ value: String) async throws {
+                let written = try await terminal.ctl(
+                    arguments: ["defaults", "write", "org.example.Editor", key, "-int", value])
+                #expect(written.code == 0)
+            }
+            let watch = try terminal.start("defaults", "watch", "org.example.Editor", "size")
+            // Once the program says anything, it follows.
+            var number = 0
+            try await eventually("the program watches") {
+                number += 1
+                try await write("size", "\(number)")
+                return terminal.text("output").contains("size = ")
+            }
+            try await write("other", "1")
+            try await write("size", "100")
+            try await eventually("the change") { terminal.text("output").hasSuffix("size = 100\n") }
+            terminal.device.kill()
+            try await eventually("the end of the service is noticed") { terminal.text("error").contains("has ended") }
+            try await terminal.device.start()
+            _ = try await terminal.ctl(arguments: ["defaults", "delete", "org.example.Editor", "size"])
+            try await eventually("the removal") { terminal.text("output").hasSuffix("size removed\n") }
+            #expect(!terminal.text("output").contains("other"))
+            watch.send(SIGINT)
+            #expect(try await watch.finish() == .signal(SIGINT))
+        }
+    }
+
     @Test func `changes are objects of JSON with the reason`() async throws {
         try await Terminal.with { terminal in
             let watch = try terminal.start("watch", "--json", "--initial")

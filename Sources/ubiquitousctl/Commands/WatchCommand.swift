@@ -33,7 +33,7 @@ struct WatchCommand: ServiceCommand {
         try await options.withOpenStore { store in
             let watch = Watch(store, keys: Set(keys.map { Text($0) }), json: json)
             try await watch.begin(printing: initial)
-            await watch.untilTheBusEnds()
+            await store.connection.untilTheBusEnds()
             throw Failure(.unreachable, "The bus has ended")
         }
     }
@@ -63,16 +63,6 @@ private final class Watch {
         (values, generation) = (snapshot.values, snapshot.generation)
         guard printing else { return }
         for (key, value) in values.sorted(by: { $0.key < $1.key }) where isWanted(key) { tell(key, value, nil) }
-    }
-
-    func untilTheBusEnds() async {
-        await withCheckedContinuation { continuation in
-            var waiting: CheckedContinuation<Void, Never>? = continuation
-            store.connection.onDisconnect {
-                waiting?.resume()
-                waiting = nil
-            }
-        }
     }
 
     private func isWanted(_ key: Text) -> Bool { keys.isEmpty || keys.contains(key) }
@@ -143,6 +133,19 @@ private final class Watch {
         if names.isEmpty { return }
         let limit = change.limit ?? localized("of the store")
         Output.remark("The limit \(limit) is exceeded by \(names.joined(separator: ", "))")
+    }
+}
+
+extension ServiceConnection {
+    /// Returns when the bus has gone.
+    func untilTheBusEnds() async {
+        await withCheckedContinuation { continuation in
+            var waiting: CheckedContinuation<Void, Never>? = continuation
+            onDisconnect {
+                waiting?.resume()
+                waiting = nil
+            }
+        }
     }
 }
 

@@ -39,6 +39,9 @@ struct DefaultsCall {
         case .find: try await find()
         case .explain: try await explain()
         case .history: try await history()
+        case .watch:
+            let key = words.rest.first.map { Text($0) }
+            try await DomainWatch(connection, place(try domain), key: key, form: form).run()
         case .help, .managed: break
         }
     }

@@ -17,7 +17,7 @@ struct DefaultsCommand: ServiceCommand {
             """,
         discussion: """
             Options go before the verb. Verbs: read, read-type, write, rename, delete, delete-all, import, export, \
-            domains, find, explain, history; "managed check FILE" says whether a file of managed settings is right.
+            domains, find, explain, history, watch; "managed check FILE" says whether a file of managed settings is right.
 
             A domain is a name, -g or -globalDomain, or -app NAME. Types: -string, -data, -int, -float, -bool, -date, \
             -array, -array-add, -dict, -dict-add. A running program sees the write at once.
@@ -48,10 +48,12 @@ struct DefaultsCommand: ServiceCommand {
         let call = try DefaultsWords((currentHost ? ["-currentHost"] : []) + words)
         if call.verb == .managed { return try ManagedCheck.run(call.rest) }
         let uid = try service.uid()
-        try await Progress.showing("Waiting for the service") {
+        let form = json ? DefaultsCall.Form.json : .word
+        func run() async throws {
             let connection = try await service.connect()
-            let form = json ? DefaultsCall.Form.json : .word
             try await DefaultsCall(connection: connection, uid: uid, words: call, form: form, isCheck: check).run()
         }
+        if call.verb == .watch { return try await run() }
+        try await Progress.showing("Waiting for the service") { try await run() }
     }
 }

@@ -15,7 +15,7 @@ struct DefaultsWords: Equatable {
         case readType = "read-type"
         case deleteAll = "delete-all"
         case importing = "import"
-        case explain, history, managed
+        case explain, history, watch, managed
     }
 
     let verb: Verb
