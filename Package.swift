@@ -222,7 +222,7 @@ let package = Package(
             ]),
         // A program as it is written for Apple's systems, but for one line, in the language that it is written in.
         .executableTarget(
-            name: "defaults-app", dependencies: ["UbiquitousDefaults"], path: "Tests/DefaultsApp",
+            name: "defaults-app", dependencies: ["UbiquitousDefaults", "UbiquitousStore"], path: "Tests/DefaultsApp",
             swiftSettings: [.swiftLanguageMode(.v5)]),
         .testTarget(
             name: "StoreDaemonTests",

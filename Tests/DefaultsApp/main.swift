@@ -69,10 +69,21 @@ case "threads":
             UserDefaults.standard.set(index, forKey: "key \(number % 7)")
             _ = UserDefaults.standard.integer(forKey: "key \(number)")
             if index == 25 { UserDefaults.standard.register(defaults: ["registered \(number)": number]) }
-            for _ in 0..<10 { UserDefaults(suiteName: "org.example.suite")?.set(number, forKey: "key") }
+            if index.isMultiple(of: 5) { UserDefaults(suiteName: "org.example.suite")?.set(number, forKey: "key") }
         }
         token.invalidate()
     }
     say("\(UserDefaults.standard.synchronize())")
+case "reader": runReader(Array(words.dropFirst()), say: say)
+case "colour":
+    let sample = PrefsInCloud()
+    sample.prepareKeyValueStoreForUse()
+    say("colour \(sample.chosenColorValue)")
+    if words.count > 1 {
+        sample.chosenColorValue = Int(words[1]) ?? 0
+    } else {
+        sample.update = { say("colour \($0)") }
+        withExtendedLifetime(sample) { dispatchMain() }
+    }
 default: exit(2)
 }

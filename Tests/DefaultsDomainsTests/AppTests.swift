@@ -158,6 +158,48 @@ struct AppTests {
         }
     }
 
+    @Test func `a service that comes while a program runs gets what the program has set, and tells it of the rest`()
+        async throws
+    {
+        try await DefaultsDesk.with(started: false) { (desk: DefaultsDesk) async throws in
+            let go = desk.device.directory.path + "/go"
+            let app = try desk.start(["write-later", "name", "Ada", go])
+            try await eventually("it runs: \(desk.error)") { desk.output == "ready" }
+            try Data().write(to: URL(filePath: go))
+            try await eventually("it has written") { desk.output.hasSuffix("written") }
+            try await desk.device.start()
+            try await eventually("it arrives") {
+                try await desk.other().snapshot().values["name"] == .string("Ada")
+            }
+            #expect(app.exit == nil)
+        }
+    }
+
+    /// Root may write everywhere.
+    @Test(.enabled(if: geteuid() == 0))
+    func `an outbox that a person may only read is shown, said to be full, and never delivered`() async throws {
+        try await DefaultsDesk.with(started: false, users: true) { (desk: DefaultsDesk) async throws in
+            let nobody: UInt32 = 65534
+            let state = desk.state
+            func run(_ words: String...) async throws -> String {
+                _ = try await desk.start(words, as: nobody).finish()
+                return desk.output
+            }
+            try FileManager.default.createDirectory(atPath: state, withIntermediateDirectories: true)
+            chown(state, nobody, nobody)
+            _ = try await run("write", "name", "Ada")
+            let folder = state + "/ubiquitous-store/outbox"
+            #expect(try await run("read", "name") == "Ada", "\(desk.error)")
+            chmod(folder, 0o500)
+            _ = try await run("write", "name", "Grace")
+            #expect(desk.error.contains("can't be kept"), "\(desk.error)")
+            #expect(try await run("read", "name") == "Ada")
+            try await desk.device.start()
+            _ = try await run("read", "name")
+            #expect(OutboxFile(domain: Text(editor), directory: folder).exists)
+        }
+    }
+
     @Test func `objects may go on one thread while others write`() async throws {
         try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
             let exit = try await desk.run("threads").exit
