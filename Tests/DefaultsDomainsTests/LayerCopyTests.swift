@@ -94,6 +94,28 @@ struct LayerCopyTests {
         #expect(copy.acknowledged(11) == [1] && copy.isSettled)
     }
 
+    @Test func `a later write does not lose to an earlier one of the same process whose answer was lost`() {
+        for isWhole in [false, true] {
+            var copy = LayerCopy()
+            _ = copy.loaded(5, isComplete: true, [:])
+            copy.write(["a": .integer(1), "b": .integer(1)], isWhole: isWhole)
+            _ = copy.nextCall()
+            copy.write(["c": .integer(1)])
+            copy.lost()
+            copy.write(["a": .integer(2), "b": .none])
+            // The service has taken the call.
+            _ = copy.loaded(6, isComplete: true, ["a": .integer(1), "b": .integer(1)])
+            var sent: [Text: UInt64] = [:]
+            while let call = copy.nextCall() {
+                for key in call.changes.keys { sent[key] = call.since }
+                _ = copy.acknowledged(7)
+                _ = copy.loaded(7, isComplete: true, ["a": .integer(2), "c": .integer(1)])
+            }
+            #expect(sent == ["a": 6, "b": 6, "c": isWhole ? 6 : 5])
+            #expect(copy.isSettled && copy.visible == ["a": .integer(2), "c": .integer(1)])
+        }
+    }
+
     @Test func `what was answered is not sent again when the service goes before it is known what won`() {
         var copy = LayerCopy()
         _ = copy.loaded(5, isComplete: true, [:])

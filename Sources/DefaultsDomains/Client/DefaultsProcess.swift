@@ -331,8 +331,9 @@ final class DefaultsProcess: Sendable {
         guard state.withLock({ $0.boxed[domain]?.isEmpty == false }), let file = outbox(domain) else { return }
         let left = file.read()?.writes ?? []
         change(reason: DefaultsChange.otherProcess) { state, update in
-            for write in state.boxed.removeValue(forKey: domain) ?? [] where !left.contains(write) && write.store == nil
-            {
+            let gone = state.boxed[domain, default: []].filter { !left.contains($0) }
+            state.boxed[domain]?.removeAll { !left.contains($0) }
+            for write in gone where write.store == nil {
                 let layer: SearchList.Layer = write.isHost ? .host(domain) : .domain(domain)
                 state.layers[layer]?.delivered(write.key, write.value)
                 update.layer(layer, [write.key], state)

@@ -65,6 +65,8 @@ package struct LayerCopy {
     private var singles = 0
     /// ``sent`` are late writes that were answered with this generation; a snapshot of it tells which of them won.
     private var verifying: UInt64?
+    /// What was sent when the service went, and may have been taken.
+    private var uncertain: Changes = [:]
 
     /// A layer of which nothing is known.
     package init() {}
@@ -179,6 +181,7 @@ package struct LayerCopy {
             verifying = 0
             return
         }
+        for write in sent { uncertain.merge(write.changes) { $1 } }
         queue = sent + queue
         sent = []
     }
@@ -188,7 +191,7 @@ package struct LayerCopy {
     package mutating func loaded(
         _ generation: UInt64, isComplete: Bool, _ values: [Text: Value], removed: [Text] = []
     ) -> Set<Text> {
-        if !isUp { noteLateWrites() }
+        if !isUp { noteLateWrites(generation, values) }
         isUp = true
         // What is older than what is here was overtaken.
         guard isComplete || generation >= self.generation ?? 0 else { return [] }
@@ -201,9 +204,29 @@ package struct LayerCopy {
         return keys.union(verified)
     }
 
-    private mutating func noteLateWrites() {
-        guard seen > 0 else { return }
-        for index in queue.indices where queue[index].since == nil { queue[index].since = seen }
+    /// What waits comes late: each key is sent once, with the generation that was known when it was written last.
+    ///
+    /// - Parameters:
+    ///   - generation: that of the snapshot which the service has sent on its return.
+    ///   - values: what is in it.
+    private mutating func noteLateWrites(_ generation: UInt64, _ values: [Text: Value]) {
+        defer { uncertain = [:] }
+        guard seen > 0, !queue.isEmpty else { return }
+        var since: [Text: UInt64] = [:]
+        for write in queue {
+            for key in write.changes.keys { since[key] = write.since ?? seen }
+        }
+        // The service had taken these before it went: what was written here since must not lose to them.
+        for (key, value) in uncertain where since[key] != nil && values[key] == value { since[key] = generation }
+        let (changes, tickets) = (pending, queue.flatMap(\.tickets))
+        if queue.contains(where: \.isWhole) {
+            let latest = uncertain.keys.contains { since[$0] == generation } ? generation : since.values.min()
+            queue = [Write(changes: changes, isWhole: true, tickets: tickets, since: latest)]
+            return
+        }
+        let groups = Dictionary(grouping: changes) { since[$0.key] ?? seen }
+        queue = groups.map { Write(changes: Changes($1.map { ($0.key, $0.value) }) { $1 }, since: $0) }
+        queue[queue.count - 1].tickets = tickets
     }
 
     /// - Returns: the keys of late writes of which it is known now whether they won.

@@ -165,6 +165,7 @@ extension DefaultsProcess {
         change(reason: reason) { state, update in
             // What arrives first is not announced, other changes of others are, with their reason.
             let isFirst = state.roaming[domain]?.isLoaded == false
+            for key in written ?? [] { state.roaming[domain]?.preloaded[key] = nil }
             let isLoaded = state.roaming[domain]?.mirror?.isLoaded == true
             state.roaming[domain]?.isLoaded = isLoaded
             update.roaming(domain, &state, written, isTold: written != nil || isFirst)

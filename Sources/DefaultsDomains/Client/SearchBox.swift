@@ -24,18 +24,22 @@ final class SearchBox: Sendable {
 
     /// Runs with what the search finds.
     func read<T>(_ body: (SearchList) -> T) -> T {
-        if !isReady.load(ordering: .acquiring) { awaitReady() }
+        becomeReady()
         return list.withLock { body($0) }
     }
 
     func value(_ key: String) -> Value? {
-        if !isReady.load(ordering: .acquiring) { awaitReady() }
+        becomeReady()
         let key = Text(key)
         return list.withLock { $0.found[key]?.value }
     }
 
     /// Waits for a while until everything is here that the search looks in.
-    func awaitReady() {
+    func becomeReady() {
+        if !isReady.load(ordering: .acquiring) { awaitReady() }
+    }
+
+    private func awaitReady() {
         process.awaitDomains(list.withLock { $0.domains })
         process.awaitRoaming(own)
         isReady.store(true, ordering: .releasing)
@@ -49,7 +53,7 @@ final class SearchBox: Sendable {
     /// Calls `action` with each change of an effective value, and with writes that are refused; on the serial queue.
     func observe(_ action: @escaping @Sendable (DefaultsChange) -> Void) -> UUID {
         // What arrives first is no change.
-        if !isReady.load(ordering: .acquiring) { awaitReady() }
+        becomeReady()
         let observer = UUID()
         observers.withLock { $0[observer] = action }
         return observer

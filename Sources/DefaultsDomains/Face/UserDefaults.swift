@@ -197,7 +197,7 @@ open class UserDefaults: NSObject, @unchecked Sendable {
             }
         }
         // The service says which keys roam.
-        if box.process.mayRoam(box.own) { box.awaitReady() }
+        if box.process.mayRoam(box.own) { box.becomeReady() }
         if try box.process.writeRoaming(box.own, changes, isWhole: isWhole, done: done) { postDidChange() }
     }
 
