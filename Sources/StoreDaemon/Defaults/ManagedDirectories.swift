@@ -12,10 +12,9 @@ internal import SDBus
 /// mistake must not set people free of what is forced.
 @BusActor
 final class ManagedDirectories {
-    private let directories: [String]
+    private var directories: WatchedDirectories?
+    private let paths: [String]
     var logger: Logger
-    private var watches: [EventSource] = []
-    private var reload: EventSource?
     /// The files that were right when they were read last, by path.
     private var valid: [String: ManagedFile] = [:]
     private var groups = GroupNames()
@@ -25,17 +24,17 @@ final class ManagedDirectories {
     /// Called with what was in force after other settings have come into force.
     var onChange: ((_ former: ManagedSettings) -> Void)?
 
-    init(_ directories: [String], logger: Logger) {
-        self.directories = directories
-        self.logger = logger
+    init(_ paths: [String], logger: Logger) {
+        (self.paths, self.logger) = (paths, logger)
+        directories = WatchedDirectories(paths) { [weak self] in self?.read() }
         read()
     }
 
     /// Reads all directories anew.
     func read() {
-        watch()
+        directories?.watch()
         var files: [(path: String, file: ManagedFile)] = []
-        for path in InstalledManifests.files(in: directories).sorted(by: Self.isBefore) {
+        for path in InstalledManifests.files(in: paths).sorted(by: Self.isBefore) {
             if let file = read(path) { files.append((path, file)) }
         }
         valid = Dictionary(files.map { ($0.path, $0.file) }, uniquingKeysWith: { $1 })
@@ -84,23 +83,6 @@ final class ManagedDirectories {
     /// A caller, as the files know people.
     func person(named name: String?, groups ids: [UInt32]) -> ManagedPerson {
         ManagedPerson(name: name, groups: groups.names(of: ids))
-    }
-
-    // MARK: Watching
-
-    private func watch() {
-        let places = Set(directories.map(ManifestDirectories.nearestExisting))
-        watches = places.compactMap { place in
-            try? EventLoop.shared.watch(directory: place) { [weak self] _ in self?.reloadSoon() }
-        }
-    }
-
-    /// Files come one after the other: they are read once, when that is over.
-    private func reloadSoon() {
-        reload = EventLoop.shared.after(.milliseconds(200)) { [weak self] in
-            self?.reload = nil
-            self?.read()
-        }
     }
 }
 
