@@ -345,6 +345,13 @@ if Context.environment["UBIQUITOUS_STORE_DESKTOP"] != nil {
             ],
             path: "Tests/Desktop/PanelModelTests"),
         .testTarget(
+            name: "SettingsPanelTests",
+            dependencies: [
+                "ubiquitous-store-settings", "DesktopTesting", "UbiquitousStoreTesting", "ServerTesting", "SDBus",
+                "PropertyList", "ubiquitous-stored",
+            ],
+            path: "Tests/Desktop/SettingsPanelTests"),
+        .testTarget(
             name: "PrefsInCloudTests",
             dependencies: [
                 "prefs-in-cloud", "DesktopTesting", "UbiquitousStoreTesting", "UbiquitousStore", "SDBus",

@@ -52,14 +52,17 @@ public final class LevelBar: Widget {
 
     /// Whether it has the color of warnings.
     public var isWarning = false {
-        didSet { if isWarning { gtk_level_bar_add_offset_value(opaque, "low", 1) } else { removeOffset("low") } }
+        didSet { if isWarning { addStyle("warning-bar") } else { removeStyle("warning-bar") } }
     }
 
-    private func removeOffset(_ name: String) { gtk_level_bar_remove_offset_value(opaque, name) }
+    // libadwaita's own style for low levels loses against its style for filled ones.
+    private static let styles: Void = StyleSheet.add(
+        "levelbar.warning-bar > trough > block.filled { background-color: @warning_bg_color; }")
 
     package required init(checked pointer: UnsafeMutableRawPointer) {
         super.init(checked: pointer)
-        for name in ["low", "high", "full"] { removeOffset(name) }
+        Self.styles
+        for name in ["low", "high", "full"] { gtk_level_bar_remove_offset_value(opaque, name) }
     }
 }
 

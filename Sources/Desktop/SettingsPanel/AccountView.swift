@@ -163,7 +163,7 @@ final class AccountView {
         owner?.ask(
             tr("Which Side Is Right?"),
             tr(
-                "Where the account was, it is no more, or there is another one. This device's settings can go up again, for all devices. Or this device goes over to what is there now: its settings become those of that account."
+                "The account is gone from its place, or another one is there. You can upload this device's settings again, for all devices. Or you can replace them with what is there now."
             ),
             [
                 ("remote", tr("Use What Is _There"), .plain), ("local", tr("Use _This Device's"), .plain),

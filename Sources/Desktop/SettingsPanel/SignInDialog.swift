@@ -108,8 +108,10 @@ final class SignInDialog {
 
     // MARK: What takes time
 
-    /// Does something that can be canceled, and shows what goes wrong.
-    private func attempt(_ body: @escaping @MainActor (SignInForm, PanelService) async throws -> Void) {
+    /// Does something that can be canceled, and shows what goes wrong; `widget` has the keyboard afterwards.
+    private func attempt(
+        then widget: Widget, _ body: @escaping @MainActor (SignInForm, PanelService) async throws -> Void
+    ) {
         guard attempt == nil else { return }
         read()
         show(nil)
@@ -118,15 +120,19 @@ final class SignInDialog {
         let service = panel.service
         attempt = MainThread.task { [weak self] in
             guard var form = self?.form else { return }
+            var flaw: FieldError?
             do {
                 try form.readCertificate()
                 try await body(form, service)
             } catch is CancellationError {
             } catch {
-                self?.show(FieldError(error, in: form))
+                flaw = FieldError(error, in: form)
             }
             self?.widgets.isBusy = false
             self?.attempt = nil
+            // Last, as what is greyed out takes no keyboard.
+            widget.focus()
+            if let flaw { self?.show(flaw) }
         }
     }
 
@@ -135,7 +141,7 @@ final class SignInDialog {
     }
 
     private func signIn() {
-        attempt { [weak self] form, service in
+        attempt(then: widgets.signIn) { [weak self] form, service in
             try await service.signIn(form)
             self?.panel.look()
             self?.window.close()
@@ -143,11 +149,13 @@ final class SignInDialog {
     }
 
     private func check() {
-        attempt { [weak self] form, service in self?.widgets.showSteps(try await service.check(form)) }
+        attempt(then: widgets.check) { [weak self] form, service in
+            self?.widgets.showSteps(try await service.check(form))
+        }
     }
 
     private func logIn() {
-        attempt { [weak self] form, _ in
+        attempt(then: widgets.signIn) { [weak self] form, _ in
             let client = try BrowserLoginClient(form)
             defer { client.close() }
             let login = try await client.begin()
@@ -188,6 +196,5 @@ final class SignInDialog {
             }
         }
         read()
-        widgets.signIn.focus()
     }
 }

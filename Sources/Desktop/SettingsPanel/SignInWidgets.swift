@@ -46,8 +46,9 @@ final class SignInWidgets {
     var isBusy = false {
         didSet {
             spinner.isSpinning = isBusy
-            for widget in [signIn, kind, browser, fields, bring, check] as [Widget] { widget.isSensitive = !isBusy }
+            // First, as what is greyed out can't give the keyboard away in order.
             if isBusy { cancel.focus() }
+            for widget in [signIn, kind, browser, fields, bring, check] as [Widget] { widget.isSensitive = !isBusy }
         }
     }
 

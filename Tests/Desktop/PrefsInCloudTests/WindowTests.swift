@@ -40,23 +40,13 @@ struct WindowTests {
             try await shows("Background Color")
         }
 
-        /// Waits until the window shows a text.
-        func shows(_ text: String) async throws {
-            do {
-                try await eventually("the window shows “\(text)”") { try await screen.desktop.find(text) != nil }
-            } catch {
-                let labels = try await screen.desktop.labels().joined(separator: ", ")
-                throw Missing(description: "\(error); it shows \(labels); \(screen.log)")
-            }
-        }
+        func shows(_ text: String) async throws { try await screen.shows(text) }
 
         /// Waits until the window has a color.
         func turns(_ color: String) async throws {
             try await eventually("the window turns \(color)") { try await screen.color(x: 30, y: 320) == color }
         }
     }
-
-    private struct Missing: Error, CustomStringConvertible { let description: String }
 
     @Test func `a color chosen by keyboard on one device is the other's`() async throws {
         let folder = try TemporaryDirectory()

@@ -1,38 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import SDBus
-internal import UbiquitousStoreTesting
+internal import SDBus
 
 /// Something on a screen as assistive technology sees it: AT-SPI's `org.a11y.atspi.Accessible`.
 @BusActor
-public struct Accessible {
+struct Accessible {
     let bus: BusConnection
     let name: String
     let path: String
 
-    private static let interface = "org.a11y.atspi.Accessible"
-
-    /// What it is, in AT-SPI's words, such as `push button`.
-    public func role() async throws -> String {
-        try await bus.call(name, path, Self.interface, "GetRoleName") { try $0.readString() }
-    }
-
-    /// What it is called.
-    public func label() async throws -> String {
-        try await bus.call(
-            name, path, "org.freedesktop.DBus.Properties", "Get",
-            build: {
-                try $0.append(Self.interface)
-                try $0.append("Name")
-            },
-            decode: { message in
-                guard try message.enterVariant() else { return "" }
-                return try message.readString()
-            })
-    }
+    private nonisolated static let interface = "org.a11y.atspi.Accessible"
 
     /// What is in it.
-    public func children() async throws -> [Accessible] {
+    func children() async throws -> [Accessible] {
         let places = try await bus.call(name, path, Self.interface, "GetChildren") { message in
             var places: [(String, String)] = []
             guard try message.enterContainer("a", "(so)" as StaticString) else { return places }
@@ -45,27 +25,97 @@ public struct Accessible {
         return places.map { Accessible(bus: bus, name: $0.0, path: $0.1) }
     }
 
-    /// The first below it, in its order, whose label contains a text; `nil`: there is none.
-    public func find(_ text: String, role: String? = nil) async throws -> Accessible? {
-        // What goes while it is looked at is not there.
-        for child in (try? await children()) ?? [] {
-            guard let label = try? await child.label() else { continue }
-            if label.contains(text) {
-                guard let role else { return child }
-                if (try? await child.role()) == role { return child }
-            }
-            if let found = try await child.find(text, role: role) { return found }
-        }
-        return nil
+    /// What it is, by itself.
+    func element() async throws -> Element {
+        async let label = bus.call(
+            name, path, "org.freedesktop.DBus.Properties", "Get",
+            build: {
+                try $0.append(Self.interface)
+                try $0.append("Name")
+            },
+            decode: { message in
+                guard try message.enterVariant() else { return "" }
+                return try message.readString()
+            })
+        async let role = bus.call(name, path, Self.interface, "GetRole") { try $0.readUInt32() }
+        async let states = bus.call(name, path, Self.interface, "GetState") { try Element.States($0) }
+        return Element(
+            path: path, role: .init(rawValue: try await role), label: try await label, states: try await states)
     }
 
-    /// All labels below it, for messages of failed tests.
-    public func labels() async -> [String] {
-        var labels: [String] = []
-        for child in (try? await children()) ?? [] {
-            if let label = try? await child.label(), !label.isEmpty { labels.append(label) }
-            labels += await child.labels()
+    /// The elements of its program that the program has in its cache, by their paths: one call for all of them.
+    func cached() async throws -> [String: Element] {
+        try await bus.call(name, "/org/a11y/atspi/cache", "org.a11y.atspi.Cache", "GetItems") { message in
+            var elements: [String: Element] = [:]
+            guard try message.enterContainer("a", "((so)(so)(so)iiassusau)" as StaticString) else { return elements }
+            while try message.enterContainer("r", "(so)(so)(so)iiassusau" as StaticString) {
+                let element = try Element(message)
+                elements[element.path] = element
+                try message.exitContainer()
+            }
+            return elements
         }
-        return labels
+    }
+}
+
+/// One element of a screen.
+struct Element: Sendable {
+    let path: String
+    let role: Role
+    let label: String
+    let states: States
+
+    /// What it is, by AT-SPI's number.
+    struct Role: RawRepresentable, Equatable, Sendable {
+        let rawValue: UInt32
+        static let listItem = Role(rawValue: 32)
+        static let tab = Role(rawValue: 37)
+        static let button = Role(rawValue: 43)
+        static let scrollBar = Role(rawValue: 48)
+
+        /// Whether it stands for all that is in it.
+        var isWhole: Bool { [.tab, .button, .scrollBar].contains(self) }
+    }
+
+    /// The lower half of AT-SPI's states.
+    struct States: OptionSet, Sendable {
+        let rawValue: UInt32
+        static let active = States(rawValue: 1 << 1)
+        static let focused = States(rawValue: 1 << 12)
+    }
+}
+
+extension Element {
+    /// An entry of a cache: what it is, its program, its parent, its index and number of children, its interfaces, label,
+    /// role, description and states.
+    fileprivate init(_ message: Message) throws(BusError) {
+        path = try Self.readPath(message)
+        for _ in 0..<2 { _ = try Self.readPath(message) }
+        for _ in 0..<2 { _ = try message.readInt32() }
+        _ = try message.readStrings()
+        label = try message.readString()
+        role = Role(rawValue: try message.readUInt32())
+        _ = try message.readString()
+        states = try States(message)
+    }
+
+    private static func readPath(_ message: Message) throws(BusError) -> String {
+        guard try message.enterContainer("r", "so" as StaticString) else { return "" }
+        _ = try message.readString()
+        let path = try message.readString()
+        try message.exitContainer()
+        return path
+    }
+}
+
+extension Element.States {
+    fileprivate init(_ message: Message) throws(BusError) {
+        guard try message.enterContainer("a", "u" as StaticString) else {
+            self = []
+            return
+        }
+        rawValue = try message.readUInt32()
+        while !(try message.isAtEnd(whole: false)) { _ = try message.readUInt32() }
+        try message.exitContainer()
     }
 }

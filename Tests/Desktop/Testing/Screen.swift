@@ -19,6 +19,8 @@ public final class Screen {
     private let server: ChildProcess
     private var session: ChildProcess?
     private var accessibility: BusConnection?
+    private var events: [Slot] = []
+    private var changes = 0
 
     /// Starts a screen and waits until programs can be on it.
     /// - Throws: `DeadlinePassed`, `StartFailure` or `BusError`.
@@ -63,7 +65,20 @@ public final class Screen {
         let accessible = try await bus.call("org.a11y.Bus", "/org/a11y/bus", "org.a11y.Bus", "GetAddress") {
             try $0.readString()
         }
-        accessibility = try BusConnection.open(.address(accessible), description: "accessibility")
+        let connection = try BusConnection.open(.address(accessible), description: "accessibility")
+        accessibility = connection
+        try await listen(connection)
+    }
+
+    /// Counts what programs tell assistive technology, which they do while somebody has registered for it.
+    private func listen(_ connection: BusConnection) async throws {
+        for kind in ["Object", "Window", "Focus"] {
+            let rule = "type='signal',interface='org.a11y.atspi.Event.\(kind)'"
+            events.append(try await connection.addMatch(rule) { [weak self] _ in self?.changes += 1 })
+            try await connection.call(
+                "org.a11y.atspi.Registry", "/org/a11y/atspi/registry", "org.a11y.atspi.Registry", "RegisterEvent",
+                build: { try $0.append(kind.lowercased() + ":") }, decode: { _ in })
+        }
     }
 
     /// Starts a program on this screen.
@@ -76,11 +91,63 @@ public final class Screen {
     /// What the programs have printed.
     public var log: String { (try? String(contentsOfFile: directory.path + "/programs.log", encoding: .utf8)) ?? "" }
 
-    /// The desktop: everything that programs show is below it.
-    public var desktop: Accessible {
-        get throws {
-            Accessible(bus: try connection, name: "org.a11y.atspi.Registry", path: "/org/a11y/atspi/accessible/root")
+    /// What is on the screen now.
+    public func look() async throws -> Sight {
+        await Sight(
+            below: Accessible(
+                bus: try connection, name: "org.a11y.atspi.Registry", path: "/org/a11y/atspi/accessible/root"))
+    }
+
+    /// Waits until a look at the screen satisfies a condition. It looks again when a program tells of a change, and twice a
+    /// second besides, as GTK doesn't tell of every one.
+    ///
+    /// - Parameter what: the condition in words, for the error.
+    /// - Throws: `DeadlinePassed`, or what the condition throws.
+    public func waits(until what: String, _ condition: (Sight) async throws -> Bool) async throws {
+        try await eventually(what) {
+            let seen = changes
+            if try await condition(look()) { return true }
+            let end = ContinuousClock.now + .milliseconds(500)
+            while changes == seen, ContinuousClock.now < end { try await Task.sleep(for: .milliseconds(10)) }
+            return false
         }
+    }
+
+    /// Waits until a text is on the screen.
+    /// - Throws: ``Missing``, with what is there instead.
+    public func shows(_ text: String) async throws {
+        do {
+            try await waits(until: "the screen shows “\(text)”") { $0.has(text) }
+        } catch let error as DeadlinePassed {
+            throw Missing(description: "\(error); it shows: \(try await look().labels); \(log)")
+        }
+    }
+
+    /// Something that should be on the screen is not there.
+    public struct Missing: Error, CustomStringConvertible {
+        /// What, and what is there instead.
+        public let description: String
+    }
+
+    /// Moves the keyboard on by Tab until it is on something that is called like this.
+    ///
+    /// A field of text on the way must not be followed by another: GTK 4.8 doesn't tell that one has the keyboard.
+    /// - Throws: ``Missing``.
+    public func reach(_ text: String, tab isTab: Bool = false) async throws {
+        for _ in 0..<40 {
+            let focus = try await look().focus
+            if let focus, focus.isOn(text), !isTab || focus.isTab { return }
+            try await press(.tab)
+            try await waits(until: "Tab moves the keyboard on from \(focus?.name ?? "a field")") { $0.focus != focus }
+        }
+        let labels = try await look().labels
+        throw Missing(description: "“\(text)” can't be reached by keyboard; the screen shows: \(labels)")
+    }
+
+    /// Moves the keyboard on by Tab into the field of text that follows.
+    public func enterField() async throws {
+        try await press(.tab)
+        try await waits(until: "a field has the keyboard") { $0.focus == nil }
     }
 
     private var connection: BusConnection {
@@ -94,16 +161,23 @@ public final class Screen {
 
     /// Presses keys, one after the other, as a keyboard does.
     public func press(_ keys: Key...) async throws {
-        for key in keys {
-            try await connection.call(
-                "org.a11y.atspi.Registry", "/org/a11y/atspi/registry/deviceeventcontroller",
-                "org.a11y.atspi.DeviceEventController", "GenerateKeyboardEvent",
-                build: {
-                    try $0.append(key.rawValue)
-                    try $0.append("")
-                    try $0.append(UInt32(3))
-                }, decode: { _ in })
-        }
+        for key in keys { try await press(key.rawValue) }
+    }
+
+    /// Types a text of ASCII, as a keyboard does.
+    public func type(_ text: String) async throws {
+        for scalar in text.unicodeScalars where scalar.isASCII { try await press(Int32(scalar.value)) }
+    }
+
+    private func press(_ keysym: Int32) async throws {
+        try await connection.call(
+            "org.a11y.atspi.Registry", "/org/a11y/atspi/registry/deviceeventcontroller",
+            "org.a11y.atspi.DeviceEventController", "GenerateKeyboardEvent",
+            build: {
+                try $0.append(keysym)
+                try $0.append("")
+                try $0.append(UInt32(3))
+            }, decode: { _ in })
     }
 
     /// A key by its keysym.
@@ -112,6 +186,7 @@ public final class Screen {
         case down = 0xff54
         case enter = 0xff0d
         case tab = 0xff09
+        case escape = 0xff1b
     }
 
     /// Saves a picture of the screen as PNG.

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import DesktopTesting
+import Foundation
+import PropertyList
+import SDBus
+import ServerTesting
+import Testing
+import UbiquitousStoreTesting
+
+/// The panel on screens of its own, by keyboard, read as assistive technology reads it.
+@Suite(.enabled(if: Screen.isAvailable, "Xvfb, at-spi2-core and ImageMagick are not installed"))
+@BusActor
+struct PanelWindowTests {
+    @Test func `signing in to a folder by keyboard alone`() async throws {
+        let desk = try await PanelDesk()
+        try await desk.device.start()
+        try await desk.open()
+        try await desk.shows("Not Signed In")
+        try await desk.reach("Sign In…")
+        try await desk.screen.press(.enter)
+        try await desk.shows("Keep Settings In")
+        // The third kind.
+        try await desk.screen.press(.space, .down, .down, .enter)
+        try await desk.shows("Path of the Folder")
+        try await desk.reach("Keep Settings In")
+        try await desk.screen.enterField()
+        try await desk.screen.type(desk.device.directory.path + "/none")
+        try await desk.screen.press(.enter)
+        try await desk.shows("This folder can't be used.")
+        try await desk.picture("sign-in-error")
+        let folder = try desk.device.directory.makeDirectory("none")
+        try await desk.screen.press(.enter)
+        try await desk.shows("Up to Date")
+        try await desk.shows(folder)
+    }
+
+    @Test(arguments: PanelDesk.Style.allCases)
+    func `every page shows what there is, without complaints of GTK`(style: PanelDesk.Style) async throws {
+        let desk = try await PanelDesk(style: style)
+        let phone = try await PanelDesk.Peer("phone")
+        try await desk.device.start()
+        try await desk.open()
+        try await desk.shows("Not Signed In")
+        try await desk.picture("signed-out")
+        try await desk.screen.press(.enter)
+        try await desk.shows("Keep Settings In")
+        try await desk.picture("sign-in")
+        try await desk.screen.press(.escape)
+        let folder = try TemporaryDirectory()
+        try await phone.account.join("folder://" + folder.path)
+        let notes = try phone.client.store(PanelDesk.notes)
+        try await notes.set("size", .integer(14))
+        try await notes.set("text", .data([UInt8](repeating: 1, count: 1_000_000)))
+        try await phone.account.syncNow()
+        let store = try desk.client.store(PanelDesk.prefs)
+        for color in 0...3 { try await store.set("backgroundColor", .integer(Int64(color))) }
+        try await desk.client.account.join("folder://" + folder.path)
+        try await desk.client.account.syncNow()
+        try await desk.shows("Up to Date")
+        try await desk.picture("account")
+        try await desk.turn(to: "Devices")
+        try await desk.shows("phone")
+        try await desk.picture("devices")
+        try await desk.turn(to: "Apps")
+        try await desk.shows("nearly full")
+        try await desk.picture("apps")
+        try await desk.reach(PanelDesk.prefs)
+        try await desk.screen.press(.enter)
+        try await desk.shows("backgroundColor")
+        try await desk.reach("backgroundColor")
+        try await desk.screen.press(.space)
+        try await desk.shows("Restore")
+        try await desk.picture("store")
+        #expect(desk.complaints == [])
+    }
+
+    @Test func `what keeps sync from going on is said, with what to do`() async throws {
+        let desk = try await PanelDesk()
+        try await desk.device.start()
+        let folder = try TemporaryDirectory()
+        try await desk.client.account.join("folder://" + folder.path)
+        try await desk.open()
+        try await desk.shows("Up to Date")
+        try await desk.client.account.setPaused(true)
+        try await desk.shows("Paused on This Device")
+        try await desk.picture("paused")
+        try await desk.reach("Resume")
+        try await desk.screen.press(.enter)
+        try await desk.shows("Up to Date")
+        for file in try FileManager.default.contentsOfDirectory(atPath: folder.path) {
+            try FileManager.default.removeItem(atPath: folder.path + "/" + file)
+        }
+        _ = try? await desk.client.account.syncNow()
+        try await desk.shows("The Account Is Not There Any More")
+        try await desk.picture("remote-reset")
+        try await desk.reach("What Now…")
+        try await desk.screen.press(.enter)
+        try await desk.shows("Which Side Is Right?")
+        try await desk.picture("resolve")
+        try await desk.reach("Use This Device's")
+        try await desk.screen.press(.enter)
+        try await desk.shows("Up to Date")
+        desk.device.kill()
+        try await desk.shows("No Settings Service")
+        try await desk.picture("no-service")
+        #expect(desk.complaints == [])
+    }
+
+    @Test(.enabled(if: WebDAVServer.Kind.apache.program != nil, "Apache is not installed"))
+    func `a password that was changed elsewhere is asked for`() async throws {
+        let desk = try await PanelDesk()
+        try await desk.device.start()
+        let server = try WebDAVServer(.apache, access: .basic)
+        try await desk.client.account.join(
+            server.url + "/settings",
+            ["user": .string(Text(WebDAVServer.user)), "password": .string(Text(WebDAVServer.password))])
+        try await desk.open()
+        try await desk.shows("Up to Date")
+        server.stop()
+        _ = try? await desk.client.account.syncNow()
+        try await desk.shows("Offline")
+        try await desk.picture("offline")
+        try server.change(password: "another")
+        _ = try? await desk.client.account.syncNow()
+        try await desk.shows("The Password Is Refused")
+        try await desk.picture("password")
+        try await desk.reach("New Password…")
+        try await desk.screen.press(.enter)
+        try await desk.shows("User Name, If Another")
+        try await desk.picture("new-password")
+        try await desk.screen.type("another")
+        try await desk.screen.press(.enter)
+        try await desk.shows("Up to Date")
+    }
+}

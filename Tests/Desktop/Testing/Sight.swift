@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import SDBus
+
+/// What a screen showed when it was looked at.
+public struct Sight: Sendable {
+    /// In the order of reading, each with the number of what it is in.
+    private var elements: [(element: Element, parent: Int?)] = []
+
+    /// Looks at everything below an element.
+    ///
+    /// A program's cache says in one call what its elements are, but not which of them are shown: for that each is asked
+    /// for its children, unless it stands for all that is in it.
+    @BusActor
+    init(below desktop: Accessible) async {
+        for program in (try? await desktop.children()) ?? [] {
+            await look(program, nil, known: (try? await program.cached()) ?? [:])
+        }
+    }
+
+    @BusActor
+    private mutating func look(_ place: Accessible, _ parent: Int?, known: [String: Element]) async {
+        var element = known[place.path]
+        // What goes while it is looked at is not there.
+        if element == nil { element = try? await place.element() }
+        guard let element else { return }
+        let number = elements.count
+        elements.append((element, parent))
+        if element.role.isWhole { return }
+        for child in (try? await place.children()) ?? [] { await look(child, number, known: known) }
+    }
+
+    /// Whether a label contains a text.
+    public func has(_ text: String) -> Bool { elements.contains { $0.element.label.contains(text) } }
+
+    /// All labels, for messages of failed tests.
+    public var labels: String { elements.map(\.element.label).filter { !$0.isEmpty }.joined(separator: " | ") }
+
+    /// What has the keyboard, unless it is a field of text: in the active window, as the others remember what had it last.
+    public var focus: Focus? {
+        // Without a window manager, none is active once a dialog has closed.
+        let isAnyActive = elements.contains { $0.element.states.contains(.active) }
+        let number = elements.indices.last {
+            elements[$0].element.states.contains(.focused) && (!isAnyActive || isInActiveWindow($0))
+        }
+        guard let number else { return nil }
+        let element = elements[number].element
+        let rows = above(number).filter { $0.role == .listItem }
+        return Focus(path: element.path, role: element.role, labels: [element.label] + rows.map(\.label))
+    }
+
+    private func isInActiveWindow(_ number: Int) -> Bool { above(number).contains { $0.states.contains(.active) } }
+
+    /// What an element is in, from the inside to the outside.
+    private func above(_ number: Int) -> [Element] {
+        sequence(first: number) { elements[$0].parent }.dropFirst().map { elements[$0].element }
+    }
+
+    /// What has the keyboard: its label, followed by those of the rows that it is in.
+    public struct Focus: Equatable, Sendable {
+        let path: String
+        let role: Element.Role
+        let labels: [String]
+        var name: String { labels.first ?? "" }
+
+        /// Whether it is, or stands for the row, that is called like this.
+        public func isOn(_ text: String) -> Bool {
+            // A button within a row is one of its own.
+            (role == .button ? labels.prefix(1) : labels[...]).contains { $0.contains(text) }
+        }
+
+        /// Whether it is the tab of a page.
+        public var isTab: Bool { role == .tab }
+    }
+}
