@@ -333,6 +333,11 @@ if Context.environment["UBIQUITOUS_STORE_DESKTOP"] != nil {
             name: "ubiquitous-store-settings",
             dependencies: ["Adwaita", "PanelModel", "GLibLoop", "UbiquitousStore", "PropertyList"],
             path: "Sources/Desktop/SettingsPanel", resources: [.embedInCode("UI")]),
+        // Notifies of what keeps an account from syncing; a program of its own, without GTK.
+        .executableTarget(
+            name: "ubiquitous-store-notifier",
+            dependencies: ["GLibLoop", "StoreBus", "EventLoop", "SDBus", "Files", "PropertyList"],
+            path: "Sources/Desktop/Notifier"),
         // A screen, a session bus, and what assistive technology sees.
         .target(
             name: "DesktopTesting", dependencies: ["UbiquitousStoreTesting", "SDBus"], path: "Tests/Desktop/Testing"),
@@ -344,6 +349,13 @@ if Context.environment["UBIQUITOUS_STORE_DESKTOP"] != nil {
                 "ubiquitous-stored",
             ],
             path: "Tests/Desktop/PanelModelTests"),
+        .testTarget(
+            name: "NotifierTests",
+            dependencies: [
+                "ubiquitous-store-notifier", "UbiquitousStoreTesting", "SDBus", "PropertyList",
+                "ubiquitous-stored",
+            ],
+            path: "Tests/Desktop/NotifierTests"),
         .testTarget(
             name: "SettingsPanelTests",
             dependencies: [
@@ -359,7 +371,7 @@ if Context.environment["UBIQUITOUS_STORE_DESKTOP"] != nil {
             ],
             path: "Tests/Desktop/PrefsInCloudTests"),
     ]
-    for program in ["prefs-in-cloud", "ubiquitous-store-settings"] {
+    for program in ["prefs-in-cloud", "ubiquitous-store-notifier", "ubiquitous-store-settings"] {
         package.products.append(.executable(name: program, targets: [program]))
     }
 }

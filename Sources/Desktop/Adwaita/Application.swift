@@ -33,11 +33,11 @@ public final class Application: Object {
         for accelerator in accelerators { free(UnsafeMutablePointer(mutating: accelerator)) }
     }
 
-    /// Runs until the last window is closed.
+    /// Runs with the program's arguments until the last window is closed.
     ///
     /// - Returns: the exit status.
     public func run() -> Int32 {
-        g_application_run(self.as(GApplication.self), 0, nil)
+        g_application_run(self.as(GApplication.self), CommandLine.argc, CommandLine.unsafeArgv)
     }
 
     /// Ends ``run()``.

@@ -107,6 +107,21 @@ package final class PanelService {
     package func signIn(_ form: SignInForm) async throws {
         let (url, options) = (try form.address(), try form.options())
         _ = try await account().signIn(url, options, timeout: Self.patience)
+        await Self.startNotifier()
+    }
+
+    /// Starts the program that notifies of trouble with the account, where it is installed. It ends by itself when nobody
+    /// is signed in, so signing in starts it.
+    private static func startNotifier() async {
+        guard let session = try? BusConnection.open(.session, description: "settings panel") else { return }
+        defer { session.close() }
+        let bus = "org.freedesktop.DBus"
+        try? await session.call(
+            bus, "/org/freedesktop/DBus", bus, "StartServiceByName",
+            build: {
+                try $0.append("org.example.UbiquitousStore.Notifier")
+                try $0.append(UInt32(0))
+            }, decode: { _ in })
     }
 
     /// Gives the account that is signed in new credentials.

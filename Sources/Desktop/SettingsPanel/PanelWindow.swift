@@ -15,7 +15,8 @@ final class PanelWindow {
     private var storeView: StoreView?
     private var signIn: SignInDialog?
 
-    init(_ application: Application) {
+    /// - Parameter onClose: called when the user has closed it.
+    init(_ application: Application, onClose: @escaping @MainActor () -> Void) {
         let interface = Interface(PackageResources.panel_ui)
         window = interface.widget("window")
         panel = Panel(bus: environmentVariable("UBIQUITOUS_STORE_BUS") ?? "system")
@@ -27,7 +28,11 @@ final class PanelWindow {
         appsView.owner = self
         panel.onChange = { [unowned self] in show() }
         window.onActiveChange { [unowned self] in if window.isActive { panel.look() } }
-        window.onClose { [unowned self] in panel.isVisible = false }
+        window.onClose { [unowned self] in
+            panel.isVisible = false
+            // Not now: it would go away amid its own signal.
+            MainThread.task { onClose() }
+        }
         window.join(application)
         show()
         panel.isVisible = true
@@ -35,6 +40,12 @@ final class PanelWindow {
     }
 
     func present() { window.present() }
+
+    /// Shows one of the pages by its name in `panel.ui`.
+    func show(page: String) {
+        if storeView != nil { closeStore() }
+        window.page = page
+    }
 
     private func show() {
         accountView.show(panel.content)

@@ -9,8 +9,17 @@ internal import Glibc
 installTranslations()
 let application = Application(id: "org.example.UbiquitousStore.Settings")
 var window: PanelWindow?
-application.onActivate {
-    if let window { window.present() } else { window = PanelWindow(application) }
+/// The window, which is made when it is first needed.
+@MainActor func presented() -> PanelWindow {
+    let shown = window ?? PanelWindow(application) { window = nil }
+    if window != nil { shown.present() }
+    window = shown
+    return shown
+}
+application.onActivate { _ = presented() }
+// Notifications call these as well.
+for (number, page) in ["account", "devices", "apps"].enumerated() {
+    application.addAction("show-\(page)", shortcuts: ["<Alt>\(number + 1)"]) { presented().show(page: page) }
 }
 application.addAction("quit", shortcuts: ["<Control>q", "<Control>w"]) { application.quit() }
 exit(application.run())

@@ -81,6 +81,8 @@ struct Element: Sendable {
     struct States: OptionSet, Sendable {
         let rawValue: UInt32
         static let active = States(rawValue: 1 << 1)
+        /// A tab's page is shown.
+        static let selected = States(rawValue: 1 << 23)
         static let focused = States(rawValue: 1 << 12)
     }
 }

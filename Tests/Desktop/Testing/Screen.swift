@@ -62,16 +62,22 @@ public final class Screen {
             return bus != nil
         }
         guard let bus else { throw NotStarted() }
-        let accessible = try await bus.call("org.a11y.Bus", "/org/a11y/bus", "org.a11y.Bus", "GetAddress") {
-            try $0.readString()
+        // Both buses start programs for this, whose first start may fail where everything is slow.
+        try await eventually("the accessibility bus is there") {
+            let address = try? await bus.call("org.a11y.Bus", "/org/a11y/bus", "org.a11y.Bus", "GetAddress") {
+                try $0.readString()
+            }
+            guard let address else { return false }
+            accessibility = try BusConnection.open(.address(address), description: "accessibility")
+            return true
         }
-        let connection = try BusConnection.open(.address(accessible), description: "accessibility")
-        accessibility = connection
-        try await listen(connection)
+        let connection = try connection
+        try await eventually("programs are asked to tell of changes") { (try? await listen(connection)) != nil }
     }
 
     /// Counts what programs tell assistive technology, which they do while somebody has registered for it.
     private func listen(_ connection: BusConnection) async throws {
+        events = []
         for kind in ["Object", "Window", "Focus"] {
             let rule = "type='signal',interface='org.a11y.atspi.Event.\(kind)'"
             events.append(try await connection.addMatch(rule) { [weak self] _ in self?.changes += 1 })
@@ -104,7 +110,7 @@ public final class Screen {
     /// - Parameter what: the condition in words, for the error.
     /// - Throws: `DeadlinePassed`, or what the condition throws.
     public func waits(until what: String, _ condition: (Sight) async throws -> Bool) async throws {
-        try await eventually(what) {
+        try await eventually(what, within: .seconds(120)) {
             let seen = changes
             if try await condition(look()) { return true }
             let end = ContinuousClock.now + .milliseconds(500)
@@ -187,6 +193,7 @@ public final class Screen {
         case enter = 0xff0d
         case tab = 0xff09
         case escape = 0xff1b
+        case f1 = 0xffbe
     }
 
     /// Saves a picture of the screen as PNG.

@@ -36,6 +36,11 @@ public struct Sight: Sendable {
     /// All labels, for messages of failed tests.
     public var labels: String { elements.map(\.element.label).filter { !$0.isEmpty }.joined(separator: " | ") }
 
+    /// The tab whose page is shown.
+    public var selectedTab: String? {
+        elements.first { $0.element.role == .tab && $0.element.states.contains(.selected) }?.element.label
+    }
+
     /// What has the keyboard, unless it is a field of text: in the active window, as the others remember what had it last.
     public var focus: Focus? {
         // Without a window manager, none is active once a dialog has closed.

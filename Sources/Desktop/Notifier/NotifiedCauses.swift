@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// When the user was notified of what, so that the same cause is not told twice within a day.
+struct NotifiedCauses: Equatable {
+    private static let day: Int64 = 86_400
+    private static let largestCount = 256
+    private var times: [String: Int64] = [:]
+
+    /// Nothing yet.
+    init() {}
+
+    /// Reads lines of seconds since 1970 and a cause; others are ignored.
+    init(_ text: String) {
+        for line in text.split(separator: "\n").prefix(Self.largestCount) {
+            let parts = line.split(separator: " ", maxSplits: 1)
+            guard parts.count == 2, let time = Int64(parts[0]), time >= 0 else { continue }
+            times[String(parts[1])] = time
+        }
+    }
+
+    /// Whether the user may be told of a cause.
+    ///
+    /// - Parameter now: seconds since 1970-01-01T00:00:00Z.
+    func isDue(_ cause: String, at now: Int64) -> Bool { !isRecent(times[cause], at: now) }
+
+    /// Notes that the user was told, and forgets what was longer ago than a day.
+    mutating func note(_ cause: String, at now: Int64) {
+        times = times.filter { isRecent($0.value, at: now) }
+        if times.count < Self.largestCount { times[cause] = now }
+    }
+
+    /// A time in the future is of a clock that was wrong, and counts for nothing.
+    private func isRecent(_ time: Int64?, at now: Int64) -> Bool {
+        guard let time, time <= now else { return false }
+        return now - time < Self.day
+    }
+
+    /// What ``init(_:)`` reads.
+    var text: String { times.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)\n" }.joined() }
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Files
+internal import Glibc
+
+/// Keeps ``NotifiedCauses`` in the user's state directory.
+struct NotifiedFile {
+    private let directory: String
+    private var path: String { directory + "/notified" }
+
+    /// - Parameter environment: a variable's value; `nil` where it is not set or empty.
+    init(_ environment: (String) -> String?) {
+        let state = environment("XDG_STATE_HOME") ?? (environment("HOME") ?? "") + "/.local/state"
+        directory = state + "/ubiquitous-store"
+    }
+
+    /// What is there; nothing where it can't be read.
+    func read() -> NotifiedCauses { NotifiedCauses(Files.text(of: path, atMost: 1 << 16) ?? "") }
+
+    /// Replaces what is there.
+    /// - Throws: `SystemError`.
+    func write(_ causes: NotifiedCauses) throws {
+        var part = ""
+        for component in directory.split(separator: "/") {
+            part += "/" + component
+            mkdir(part, 0o700)
+        }
+        try Files.replace(path, with: Array(causes.text.utf8), by: path + ".new")
+    }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import GLibLoop
+
+/// Something that keeps sync from going on until the user acts.
+enum Trouble: Hashable, Sendable {
+    case passwordRefused(account: String)
+    case remoteGone(account: String)
+    /// A store has reached a limit, so its app can't add settings.
+    case storeFull(String)
+
+    /// What an account is in trouble with.
+    ///
+    /// - Parameter fullStores: the stores that have reached a limit.
+    static func of(_ look: Service.Look, fullStores: [String]) -> Set<Trouble> {
+        var troubles = Set(fullStores.map(Trouble.storeFull))
+        if look.state == "auth-failed" { troubles.insert(.passwordRefused(account: look.account)) }
+        if look.state == "paused", look.errorName.hasSuffix(".RemoteReset") {
+            troubles.insert(.remoteGone(account: look.account))
+        }
+        return troubles
+    }
+
+    /// Which trouble it is, in a file of lines.
+    var cause: String {
+        switch self {
+        case .passwordRefused(let account): "password-refused \(account)"
+        case .remoteGone(let account): "remote-gone \(account)"
+        case .storeFull(let store): "store-full \(store)"
+        }
+    }
+
+    /// The panel's page that it is mended on.
+    var page: String {
+        switch self {
+        case .passwordRefused, .remoteGone: "account"
+        case .storeFull: "apps"
+        }
+    }
+
+    /// The notification's title.
+    var title: String {
+        switch self {
+        case .passwordRefused: tr("Settings Sync: Password Refused")
+        case .remoteGone: tr("Settings Sync: The Account Is Gone")
+        case .storeFull: tr("Settings Sync: An App's Store Is Full")
+        }
+    }
+
+    /// The notification's text. It is no markup.
+    var text: String {
+        switch self {
+        case .passwordRefused: tr("Enter the present password to go on syncing.")
+        case .remoteGone: tr("Sync rests until you say which side is right. Nothing was deleted on this device.")
+        case .storeFull(let store): tr("%1 can't add settings until you remove some in the app.", store)
+        }
+    }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import EventLoop
+internal import Glibc
+internal import SDBus
+
+/// Follows the account, and notifies of what only the user can mend.
+@BusActor
+final class Watch {
+    private let service: Service
+    private let desktop: Desktop
+    private let file: NotifiedFile
+    private var shown: [Trouble: UInt32] = [:]
+    private var hasLooked = false
+    private var isLooking = false
+    private var isOutdated = false
+
+    init(_ service: Service, _ desktop: Desktop, _ file: NotifiedFile) {
+        (self.service, self.desktop, self.file) = (service, desktop, file)
+    }
+
+    isolated deinit {}
+
+    /// Follows the account until there is none.
+    func begin() {
+        desktop.onPress = { [unowned self] number in EventLoop.task { await self.open(number) } }
+        service.onChange = { [unowned self] in look() }
+        look()
+    }
+
+    private func look() {
+        isOutdated = true
+        if isLooking { return }
+        isLooking = true
+        EventLoop.task { [self] in
+            while isOutdated {
+                isOutdated = false
+                await lookOnce()
+            }
+            isLooking = false
+        }
+    }
+
+    private func lookOnce() async {
+        do {
+            let look = try await service.look()
+            if look.state == "signed-out" { return await end() }
+            hasLooked = true
+            await show(Trouble.of(look, fullStores: try await service.fullStores()))
+        } catch {
+            // A service that was there comes back with its next user.
+            if hasLooked { return log("The account can't be looked at: \(error)") }
+            log("There is no account to watch: \(error)")
+            await end()
+        }
+    }
+
+    // MARK: Notifications
+
+    private func show(_ troubles: Set<Trouble>) async {
+        for (trouble, number) in shown where !troubles.contains(trouble) {
+            shown[trouble] = nil
+            await desktop.withdraw(number)
+        }
+        var causes = file.read()
+        for trouble in troubles where shown[trouble] == nil && causes.isDue(trouble.cause, at: Int64(time(nil))) {
+            do {
+                shown[trouble] = try await desktop.notify(trouble)
+                causes.note(trouble.cause, at: Int64(time(nil)))
+                try file.write(causes)
+            } catch { log("A notification has failed: \(error)") }
+        }
+    }
+
+    private func open(_ number: UInt32) async {
+        guard let trouble = shown.first(where: { $0.value == number })?.key else { return }
+        do {
+            try await desktop.openPanel(at: trouble.page, from: number)
+        } catch { log("The panel can't be opened: \(error)") }
+    }
+
+    private func end() async {
+        for number in shown.values { await desktop.withdraw(number) }
+        EventLoop.shared.exit(0)
+    }
+
+    private func log(_ text: String) {
+        let line = text + "\n"
+        write(STDERR_FILENO, line, line.utf8.count)
+    }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Notifies of what keeps the account from syncing until the user acts. It ends when there is no account to watch.
+
+internal import EventLoop
+internal import GLibLoop
+internal import Glibc
+internal import SDBus
+
+@BusActor
+private enum Program {
+    static var watch: Watch?
+    static var bus: BusConnection?
+
+    /// - Returns: the exit status; `nil`: it goes on.
+    static func begin() async throws -> Int32? {
+        let session = try BusConnection.open(.session, description: "notifications")
+        do { try await session.requestName("org.example.UbiquitousStore.Notifier") } catch {
+            // Another one watches.
+            return 0
+        }
+        session.onDisconnect = { EventLoop.shared.exit(0) }
+        bus = session
+        let address: BusAddress =
+            switch environmentVariable("UBIQUITOUS_STORE_BUS") ?? "system" {
+            case "system": .system
+            case "session": .session
+            case let address: .address(address)
+            }
+        let connection = try BusConnection.open(address, description: "notifications")
+        connection.onDisconnect = { EventLoop.shared.exit(0) }
+        let watch = Watch(try await Service(connection), try await Desktop(session), NotifiedFile(environmentVariable))
+        self.watch = watch
+        watch.begin()
+        return nil
+    }
+}
+
+installTranslations()
+exit(EventLoop.runOnThisThread { try await Program.begin() })
