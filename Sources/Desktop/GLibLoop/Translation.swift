@@ -8,10 +8,11 @@ internal import Glibc
 
 private let domain = "ubiquitous-store"
 
-/// Sets the process's locale from the environment, and where its translations are.
-public func installTranslations(from directory: String = "/usr/share/locale") {
+/// Sets the process's locale from the environment, and where its translations are: `$TEXTDOMAINDIR`, or else where the
+/// package installs them.
+public func installTranslations() {
     setlocale(LC_ALL, "")
-    bindtextdomain(domain, directory)
+    bindtextdomain(domain, environmentVariable("TEXTDOMAINDIR") ?? "/usr/share/locale")
     bind_textdomain_codeset(domain, "UTF-8")
     textdomain(domain)
 }

@@ -47,6 +47,13 @@ final class PanelWindow {
         window.page = page
     }
 
+    /// Lists the keyboard's shortcuts.
+    func showShortcuts() {
+        let shortcuts: Window = Interface(PackageResources.shortcuts_ui).widget("shortcuts")
+        shortcuts.attach(to: window)
+        shortcuts.present()
+    }
+
     private func show() {
         accountView.show(panel.content)
         guard case .state(let state) = panel.content else { return }

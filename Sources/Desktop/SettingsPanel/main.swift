@@ -21,5 +21,6 @@ application.onActivate { _ = presented() }
 for (number, page) in ["account", "devices", "apps"].enumerated() {
     application.addAction("show-\(page)", shortcuts: ["<Alt>\(number + 1)"]) { presented().show(page: page) }
 }
+application.addAction("shortcuts", shortcuts: ["F1", "<Control>question"]) { presented().showShortcuts() }
 application.addAction("quit", shortcuts: ["<Control>q", "<Control>w"]) { application.quit() }
 exit(application.run())

@@ -22,6 +22,21 @@ extension PanelDesk {
         }
     }
 
+    /// Asks the panel for an action, as a notification's button does.
+    func activate(_ action: String) async throws {
+        let address = screen.environment["DBUS_SESSION_BUS_ADDRESS"] ?? ""
+        let session = try BusConnection.open(.address(address), description: "notification")
+        defer { session.close() }
+        try await session.call(
+            "org.example.UbiquitousStore.Settings", "/org/example/UbiquitousStore/Settings",
+            "org.freedesktop.Application", "ActivateAction",
+            build: { call in
+                try call.append(action)
+                try call.container("a", "v" as StaticString) {}
+                try call.container("a", "{sv}" as StaticString) {}
+            }, decode: { _ in })
+    }
+
     /// Shows another page, by keyboard.
     func turn(to page: String) async throws {
         try await screen.reach(page, tab: true)

@@ -20,13 +20,14 @@ final class PanelDesk {
 
     /// How a desktop looks.
     enum Style: String, CaseIterable, Sendable {
-        case light, dark, contrast
+        case light, dark, contrast, german
 
         var environment: [String: String] {
             switch self {
             case .light: [:]
             case .dark: ["ADW_DEBUG_COLOR_SCHEME": "prefer-dark"]
             case .contrast: ["ADW_DEBUG_HIGH_CONTRAST": "1"]
+            case .german: ["LANGUAGE": "de"]
             }
         }
     }
@@ -46,9 +47,12 @@ final class PanelDesk {
     func open() async throws {
         let data = try device.directory.makeDirectory("data")
         try Self.installIcons(data + "/icons/hicolor")
-        let environment = style.environment.merging(["UBIQUITOUS_STORE_BUS": bus.address, "XDG_DATA_HOME": data]) { $1 }
+        if style == .german { try await Translations.compile(into: data + "/locale") }
+        let environment = style.environment.merging([
+            "UBIQUITOUS_STORE_BUS": bus.address, "XDG_DATA_HOME": data, "TEXTDOMAINDIR": data + "/locale",
+        ]) { $1 }
         window = try screen.start([ChildProcess.built("ubiquitous-store-settings")], environment: environment)
-        try await shows("Account")
+        try await shows(style == .german ? "Konto" : "Account")
     }
 
     private static func installIcons(_ theme: String) throws {

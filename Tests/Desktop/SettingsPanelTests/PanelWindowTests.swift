@@ -8,8 +8,9 @@ import ServerTesting
 import Testing
 import UbiquitousStoreTesting
 
-/// The panel on screens of its own, by keyboard, read as assistive technology reads it.
-@Suite(.enabled(if: Screen.isAvailable, "Xvfb, at-spi2-core and ImageMagick are not installed"))
+/// The panel on screens of its own, by keyboard, read as assistive technology reads it. One at a time: each draws its
+/// windows by processor.
+@Suite(.serialized, .enabled(if: Screen.isAvailable, "Xvfb, at-spi2-core and ImageMagick are not installed"))
 @BusActor
 struct PanelWindowTests {
     @Test func `signing in to a folder by keyboard alone`() async throws {
@@ -35,7 +36,79 @@ struct PanelWindowTests {
         try await desk.shows(folder)
     }
 
-    @Test(arguments: PanelDesk.Style.allCases)
+    @Test(.enabled(if: Translations.areAvailable, "gettext is not installed"))
+    func `in German the window speaks German`() async throws {
+        let desk = try await PanelDesk(style: .german)
+        try await desk.device.start()
+        try await desk.open()
+        try await desk.shows("Nicht angemeldet")
+        try await desk.picture("signed-out")
+        try await desk.screen.press(.enter)
+        try await desk.shows("Einstellungen aufbewahren in")
+        try await desk.picture("sign-in")
+        try await desk.screen.press(.escape)
+        let folder = try TemporaryDirectory()
+        try await desk.client.account.join("folder://" + folder.path)
+        try await desk.shows("Auf dem neuesten Stand")
+        try await desk.picture("account")
+        #expect(desk.complaints == [])
+    }
+
+    @Test func `a notification's action shows the panel at its page`() async throws {
+        let desk = try await PanelDesk()
+        try await desk.device.start()
+        try await desk.open()
+        try await desk.shows("Not Signed In")
+        try await desk.screen.waits(until: "the account is shown") { $0.selectedTab == "Account" }
+        try await desk.activate("show-apps")
+        try await desk.screen.waits(until: "the apps are shown") { $0.selectedTab == "Apps" }
+    }
+
+    @Test func `F1 lists the shortcuts`() async throws {
+        let desk = try await PanelDesk()
+        try await desk.device.start()
+        try await desk.open()
+        try await desk.shows("Not Signed In")
+        try await desk.screen.press(.f1)
+        try await desk.shows("Show the Keyboard Shortcuts")
+        try await desk.picture("shortcuts")
+        #expect(desk.complaints == [])
+    }
+
+    @Test func `a service that goes away while somebody signs in is said in the dialog`() async throws {
+        let desk = try await PanelDesk()
+        try await desk.device.start()
+        try await desk.open()
+        try await desk.shows("Not Signed In")
+        try await desk.screen.press(.enter)
+        try await desk.shows("Keep Settings In")
+        try await desk.screen.press(.space, .down, .down, .enter)
+        try await desk.shows("Path of the Folder")
+        desk.device.kill()
+        try await desk.reach("Keep Settings In")
+        try await desk.screen.enterField()
+        try await desk.screen.type("/srv/settings")
+        try await desk.screen.press(.enter)
+        try await desk.shows("The settings service is not running.")
+        try await desk.picture("sign-in-no-service")
+        #expect(desk.complaints == [])
+    }
+
+    @Test func `names of devices with markup and control characters are shown as text`() async throws {
+        let desk = try await PanelDesk("<b>A & B</b>\u{202E}desktop")
+        try await desk.device.start()
+        let folder = try TemporaryDirectory()
+        try await desk.client.account.join("folder://" + folder.path)
+        try await desk.open()
+        try await desk.shows("Up to Date")
+        try await desk.shows("<b>A & B</b>\u{FFFD}desktop")
+        try await desk.activate("show-devices")
+        try await desk.screen.waits(until: "the devices are shown") { $0.selectedTab == "Devices" }
+        try await desk.picture("odd-device")
+        #expect(desk.complaints == [])
+    }
+
+    @Test(arguments: PanelDesk.Style.allCases.filter { $0 != .german })
     func `every page shows what there is, without complaints of GTK`(style: PanelDesk.Style) async throws {
         let desk = try await PanelDesk(style: style)
         let phone = try await PanelDesk.Peer("phone")
