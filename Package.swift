@@ -326,7 +326,7 @@ if Context.environment["UBIQUITOUS_STORE_DESKTOP"] != nil {
             name: "PanelModel",
             dependencies: [
                 "GLibLoop", "UbiquitousStore", "AppManifest", "HTTPClient", "PlaceAddress", "PropertyListFiles",
-                "PropertyList", "SDBus",
+                "PropertyList", "SDBus", "EventLoop",
             ],
             path: "Sources/Desktop/PanelModel"),
         .executableTarget(

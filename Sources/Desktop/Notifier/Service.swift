@@ -73,18 +73,24 @@ final class Service {
     func fullStores() async throws -> [String] {
         var full: [String] = []
         for (identifier, path) in try await stores() {
-            // One that goes meanwhile is not listed.
-            guard let store = try? await properties(path, BusNames.storeInterface) else { continue }
-            guard case .dictionary(let limits) = store["Limits"] else { continue }
-            let isFull = [("KeyCount", "keys"), ("BytesUsed", "total-bytes")].contains { usage, limit in
-                guard case .integer(let used) = store[Text(usage)], case .integer(let most) = limits[Text(limit)] else {
-                    return false
-                }
-                return used >= most
+            do {
+                if Self.isFull(try await properties(path, BusNames.storeInterface)) { full.append(identifier) }
+            } catch let error as BusError where error.name.hasSuffix(".UnknownObject") {
+                // It went meanwhile.
+                continue
             }
-            if isFull { full.append(identifier) }
         }
         return full
+    }
+
+    private static func isFull(_ store: [Text: Value]) -> Bool {
+        guard case .dictionary(let limits) = store["Limits"] else { return false }
+        return [("KeyCount", "keys"), ("BytesUsed", "total-bytes")].contains { usage, limit in
+            guard case .integer(let used) = store[Text(usage)], case .integer(let most) = limits[Text(limit)] else {
+                return false
+            }
+            return used >= most
+        }
     }
 
     private func stores() async throws -> [(identifier: String, path: String)] {

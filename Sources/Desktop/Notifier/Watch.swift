@@ -11,6 +11,7 @@ final class Watch {
     private let desktop: Desktop
     private let file: NotifiedFile
     private var shown: [Trouble: UInt32] = [:]
+    private var again: EventSource?
     private var hasLooked = false
     private var isLooking = false
     private var isOutdated = false
@@ -47,6 +48,9 @@ final class Watch {
             if look.state == "signed-out" { return await end() }
             hasLooked = true
             await show(Trouble.of(look, fullStores: try await service.fullStores()))
+        } catch let error as BusError where error.name == BusError.limitsExceeded("").name {
+            // It has too much to do, and says nothing when it is free again.
+            again = EventLoop.shared.after(.seconds(2)) { [weak self] in self?.look() }
         } catch {
             // A service that was there comes back with its next user.
             if hasLooked { return log("The account can't be looked at: \(error)") }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import AppManifest
+internal import EventLoop
 internal import GLibLoop
 internal import Glibc
 package import SDBus
@@ -12,6 +13,7 @@ package final class PanelService {
     private let address: BusAddress
     private var opened: ServiceConnection?
     private var match: Slot?
+    private var again: EventSource?
     private let notify: @MainActor @Sendable () -> Void
 
     /// A remote may take its time to answer; the user can cancel before.
@@ -61,6 +63,14 @@ package final class PanelService {
 
     /// Looks at everything.
     package func state() async throws -> PanelState {
+        do { return try await look() } catch let error as UbiquitousStoreError where error.code == .limitsExceeded {
+            // It has too much to do, and says nothing when it is free again.
+            again = EventLoop.shared.after(.seconds(2)) { [weak self] in self?.tell() }
+            throw error
+        }
+    }
+
+    private func look() async throws -> PanelState {
         let (connection, account) = (try await connection(), try await account())
         async let features = connection.manager.properties().features
         async let description = account.properties()
@@ -76,12 +86,16 @@ package final class PanelService {
         let applications = Self.applications
         var apps: [AppUsage] = []
         for identifier in Set(listed + entitled).sorted() {
-            // One that goes meanwhile is not listed.
-            guard let store = try? await connection.store(identifier).properties() else { continue }
-            apps.append(
-                AppUsage(
-                    identifier: identifier, application: applications[identifier], keys: store.keyCount,
-                    bytes: store.bytesUsed, limits: store.limits, isSynchronized: store.isSynchronized))
+            do {
+                let store = try await connection.store(identifier).properties()
+                apps.append(
+                    AppUsage(
+                        identifier: identifier, application: applications[identifier], keys: store.keyCount,
+                        bytes: store.bytesUsed, limits: store.limits, isSynchronized: store.isSynchronized))
+            } catch let error as UbiquitousStoreError where error.code != .limitsExceeded {
+                // It went meanwhile.
+                continue
+            }
         }
         return apps
     }
