@@ -78,12 +78,13 @@ let package = Package(
         .target(name: "SyncEngine", dependencies: ["StoreEngine", "Replication", "PropertyList"]),
         // The kinds of remotes, a target each: what two or more need, blobs for those that store files, and the list.
         .target(
-            name: "BackendSupport", dependencies: ["Replication", "PropertyList", "HTTPClient"],
+            name: "BackendSupport", dependencies: ["Sealing", "Replication", "PropertyList", "HTTPClient"],
             path: "Sources/Backends/Support"),
         .target(
             name: "Blobs",
             dependencies: [
-                "BackendSupport", "Replication", "PropertyList", .product(name: "Crypto", package: "swift-crypto"),
+                "BackendSupport", "Sealing", "Replication", "PropertyList",
+                .product(name: "Crypto", package: "swift-crypto"),
             ],
             path: "Sources/Backends/Blobs"),
         .target(
@@ -176,7 +177,7 @@ let package = Package(
         // What tests of a backend need; without the bus, which no backend knows.
         .target(
             name: "BackendTesting",
-            dependencies: ["Blobs", "Replication", "PropertyList", "SeededRandom"]),
+            dependencies: ["Blobs", "Sealing", "Replication", "PropertyList", "SeededRandom"]),
 
         .testTarget(name: "FilesTests", dependencies: ["Files"]),
         .testTarget(name: "PlainTextTests", dependencies: ["PlainText", "SeededRandom"]),
@@ -199,8 +200,8 @@ let package = Package(
         .testTarget(
             name: "SyncBackendsTests",
             dependencies: [
-                "BackendTesting", "Simulation", "SyncBackends", "BackendSupport", "Blobs", "Folder", "WebDAV", "Etcd",
-                "HTTPClient", "EventLoop", "ServerTesting",
+                "BackendTesting", "Simulation", "SyncBackends", "BackendSupport", "Blobs", "Sealing", "Folder",
+                "WebDAV", "Etcd", "HTTPClient", "EventLoop", "ServerTesting",
                 "SyncEngine", "StoreEngine", "Replication", "PropertyList", "SeededRandom",
             ]),
         // Devices that write to a cluster of etcd without a pause, or bare clients that do; for the benchmarks.

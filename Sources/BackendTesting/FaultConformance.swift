@@ -3,6 +3,7 @@
 internal import Blobs
 internal import PropertyList
 internal import Replication
+package import Sealing
 
 /// What a backend on a storage of blobs has to stand when the storage does its worst. It is the blob backend's own
 /// test, and a pattern for that of a backend of another kind.
@@ -49,9 +50,12 @@ public struct FaultConformance: Sendable, CustomStringConvertible {
 
     /// Lets three devices work while things go wrong, then heals the storage, and expects that all hold the same and
     /// that nothing that was written is lost.
-    public func run(seed: UInt64) async throws {
+    public func run(seed: UInt64) async throws { try await run(seed: seed, .none) }
+
+    /// The same with an account that is encrypted, or not.
+    package func run(seed: UInt64, _ protection: Protection) async throws {
         let storage = MemoryStorage()
-        let place = Self.place(storage)
+        let place = Self.place(storage, protection)
         let devices = try await BackendConformance.devices(3, place)
         // The generator of a device nobody has: the faults are the same for the same seed.
         let dice = Dice(seed: seed)
@@ -110,11 +114,15 @@ public struct FaultConformance: Sendable, CustomStringConvertible {
     }
 
     /// A place on a storage.
-    public static func place(_ storage: MemoryStorage) -> BackendPlace {
+    public static func place(_ storage: MemoryStorage) -> BackendPlace { place(storage, .none) }
+
+    /// A place on a storage whose account is encrypted, or not.
+    package static func place(_ storage: MemoryStorage, _ protection: Protection) -> BackendPlace {
         let dice = Dice(seed: 5)
         return BackendPlace {
             BlobBackend(
-                storage: storage, environment: Environment(time: { 1_700_000_000_000_000 }, random: { dice.roll() }))
+                storage: storage, environment: Environment(time: { 1_700_000_000_000_000 }, random: { dice.roll() }),
+                protection: protection)
         } empty: {
             storage.blobs = [:]
         }

@@ -51,6 +51,12 @@ public struct RemoteError: Error, Equatable, CustomStringConvertible {
         case damaged
         /// There is no backend for this address.
         case unsupported
+        /// The account is encrypted, and this device does not have its key.
+        case keyNeeded
+        /// The recovery phrase is not the account's.
+        case keyWrong
+        /// The account was to be encrypted, and the one that is there is not.
+        case inPlain
         /// This device can't write, or read, what it has of the account: its disk may be full.
         case device
     }

@@ -8,24 +8,20 @@ package enum Wrapping: Sendable {
     case plain
     /// Under the account's key.
     case sealed(BlobKeys)
-    /// Not at all: the account is encrypted, and its key is not here.
-    case locked
 
-    /// A segment's bytes in a remote and its name; `nil` where nothing may be written.
-    package func segment(_ content: [UInt8]) -> (bytes: [UInt8], name: [UInt8])? {
+    /// A segment's bytes in a remote and its name.
+    package func segment(_ content: [UInt8]) -> (bytes: [UInt8], name: [UInt8]) {
         switch self {
         case .plain: (content, Array(SHA256.hash(data: content).prefix(16)))
         case .sealed(let keys): SealedBlob.seal(segment: content, keys)
-        case .locked: nil
         }
     }
 
-    /// The 16 bits by which a key of a store, as UTF-8, belongs to a bucket; `nil` where nothing may be written.
-    package func bucketHash(of key: [UInt8]) -> Int? {
+    /// The 16 bits by which a key of a store, as UTF-8, belongs to a bucket.
+    package func bucketHash(of key: [UInt8]) -> Int {
         switch self {
         case .plain: SHA256.hash(data: key).prefix(2).reduce(0) { $0 << 8 | Int($1) }
         case .sealed(let keys): keys.bucketHash(of: key)
-        case .locked: nil
         }
     }
 }

@@ -60,6 +60,8 @@ public enum StoreErrorCode: String, CaseIterable, Sendable {
     case backendUnsupported = "BackendUnsupported"
     case remoteFormatTooNew = "RemoteFormatTooNew"
     case remoteReset = "RemoteReset"
+    case keyNeeded = "KeyNeeded"
+    case keyWrong = "KeyWrong"
     case busy = "Busy"
     case corrupt = "Corrupt"
 

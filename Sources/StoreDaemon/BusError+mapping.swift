@@ -82,6 +82,9 @@ extension BusError {
             case .tooNew: .store(.remoteFormatTooNew, error.message)
             case .damaged: .store(.corrupt, error.message)
             case .unsupported: .store(.backendUnsupported, error.message)
+            case .keyNeeded: .store(.keyNeeded, error.message)
+            case .keyWrong: .store(.keyWrong, error.message)
+            case .inPlain: .store(.conflict, error.message)
             case .device: .inputOutput(error.message)
             }
     }

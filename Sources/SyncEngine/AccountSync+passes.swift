@@ -13,7 +13,7 @@ extension AccountSync {
             throw RemoteError(.unavailable, "\(Self.maximumWaiters) others wait for the account already")
         }
         // A place that was empty may be a drive that is back.
-        looksAgain = isReset
+        looksAgain = isReset || needsKey
         schedule?.request(monotonicTime())
         let result = await withCheckedContinuation { continuation in
             waiters.append(continuation)

@@ -144,14 +144,14 @@ public final class AccountSync {
 
     /// When the next pass is due, on the monotonic clock; `nil`: not before something happens.
     public var nextCycle: UInt64? {
-        isPaused || (isReset && !looksAgain) ? nil : cycle.nextCycle
+        isPaused || (isStopped && !looksAgain) ? nil : cycle.nextCycle
     }
 
     /// Has the account rest, or go on. It rests without an error, and what is pending waits.
     public func setPaused(_ isPaused: Bool) {
         guard isPaused != self.isPaused else { return }
         self.isPaused = isPaused
-        guard backend != nil, !isReset else { return }
+        guard backend != nil, !isStopped else { return }
         setState(restingState, error: nil)
         if isPaused {
             answer(answeredByCycle + waiters, .failure(pauseReason))
@@ -164,6 +164,12 @@ public final class AccountSync {
 
     /// The remote is not what it was: it rests until somebody says which side is right.
     public var isReset: Bool { state == .paused && lastError?.code == .reset }
+
+    /// The account is encrypted under a key that is not here: it rests until somebody enters the recovery phrase.
+    public var needsKey: Bool { state == .paused && lastError?.code == .keyNeeded }
+
+    /// It rests until a person decides something.
+    private var isStopped: Bool { isReset || needsKey }
 
     /// When a failed pass is tried again, on the monotonic clock; `nil` if the last one did not fail.
     public var nextAttempt: UInt64? { state == .paused ? nil : schedule?.nextAttempt }
@@ -226,8 +232,8 @@ extension AccountSync.State {
         switch error.code {
         case .unavailable: self = .offline
         case .unauthorized: self = .authFailed
-        case .reset: self = .paused
-        case .denied, .full, .noAccount, .tooNew, .damaged, .unsupported, .device: self = .error
+        case .reset, .keyNeeded: self = .paused
+        case .denied, .full, .noAccount, .tooNew, .damaged, .unsupported, .keyWrong, .inPlain, .device: self = .error
         }
     }
 }

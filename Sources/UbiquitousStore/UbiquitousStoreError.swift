@@ -80,6 +80,10 @@ extension UbiquitousStoreError {
         public static let remoteFormatTooNew = Code("remoteFormatTooNew")
         /// The remote was emptied, or holds another account.
         public static let remoteReset = Code("remoteReset")
+        /// The account is encrypted, and this device does not have its key.
+        public static let keyNeeded = Code("keyNeeded")
+        /// The recovery phrase is another account's.
+        public static let keyWrong = Code("keyWrong")
 
         // MARK: The service
 
@@ -163,6 +167,8 @@ extension StoreErrorCode {
         case .backendUnsupported: .backendUnsupported
         case .remoteFormatTooNew: .remoteFormatTooNew
         case .remoteReset: .remoteReset
+        case .keyNeeded: .keyNeeded
+        case .keyWrong: .keyWrong
         case .busy: .busy
         case .corrupt: .corrupt
         }

@@ -2,6 +2,7 @@
 
 import PropertyList
 import Replication
+import Sealing
 import SeededRandom
 import StoreEngine
 import Testing
@@ -13,7 +14,7 @@ import Testing
     private func read(_ part: Head.Part, _ segments: [Bits128: [UInt8]]) throws -> StoreState {
         var entries: [Key: Entry] = [:]
         for piece in part.base where piece.name != .zero {
-            let segment = try Segment(decoding: try #require(segments[piece.name]))
+            let segment = try Segment(decoding: try #require(segments[piece.name]), .plain)
             #expect(segment.bucket == piece.bucket)
             entries.merge(segment.entries) { _, twice in
                 Issue.record("a key is in two segments")
@@ -53,16 +54,17 @@ import Testing
                 over: former,
                 contents: below,
                 contextBase: contextBase,
-                limits: limits
+                limits: limits,
+                .plain
             )
             segments.merge(draft.segments) { $1 }
             contents.merge(draft.contents) { $1 }
             if let bytes = segments[draft.part.vectorSegment] { contextBase = try VectorSegment.decode(bytes) }
             // As a reader has it who knows the part before, and one who doesn't.
-            if let written = former.flatMap(draft.part.written(over:)) {
-                #expect(written.part(over: former, vector: VersionVector()) == draft.part)
+            if let written = former.flatMap({ draft.part.written(over: $0, .plain) }) {
+                #expect(written.part(over: former, vector: VersionVector(), .plain) == draft.part)
             }
-            #expect(draft.part.written(over: contextBase).part(over: nil, vector: contextBase) == draft.part)
+            #expect(draft.part.written(over: contextBase).part(over: nil, vector: contextBase, .plain) == draft.part)
             #expect(try read(draft.part, segments) == state)
             #expect(draft.part.base.allSatisfy { segments[$0.name].map { $0.count <= 64 << 10 } ?? true })
             #expect(draft.part.digest == digests.state)

@@ -3,6 +3,7 @@
 import BackendTesting
 import Foundation
 import Replication
+import Sealing
 import StoreEngine
 import SyncEngine
 import Synchronization
@@ -15,6 +16,15 @@ import Testing
 @Suite struct ConformanceTests {
     @Test(arguments: BackendConformance.cases)
     func `a folder conforms`(to conformance: BackendConformance) async throws {
+        try await testFolder(conformance, .none)
+    }
+
+    @Test(arguments: BackendConformance.cases)
+    func `a folder conforms where the account is encrypted`(to conformance: BackendConformance) async throws {
+        try await testFolder(conformance, .testKey)
+    }
+
+    private func testFolder(_ conformance: BackendConformance, _ protection: Protection) async throws {
         let place = try Place()
         try await conformance.run(
             on: BackendPlace {
@@ -25,7 +35,8 @@ import Testing
                         access: .own(uid: geteuid()),
                         watches: false
                     ),
-                    environment: .system
+                    environment: .system,
+                    protection: protection
                 )
             } empty: {
                 for folder in ["a", "h", "s"] {
@@ -38,6 +49,11 @@ import Testing
     @Test(arguments: BackendConformance.cases)
     func `blobs in memory conform`(to conformance: BackendConformance) async throws {
         try await conformance.run(on: FaultConformance.place(MemoryStorage()))
+    }
+
+    @Test(arguments: BackendConformance.cases)
+    func `blobs in memory conform where the account is encrypted`(to conformance: BackendConformance) async throws {
+        try await conformance.run(on: FaultConformance.place(MemoryStorage(), .testKey))
     }
 
     @Test func `a place that has no time for all who make the account at once conforms`() async throws {
@@ -66,6 +82,15 @@ import Testing
     func `whatever a storage does, nothing is lost`(to conformance: FaultConformance) async throws {
         for seed in 1...10 as ClosedRange<UInt64> {
             do { try await conformance.run(seed: seed) } catch { Issue.record("seed \(seed): \(error)") }
+        }
+    }
+
+    @Test(arguments: FaultConformance.cases)
+    func `whatever a storage does, nothing of an encrypted account is lost`(to conformance: FaultConformance)
+        async throws
+    {
+        for seed in 21...26 as ClosedRange<UInt64> {
+            do { try await conformance.run(seed: seed, .testKey) } catch { Issue.record("seed \(seed): \(error)") }
         }
     }
 

@@ -4,6 +4,7 @@ import BackendTesting
 import Foundation
 import PropertyList
 import Replication
+import Sealing
 import SeededRandom
 import StoreEngine
 import SyncEngine
@@ -26,7 +27,10 @@ import Testing
     private final class World {
         let storage = MemoryStorage()
         let clock = Clock()
+        private let protection: Protection
         private var seed: UInt64 = 0
+
+        init(_ protection: Protection = .none) { self.protection = protection }
 
         func device() -> BackendDevice {
             seed += 1
@@ -40,7 +44,8 @@ import Testing
                 environment: Environment(
                     time: { [clock] in clock.time },
                     random: { random.withLock { $0.next() } }
-                )
+                ),
+                protection: protection
             )
         }
 
@@ -60,8 +65,11 @@ import Testing
         }
     }
 
-    @Test func `a look at an account of 200 stores in which nothing is new is one listing`() async throws {
-        let world = World()
+    @Test(arguments: [Protection.none, .testKey])
+    func `a look at an account of 200 stores in which nothing is new is one listing`(_ protection: Protection)
+        async throws
+    {
+        let world = World(protection)
         var random = SplitMix(seed: 1)
         let devices = (0..<3).map { _ in world.device() }
         for (number, device) in devices.enumerated() {
@@ -86,8 +94,11 @@ import Testing
         #expect((5...10).contains(most))
     }
 
-    @Test func `a small change is a look and a head, for the writer and for each reader`() async throws {
-        let world = World()
+    @Test(arguments: [Protection.none, .testKey])
+    func `a small change is a look and a head, for the writer and for each reader`(_ protection: Protection)
+        async throws
+    {
+        let world = World(protection)
         var random = SplitMix(seed: 1)
         let devices = (0..<3).map { _ in world.device() }
         for (number, device) in devices.enumerated() {
@@ -111,6 +122,37 @@ import Testing
         world.pass(seconds: 601, devices[0], devices[1], devices[2])
         for device in devices[1...] { #expect(try await requests { try await device.sync() } == [.list, .list]) }
         for device in devices[1...] { #expect(try await requests { try await device.sync() } == [.list]) }
+    }
+
+    @Test(arguments: [(3, 400), (40, 655)])
+    func `a small change in an encrypted account is the same upload and little longer`(stores: Int, most: Int)
+        async throws
+    {
+        var uploads: [[[Int]]] = []
+        for protection in [Protection.none, .testKey] {
+            let world = World(protection)
+            var random = SplitMix(seed: 9)
+            let device = world.device()
+            try await device.signIn(creating: true)
+            fill(device, stores: stores, keys: 3, bytes: 200, &random)
+            try await device.sync()
+            var lengths: [[Int]] = []
+            for change in 0..<20 {
+                world.pass(seconds: 15, device)
+                device.set("org.example.app-1", "setting.\(change % 3)", .integer(Int64(change)))
+                world.storage.requests = []
+                try await device.sync()
+                lengths.append(world.storage.requests.filter { $0.action == .put }.map(\.bytes))
+            }
+            uploads.append(lengths)
+        }
+        for (plain, sealed) in zip(uploads[0], uploads[1]) {
+            #expect(plain.count == 1 && sealed.count == 1)
+            #expect(sealed[0] - plain[0] <= (plain[0] > 8 << 10 ? most : 400), "\(plain) \(sealed)")
+        }
+        print(
+            "changes of \(stores) stores: \(uploads[0].flatMap(\.self).max() ?? 0) bytes in plain, "
+                + "\(uploads[1].flatMap(\.self).max() ?? 0) sealed")
     }
 
     @Test func `a first download of twenty small stores is few requests`() async throws {
@@ -165,10 +207,11 @@ import Testing
         #expect(b.stores == a.stores)
     }
 
-    @Test func `at rest the remote is little larger than what is in it, and while it is written not three times`()
-        async throws
-    {
-        let world = World()
+    @Test(arguments: [Protection.none, .testKey])
+    func `at rest the remote is little larger than what is in it, and while it is written not three times`(
+        _ protection: Protection
+    ) async throws {
+        let world = World(protection)
         var random = SplitMix(seed: 3)
         let devices = (0..<3).map { _ in world.device() }
         try await devices[0].signIn(creating: true)

@@ -4,6 +4,7 @@ import BackendTesting
 import Foundation
 import PropertyList
 import Replication
+import Sealing
 import StoreEngine
 import SyncEngine
 import Testing
@@ -65,7 +66,7 @@ import Testing
         let index = Index.encode([store: indexed.written(over: contextBase)])
         let present = part(
             state, base, vector: Bits128(digestOf: vector), tail: [size, color], removed: [gone])
-        let written = try #require(present.written(over: indexed))
+        let written = try #require(present.written(over: indexed, .plain))
         let head = head(
             b, sequence: 3, time: 77, RemoteDevice(identifier: "d1", name: "Ada"), index: Bits128(digestOf: index),
             written)
@@ -163,7 +164,7 @@ import Testing
     private func read(_ bytes: [UInt8], as kind: String) throws {
         switch kind {
         case "marker": _ = try AccountMarker(decoding: bytes)
-        case "bucket": _ = try Segment(decoding: bytes)
+        case "bucket": _ = try Segment(decoding: bytes, .plain)
         case "context": _ = try VectorSegment.decode(bytes)
         case "index": _ = try Index.decode(bytes)
         default: _ = try WrittenHead(decoding: bytes)
@@ -177,6 +178,7 @@ extension BlobFlaw {
         case .foreign: "none of ours"
         case .tooNew: "newer"
         case .tooOld: "older"
+        case .otherKey: "another account's"
         case .damaged: "damaged"
         }
     }

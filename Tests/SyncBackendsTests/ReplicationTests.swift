@@ -3,6 +3,7 @@
 import Foundation
 import PropertyList
 import Replication
+import Sealing
 import SeededRandom
 import StoreEngine
 import SyncEngine
@@ -21,11 +22,11 @@ import Testing
         var unique: Set<String> = []
         let store = "org.example.Notes"
 
-        init(seed: UInt64) async throws {
+        init(seed: UInt64, _ protection: Protection) async throws {
             random = SplitMix(seed: seed)
             for number in 0..<3 {
                 let place = try Place()
-                let device = try Device(place.path, name: "\(number)", seed: random.next())
+                let device = try Device(place.path, name: "\(number)", seed: random.next(), protection: protection)
                 places.append(place)
                 devices.append(device)
             }
@@ -135,8 +136,13 @@ import Testing
     @Test(arguments: 1...12) @MainActor
     func `whatever a sync tool does, all devices come to hold the same, and nothing that was written is lost`(
         seed: UInt64
-    ) async throws {
-        let world = try await World(seed: seed)
+    ) async throws { try await run(seed, .none) }
+
+    @Test(arguments: 13...18) @MainActor
+    func `the same of an account that is encrypted`(seed: UInt64) async throws { try await run(seed, .testKey) }
+
+    @MainActor private func run(_ seed: UInt64, _ protection: Protection) async throws {
+        let world = try await World(seed: seed, protection)
         for _ in 0..<250 { try await world.step() }
         try await world.settle()
         // Not the version vectors: a write that gave way to another one before it was published is known to its device alone.

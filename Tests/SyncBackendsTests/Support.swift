@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import BackendTesting
 import Foundation
 import PropertyList
 import Replication
+import Sealing
 import SeededRandom
 import StoreEngine
 import SyncEngine
@@ -149,10 +151,15 @@ final class Device {
     /// Time passes by its clock.
     func wait(minutes: UInt64) { _ = clock.next(after: minutes * 60_000_000) }
 
-    init(_ folder: String, name: String = "A", seed: UInt64 = .random(in: 1 ... .max)) throws {
+    private let protection: Protection
+
+    init(
+        _ folder: String, name: String = "A", seed: UInt64 = .random(in: 1 ... .max), protection: Protection = .none
+    ) throws {
         disk = try Place()
         self.folder = folder
         self.name = name
+        self.protection = protection
         let generator = Mutex(SplitMix(seed: seed))
         environment = Environment(
             time: { [clock] in clock.next() },
@@ -160,7 +167,7 @@ final class Device {
         )
         time = 0
         database = try Self.openDatabase(disk, environment)
-        (storage, backend) = try Self.openBackend(folder, environment)
+        (storage, backend) = try Self.openBackend(folder, environment, protection)
     }
 
     static func openDatabase(_ disk: Place, _ environment: Environment) throws -> UserDatabase {
@@ -173,12 +180,13 @@ final class Device {
 
     static func openBackend(
         _ folder: String,
-        _ environment: Environment
+        _ environment: Environment,
+        _ protection: Protection = .none
     ) throws -> (RecordingStorage, BlobBackend<RecordingStorage>) {
         let storage = RecordingStorage(
             FolderStorage(try FolderURL("folder://" + folder), access: .own(uid: geteuid()))
         )
-        return (storage, BlobBackend(storage: storage, environment: environment))
+        return (storage, BlobBackend(storage: storage, environment: environment, protection: protection))
     }
 
     /// The service is restarted; or, without `/run`, the machine.
@@ -187,7 +195,7 @@ final class Device {
         database.close()
         if machine { try FileManager.default.removeItem(atPath: disk.path + "/run") }
         database = try Self.openDatabase(disk, environment)
-        (storage, backend) = try Self.openBackend(folder, environment)
+        (storage, backend) = try Self.openBackend(folder, environment, protection)
     }
 
     func signIn(creating: Bool = true) async throws {
@@ -308,4 +316,9 @@ final class Device {
 
 extension OwnPublication {
     var name: String { "\(self)" }
+}
+
+extension Protection {
+    /// The key of an account that is encrypted in tests.
+    static let testKey = Protection.key(HeldKey(time: 1_700_000_000_000_000, random: Dice(seed: 77).roll))
 }

@@ -76,7 +76,7 @@ extension BlobBackend {
         for head in going {
             let name = "\(BlobName.heads)/\(head.name)"
             // It may have been written anew since it was read.
-            let content = try await storage.get(name, limit: Head.limit, unless: nil)
+            let content = try await storage.get(name, limit: try wrapping.headLimit, unless: nil)
             guard case .content(let bytes, _) = content, Head.digest(of: bytes) == head.digest else { continue }
             try await storage.delete(name)
             memory.found[head.name] = nil

@@ -11,6 +11,7 @@ extension BlobBackend {
     /// (docs/decisions/0018).
     public func push(_ publication: Publication) async throws(RemoteError) -> any RemotePush {
         let (account, names, own) = try await present(under: publication.origin)
+        let wrapping = try wrapping
         guard account.isNamed(publication.account), let identifier = Bits128(publication.account) else {
             throw RemoteError(.reset, "There is another account here than the one that is signed in.")
         }
@@ -26,6 +27,7 @@ extension BlobBackend {
             backend: self,
             publication: publication,
             account: identifier,
+            wrapping: wrapping,
             own: own,
             former: former,
             formerOrigins: formerOrigins,
@@ -119,10 +121,7 @@ extension BlobBackend {
     ) async throws(RemoteError) {
         try checkOpen()
         let written = try await write(head, present)
-        let bytes = written.encoded(unlikeLength: length)
-        guard bytes.count <= Head.limit else {
-            throw RemoteError(.full, "The account has too many stores for one device's part of it.")
-        }
+        let bytes = try wrapping.bytes(of: written, unlikeLength: length, random: environment.random)
         let digest = Head.digest(of: bytes)
         memory.own.noteWriting(digest)
         try await storage.put(BlobName.head(head.origin), bytes)
@@ -150,8 +149,7 @@ extension BlobBackend {
         if let best, best.length <= most { return best.written }
         var parts: [String: WrittenPart] = [:]
         for (store, part) in head.parts { parts[store] = part.written(over: try await contextBase(of: part)) }
-        let bytes = Index.encode(parts)
-        let name = Bits128(digestOf: bytes)
+        let (bytes, name) = try wrapping.named(Index.encode(parts))
         try await ensure(name, bytes, isListed: present.contains(name))
         memory.indexes[name] = head.parts
         return try await write(head, over: head.parts, named: name)
@@ -160,12 +158,13 @@ extension BlobBackend {
     private func write(
         _ head: Head, over index: [String: Head.Part], named name: Bits128
     ) async throws(RemoteError) -> WrittenHead {
+        let wrapping = try wrapping
         var written = WrittenHead(
             head: head, absent: Set(index.keys.filter { head.parts[$0] == nil }), parts: [:])
         written.head.index = name
         written.head.parts = [:]
         for (store, part) in head.parts where index[store] != part {
-            if let part = index[store].flatMap(part.written(over:)) {
+            if let part = index[store].flatMap({ part.written(over: $0, wrapping) }) {
                 written.parts[store] = part
             } else {
                 written.parts[store] = part.written(over: try await contextBase(of: part))
@@ -198,15 +197,17 @@ extension BlobBackend {
     /// Removes the head of an origin under which this device writes no more, once everything in it is joined here.
     /// One that is later than all that this device published is of somebody who goes on under the origin.
     func retire(_ origin: Origin, upTo sequence: UInt64) async throws(RemoteError) {
-        let content = try await storage.get(BlobName.head(origin), limit: Head.limit, unless: nil)
+        let content = try await storage.get(BlobName.head(origin), limit: try wrapping.headLimit, unless: nil)
         guard case .content(let bytes, _) = content else { return }
-        let digest = Head.digest(of: bytes)
+        let (digest, wrapping) = (Head.digest(of: bytes), try wrapping)
         do throws(BlobFlaw) {
-            let head = try WrittenHead(decoding: bytes).head
+            let head = try wrapping.head(bytes).head
             let found = HeadIdentity(origin: origin, digest: digest, sequence: head.sequence)
             guard memory.own.mayRetire(found, upTo: sequence, joined: memory.joinedHeads) else { return }
         } catch {
-            if error == .tooNew || !memory.own.mayRetireUnreadable(origin, environment.time()) { return }
+            if error == .tooNew || error == .otherKey || !memory.own.mayRetireUnreadable(origin, environment.time()) {
+                return
+            }
         }
         try await storage.delete(BlobName.head(origin))
         memory.latest.forget(origin.description)

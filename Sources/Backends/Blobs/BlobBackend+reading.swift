@@ -3,6 +3,7 @@
 internal import BackendSupport
 internal import PropertyList
 internal import Replication
+internal import Sealing
 
 /// A head that is there.
 struct FoundHead {
@@ -117,7 +118,8 @@ extension BlobBackend {
         if let known, known.isWhole, let version = known.version, version == listing.version { return known }
         let isPlain = listing.name.utf8.count == 16
         let name = "\(BlobName.heads)/\(listing.name)"
-        switch try await storage.get(name, limit: Head.limit, unless: known?.isWhole == true ? known?.version : nil) {
+        let limit = try wrapping.headLimit
+        switch try await storage.get(name, limit: limit, unless: known?.isWhole == true ? known?.version : nil) {
         case .absent:
             return nil
         case .unchanged:
@@ -138,9 +140,15 @@ extension BlobBackend {
         _ problems: inout [String]
     ) async throws(RemoteError) -> FoundHead? {
         let written: WrittenHead
-        do throws(BlobFlaw) { written = try WrittenHead(decoding: bytes) } catch {
+        let wrapping = try wrapping
+        do throws(BlobFlaw) { written = try wrapping.head(bytes) } catch {
             switch error {
             case .tooNew: throw RemoteError.tooNew
+            case .otherKey where protection.held == nil: throw RemoteError.keyNeeded
+            case .otherKey:
+                // The account may be under another key since.
+                memory.account = nil
+                problems.append("The file h/\(name.prefix(16)) is not under the account's key and is passed over.")
             case .tooOld: problems.append("The file h/\(name.prefix(16)) is of a format that is not read any more.")
             case .foreign where name.utf8.count != 16: break
             case .foreign: problems.append("The file h/\(name) is no head, or has not arrived whole.")
@@ -158,7 +166,7 @@ extension BlobBackend {
 
     /// The head under an origin's name, if there is one.
     func readHead(of origin: Origin) async throws(RemoteError) -> FoundHead? {
-        let content = try await storage.get(BlobName.head(origin), limit: Head.limit, unless: nil)
+        let content = try await storage.get(BlobName.head(origin), limit: try wrapping.headLimit, unless: nil)
         guard case .content(let bytes, _) = content else { return nil }
         var problems: [String] = []
         return try await decodeHead(bytes, named: origin.description, &problems)
@@ -193,6 +201,7 @@ extension BlobBackend {
 
     /// Finds out the parts of a head.
     private func makeOut(_ written: WrittenHead, _ found: inout FoundHead) async throws(RemoteError) {
+        let wrapping = try wrapping
         var index: [String: Head.Part] = [:]
         if written.head.index != .zero {
             (index, found.isWhole) = try await readIndex(written.head.index, &found.problems)
@@ -210,7 +219,7 @@ extension BlobBackend {
                 found.isWhole = false
                 continue
             }
-            found.head.parts[store] = part.part(over: index[store], vector: vector)
+            found.head.parts[store] = part.part(over: index[store], vector: vector, wrapping)
             if found.head.parts[store] == nil {
                 found.problems.append("What h/\(found.name) has of the store \(store) makes no sense.")
             }
@@ -224,10 +233,11 @@ extension BlobBackend {
     ) async throws(RemoteError) -> ([String: Head.Part], Bool) {
         if let parts = memory.indexes[name] { return (parts, true) }
         guard let written = try await readNamed(name, &problems, Index.decode) else { return ([:], false) }
+        let wrapping = try wrapping
         var parts: [String: Head.Part] = [:]
         for (store, part) in written {
             guard let vector = try await readVector(part.vectorSegment, &problems) else { continue }
-            parts[store] = part.part(over: nil, vector: vector)
+            parts[store] = part.part(over: nil, vector: vector, wrapping)
         }
         if parts.count == written.count { memory.indexes[name] = parts }
         return (parts, parts.count == written.count)
@@ -273,12 +283,14 @@ extension BlobBackend {
     }
 
     /// Reads a segment.
+    /// - Returns: what is in it, in plain.
     func readSegment(_ name: Bits128) async throws(RemoteError) -> SegmentContent {
-        switch try await storage.get(BlobName.segment(name), limit: Segment.limit, unless: nil) {
+        let wrapping = try wrapping
+        switch try await storage.get(BlobName.segment(name), limit: wrapping.segmentLimit, unless: nil) {
         case .absent, .unchanged: return .absent
         case .unreadable(let clause): return .damaged("The file s/\(name) \(clause).")
         case .content(let bytes, _):
-            guard Bits128(digestOf: bytes) == name else {
+            guard let content = wrapping.content(of: bytes, named: name) else {
                 memory.damagedSegments.insert(name)
                 memory.goodSegments.remove(name)
                 return .damaged("The file s/\(name) is damaged.")
@@ -286,12 +298,13 @@ extension BlobBackend {
             memory.damagedSegments.remove(name)
             memory.goodSegments.insert(name)
             memory.superseded.noteLength(bytes.count, of: name)
-            return .bytes(bytes)
+            return .bytes(content)
         }
     }
 
     /// Reads the entries of a base.
     func readBase(_ base: [BaseSegment], store: String) async throws(RemoteError) -> BaseContent {
+        let wrapping = try wrapping
         var entries: [Key: Entry] = [:]
         var size = 0
         for part in base where part.name != .zero {
@@ -304,7 +317,7 @@ extension BlobBackend {
             }
             size += bytes.count
             let segment: Segment
-            do throws(BlobFlaw) { segment = try Segment(decoding: bytes) } catch {
+            do throws(BlobFlaw) { segment = try Segment(decoding: bytes, wrapping) } catch {
                 if error == .tooNew { throw RemoteError.tooNew }
                 return .corrupt("The file s/\(name) makes no sense.")
             }

@@ -3,6 +3,7 @@
 internal import BackendSupport
 internal import PropertyList
 internal import Replication
+internal import Sealing
 
 /// What a backend remembers as long as it lives.
 struct BlobMemory {
@@ -63,6 +64,9 @@ struct BlobMemory {
     var account: RemoteAccount?
     /// Markers whose content this process has seen to be right: they never change.
     var goodMarkers: Set<Bits128> = []
+    /// The same of sealed ones, and of notes by their names.
+    var sealedMarkers: [Bits128: SealedMarker] = [:]
+    var notes: [String: KeyLink] = [:]
     /// The segments that are there, as long as nobody else was seen to do anything.
     var segments: Set<Bits128>?
     var pulls = 0
@@ -78,6 +82,9 @@ struct BlobMemory {
         /// What the engine has marked as published is in it.
         var isTrusted: Bool
     }
+
+    /// Forgets the markers, which are to be read anew.
+    mutating func forgetMarkers() { (goodMarkers, sealedMarkers, notes) = ([], [:], [:]) }
 
     /// Forgets what was joined: everything is to be downloaded anew.
     mutating func forgetJoined() {

@@ -54,7 +54,8 @@ extension BlobBackend {
         let isChanged = memory.found.contains { before[$0.key]?.digest != $0.value.digest && $0.value.digest != own }
         if isChanged { (memory.changedAt, memory.segments) = (environment.time(), nil) }
         memory.doubtOwnSegments(environment.time(), isThorough: isThorough, since: before)
-        if memory.isInDoubt(of: account, since: before, hasAsked: known == nil) {
+        let isOthers = memory.account == nil
+        if isOthers || memory.isInDoubt(of: account, since: before, hasAsked: known == nil) {
             let identifiers = accountIdentifiers
             account = try await markedAccount()
             // Its parts were not made out yet.

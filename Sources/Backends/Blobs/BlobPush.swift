@@ -6,6 +6,7 @@
 internal import BackendSupport
 internal import PropertyList
 internal import Replication
+internal import Sealing
 
 /// An upload that is under way.
 actor BlobPush<Storage: BlobStorage>: RemotePush {
@@ -16,6 +17,7 @@ actor BlobPush<Storage: BlobStorage>: RemotePush {
     nonisolated var unownedExecutor: UnownedSerialExecutor { backend.unownedExecutor }
     private let publication: Publication
     private let account: Bits128
+    private let wrapping: Wrapping
     private let formerOrigins: [Origin]
     private let sequence: UInt64
     private let formerLength: Int?
@@ -40,6 +42,7 @@ actor BlobPush<Storage: BlobStorage>: RemotePush {
         backend: BlobBackend<Storage>,
         publication: Publication,
         account: Bits128,
+        wrapping: Wrapping,
         own: FoundHead?,
         former: (head: Head, isTrusted: Bool)?,
         formerOrigins: [Origin],
@@ -50,6 +53,7 @@ actor BlobPush<Storage: BlobStorage>: RemotePush {
         self.backend = backend
         self.publication = publication
         self.account = account
+        self.wrapping = wrapping
         self.formerOrigins = formerOrigins
         self.present = present
         self.former = former?.head.parts ?? [:]
@@ -78,7 +82,7 @@ actor BlobPush<Storage: BlobStorage>: RemotePush {
         let (base, contents) = try await bestBase(of: store, digests)
         let draft = PartDraft(
             state, digests: digests, store: store, over: base, contents: contents,
-            contextBase: try await contextBase(of: base), limits: limits(besides: store))
+            contextBase: try await contextBase(of: base), limits: limits(besides: store), wrapping)
         if Rule.segmentsFirst.isOn { try await backend.ensure(draft, present: present) } else { late.append(draft) }
         present.formUnion(draft.segments.keys)
         parts[store] = draft.part

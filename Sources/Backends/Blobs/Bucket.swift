@@ -20,11 +20,6 @@ struct Bucket: Hashable {
     /// With that many bits there is a bucket for each hash.
     static let mostDepth = 16
 
-    /// The first 16 bits of the SHA-256 of a key's UTF-8.
-    static func hash(of key: Key) -> Int {
-        Int(truncatingIfNeeded: Bits128(digestOf: Array(key.string.utf8)).high >> 48)
-    }
-
     func contains(_ hash: Int) -> Bool { hash >> (Self.mostDepth - depth) == prefix }
 
     /// The two buckets that have its keys; `nil` if it can't be cut.

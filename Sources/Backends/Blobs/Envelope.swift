@@ -11,8 +11,10 @@ internal import PropertyList
 /// What a blob begins and ends with.
 enum Envelope {
     static let format: UInt64 = 1
-    /// How a blob is wrapped: not at all. Anything else is for versions that can encrypt.
+    /// How a blob is wrapped: not at all.
     static let plain: UInt8 = 0
+    /// Under the account's key (``Wrapping``).
+    static let sealed: UInt8 = 2
     static let marker = Array("UKVa".utf8)
     static let head = Array("UKVh".utf8)
     static let bucket = Array("UKVs".utf8)
@@ -48,6 +50,11 @@ enum Envelope {
         return try readFormat(bytes[...], magic)
     }
 
+    /// Whether a blob is one of this format under some account's key, of which nothing else was checked.
+    static func isSealed(_ bytes: [UInt8]) -> Bool {
+        bytes.dropFirst(marker.count).prefix(2).elementsEqual([UInt8(format), sealed])
+    }
+
     private static func readFormat(_ content: ArraySlice<UInt8>, _ magic: [UInt8]) throws(BlobFlaw) -> CanonicalDecoder
     {
         var decoder = CanonicalDecoder(content)
@@ -69,6 +76,8 @@ package enum BlobFlaw: Error, Equatable {
     case tooNew
     /// It is in format 0, which no released version wrote.
     case tooOld
+    /// It is another account's: under another key, or in plain where this one is encrypted, or the reverse.
+    case otherKey
     /// It is ours, and broken; a clause.
     case damaged(String)
 

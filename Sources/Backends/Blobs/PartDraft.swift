@@ -6,6 +6,7 @@
 
 internal import PropertyList
 internal import Replication
+internal import Sealing
 
 /// How large what is written often may grow.
 struct DraftLimits: Equatable {
@@ -31,12 +32,13 @@ struct DraftLimits: Equatable {
 /// A part that is about to be published, with the segments that it needs.
 struct PartDraft {
     private(set) var part: Head.Part
-    /// The segments that are other ones than before.
+    /// The segments that are other ones than before, as they are written.
     private(set) var segments: [Bits128: [UInt8]] = [:]
     /// The digests of the entries in each segment that has become another one.
     private(set) var contents: [Bits128: [Key: Bits128]] = [:]
 
     private let store: String
+    private let wrapping: Wrapping
     private let state: StoreState
     private let digests: StateDigests
     private var below: [Key: Bits128]
@@ -50,16 +52,17 @@ struct PartDraft {
     ///   - contextBase: the version vector that its version vector's segment has.
     init(
         _ state: StoreState, digests: StateDigests, store: String, over former: Head.Part?,
-        contents: [Key: Bits128], contextBase: VersionVector, limits: DraftLimits
+        contents: [Key: Bits128], contextBase: VersionVector, limits: DraftLimits, _ wrapping: Wrapping
     ) {
         (self.store, self.state, self.digests, below) = (store, state, digests, contents)
+        self.wrapping = wrapping
         part = Head.Part(digest: digests.state, vector: state.vector, base: [], tail: [:], removed: [])
         let size = digests.totalSize
         let base = former?.base ?? []
         if size <= (base.isEmpty ? limits.inlineBytes : limits.inlineBytes / 2) {
             below = [:]
         } else {
-            for key in Set(state.entries.keys).union(below.keys) { hashes[key] = Bucket.hash(of: key) }
+            for key in Set(state.entries.keys).union(below.keys) { hashes[key] = wrapping.hash(of: key) }
             part.base = base
             if base.isEmpty {
                 below = [:]
@@ -135,8 +138,7 @@ struct PartDraft {
         if keys.isEmpty { return [BaseSegment(bucket: bucket, name: .zero)] }
         var (entries, digests): ([Key: Entry], [Key: Bits128]) = ([:], [:])
         for key in keys { (entries[key], digests[key]) = (state.entries[key], self.digests.entries[key]) }
-        let bytes = Segment(store: store, bucket: bucket, entries: entries).encoded()
-        let name = Bits128(digestOf: bytes)
+        let (bytes, name) = wrapping.named(Segment(store: store, bucket: bucket, entries: entries).encoded())
         (segments[name], contents[name]) = (bytes, digests)
         below.merge(digests) { $1 }
         writtenBytes += bytes.count
@@ -162,8 +164,8 @@ struct PartDraft {
         }
         // Not together with a bucket, unless it can't wait.
         guard added > DraftLimits.contextOrigins * (writtenBytes > 0 ? 4 : 1) else { return }
-        let bytes = VectorSegment.encode(state.vector)
-        part.vectorSegment = Bits128(digestOf: bytes)
-        segments[part.vectorSegment] = bytes
+        let (bytes, name) = wrapping.named(VectorSegment.encode(state.vector))
+        part.vectorSegment = name
+        segments[name] = bytes
     }
 }

@@ -5,6 +5,7 @@
 
 internal import PropertyList
 package import Replication
+package import Sealing
 
 /// One bucket of one store's base.
 package struct Segment: Equatable {
@@ -24,7 +25,9 @@ package struct Segment: Equatable {
         self.entries = entries
     }
 
-    package init(decoding bytes: [UInt8]) throws(BlobFlaw) {
+    /// Reads a bucket.
+    /// - Parameter wrapping: by which its keys are hashed.
+    package init(decoding bytes: [UInt8], _ wrapping: Wrapping) throws(BlobFlaw) {
         var decoder = try Envelope.openNamed(bytes, Envelope.bucket)
         self = try BlobFlaw.reading { () throws(CanonicalDecodingError) in
             let store = try decoder.storeIdentifier()
@@ -35,7 +38,7 @@ package struct Segment: Equatable {
             }
             let entries = try decoder.entries(try decoder.originTable())
             try decoder.finish()
-            guard entries.keys.allSatisfy({ bucket.contains(Bucket.hash(of: $0)) }) else {
+            guard entries.keys.allSatisfy({ bucket.contains(wrapping.hash(of: $0)) }) else {
                 throw decoder.failure("a key is in another's bucket")
             }
             return Segment(store: store, bucket: bucket, entries: entries)

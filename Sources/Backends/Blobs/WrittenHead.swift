@@ -5,6 +5,7 @@
 
 internal import PropertyList
 internal import Replication
+internal import Sealing
 
 /// A store's part as an index or a head has it.
 package struct WrittenPart: Equatable {
@@ -44,7 +45,7 @@ extension Head.Part {
     }
 
     /// The part as it is written over an index's; `nil` if it is not a later form of that.
-    func written(over index: Head.Part) -> WrittenPart? {
+    func written(over index: Head.Part, _ wrapping: Wrapping) -> WrittenPart? {
         guard vectorSegment == index.vectorSegment, vector.isSuperset(of: index.vector),
             base.map(\.bucket) == index.base.map(\.bucket)
         else { return nil }
@@ -52,7 +53,7 @@ extension Head.Part {
         for (place, segment) in base.enumerated() where segment.name != index.base[place].name {
             replaced[place] = segment.name
         }
-        let (below, belowRemoved) = index.changes(outside: replaced)
+        let (below, belowRemoved) = index.changes(outside: replaced, wrapping)
         let forgotten = Set(below.keys).union(belowRemoved).filter { tail[$0] == nil && !removed.contains($0) }
         return WrittenPart(
             digest: digest, vectorSegment: vectorSegment, vector: vector.subtracting(index.vector),
@@ -61,16 +62,18 @@ extension Head.Part {
     }
 
     /// What the tail has, except in buckets that have another segment.
-    fileprivate func changes(outside replaced: [Int: Bits128]) -> ([Key: Entry], Set<Key>) {
+    fileprivate func changes(outside replaced: [Int: Bits128], _ wrapping: Wrapping) -> ([Key: Entry], Set<Key>) {
         if replaced.isEmpty { return (tail, removed) }
-        func isKept(_ key: Key) -> Bool { base.place(ofHash: Bucket.hash(of: key)).map { replaced[$0] == nil } ?? true }
+        func isKept(_ key: Key) -> Bool {
+            base.place(ofHash: wrapping.hash(of: key)).map { replaced[$0] == nil } ?? true
+        }
         return (tail.filter { isKept($0.key) }, removed.filter(isKept))
     }
 }
 
 extension WrittenPart {
     /// The part that a reader gets who has what it was written over; `nil` if it makes no sense over that.
-    func part(over index: Head.Part?, vector base: VersionVector) -> Head.Part? {
+    func part(over index: Head.Part?, vector base: VersionVector, _ wrapping: Wrapping) -> Head.Part? {
         var part = Head.Part(
             digest: digest, vector: base, vectorSegment: vectorSegment, base: [], tail: tail, removed: removed)
         part.vector.formUnion(vector)
@@ -83,7 +86,7 @@ extension WrittenPart {
             part.vector.formUnion(index.vector)
             part.base = index.base
             for (place, name) in replaced { part.base[place].name = name }
-            let (below, belowRemoved) = index.changes(outside: replaced)
+            let (below, belowRemoved) = index.changes(outside: replaced, wrapping)
             for (key, entry) in below where tail[key] == nil && !removed.contains(key) && !forgotten.contains(key) {
                 part.tail[key] = entry
             }

@@ -13,7 +13,10 @@ public actor EtcdBackend: RemoteBackend {
     /// The kind of remote that it is.
     public static let descriptor = BackendDescriptor(schemes: ["etcds", "etcd"], example: "etcds://HOST/PREFIX") {
         site throws(RemoteError) in
-        try EtcdBackend.make(url: site.url, credentials: site.credentials)
+        if site.isEncrypted {
+            throw RemoteError(.unsupported, "An account on etcd can't be encrypted. Use a folder or a WebDAV server.")
+        }
+        return try EtcdBackend.make(url: site.url, credentials: site.credentials)
     } check: {
         await EtcdBackend.check(url: $0.url, credentials: $0.credentials)
     }

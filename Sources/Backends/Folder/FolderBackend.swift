@@ -13,7 +13,9 @@ public enum FolderBackend {
     /// The backend's descriptor.
     public static let descriptor = BackendDescriptor(schemes: [FolderBackend.scheme], example: "folder:///PATH") {
         site throws(RemoteError) in
-        try FolderBackend.make(url: site.url, access: site.folders)
+        BlobBackend(
+            storage: FolderStorage(try FolderURL(site.url), access: site.folders), environment: .system,
+            protection: site.protection)
     } check: {
         await FolderBackend.check(url: $0.url, access: $0.folders)
     }

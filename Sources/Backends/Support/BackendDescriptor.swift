@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Replication
+package import Sealing
 
 /// Where an account is and how to get in: what a backend is made from.
 public struct BackendSite: Sendable {
@@ -10,6 +11,10 @@ public struct BackendSite: Sendable {
     public let credentials: ServerCredentials
     /// The folders that the account's owner may use.
     public let folders: FolderAccess
+    /// What is known of the account's encryption. A backend that can't encrypt refuses anything but ``Protection/none``.
+    package var protection = Protection.none
+    /// The account is encrypted, or is to be.
+    package var isEncrypted: Bool { protection.isWanted }
 
     /// A site of its parts.
     public init(url: String, credentials: ServerCredentials, folders: FolderAccess) {

@@ -10,7 +10,9 @@ public enum WebDAVBackend {
     /// The kind of remote that it is.
     public static let descriptor = BackendDescriptor(schemes: ["webdavs", "webdav"], example: "webdavs://HOST/PATH") {
         site throws(RemoteError) in
-        try WebDAVBackend.make(url: site.url, credentials: site.credentials)
+        BlobBackend(
+            storage: WebDAVStorage(try WebDAVURL(site.url), try site.credentials.options), environment: .system,
+            protection: site.protection)
     } check: {
         await WebDAVBackend.check(url: $0.url, credentials: $0.credentials)
     }

@@ -198,6 +198,6 @@ enum NamesFile {
     }
 
     private static func isName(_ name: String) -> Bool {
-        [16, 32].contains(name.utf8.count) && name.utf8.allSatisfy(\.isLowerHexDigit)
+        [16, 32, 66].contains(name.utf8.count) && name.utf8.allSatisfy(\.isLowerHexDigit)
     }
 }

@@ -21,6 +21,8 @@ package enum ErrorSentence {
         case .noAccount: tr("There is no account at this place.")
         case .remoteFormatTooNew: tr("A newer version of the service uses this account. Update this device.")
         case .remoteReset: tr("The account is not there any more.")
+        case .keyNeeded: tr("The account is encrypted, and its key is not on this device.")
+        case .keyWrong: tr("The recovery phrase is another account's.")
         case .corrupt: tr("What is stored there is damaged.")
         case .accessDenied: tr("The service may not use this place.")
         case .quotaExceeded: tr("The app's store is full.")

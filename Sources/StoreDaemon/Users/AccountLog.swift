@@ -56,6 +56,9 @@ extension RemoteError.Code {
         case .tooNew: "a newer version wrote the remote"
         case .damaged: "what is there can't be read"
         case .unsupported: "there is no backend for it"
+        case .keyNeeded: "its key is not here"
+        case .keyWrong: "the recovery phrase is another one's"
+        case .inPlain: "it is not encrypted"
         case .device: "this device can't write"
         }
     }

@@ -5,6 +5,7 @@ internal import Blobs
 internal import Crypto
 internal import PropertyList
 internal import PropertyListFiles
+internal import Sealing
 
 /// Bytes from outside that somebody may have made up: what reads them, and what has to hold if they can be read.
 public enum FuzzTarget: String, CaseIterable, Sendable {
@@ -73,8 +74,8 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     }
 
     private static func segment(_ bytes: [UInt8]) -> String? {
-        guard let segment = try? Segment(decoding: bytes) else { return nil }
-        return (try? Segment(decoding: segment.encoded())) == segment ? nil : "a segment becomes another one"
+        guard let segment = try? Segment(decoding: bytes, .plain) else { return nil }
+        return (try? Segment(decoding: segment.encoded(), .plain)) == segment ? nil : "a segment becomes another one"
     }
 
     private static func vector(_ bytes: [UInt8]) -> String? {

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Blobs as they are in a remote, in plain or under the account's key. What is inside, and how it is read, is the same
+// but for the names of segments and the hashes of keys.
+
+internal import PropertyList
+internal import Replication
+internal import Sealing
+
+extension Wrapping {
+    /// No head in a remote is longer.
+    var headLimit: Int { isSealed ? SealedBlob.Limit.head : Head.limit }
+    /// No segment in a remote is longer.
+    var segmentLimit: Int { isSealed ? SealedBlob.Limit.segment : Segment.limit }
+
+    private var isSealed: Bool { if case .sealed = self { true } else { false } }
+
+    /// A segment's bytes in a remote, and its name.
+    func named(_ content: [UInt8]) -> (bytes: [UInt8], name: Bits128) {
+        let (bytes, name) = segment(content)
+        return (bytes, Bits128(prefixOf: name))
+    }
+
+    /// What is in a segment; `nil` if it is not the one that has this name. One of a newer format is not, either: what
+    /// names it is a head that this version can read.
+    func content(of bytes: [UInt8], named name: Bits128) -> [UInt8]? {
+        switch self {
+        case .plain: return Bits128(digestOf: bytes) == name ? bytes : nil
+        case .sealed(let keys):
+            guard let blob = try? SealedBlob(segment: bytes, keys), Bits128(prefixOf: blob.salt) == name else {
+                return nil
+            }
+            return blob.content
+        }
+    }
+
+    /// A head's bytes in a remote, of another length than those of the head before it.
+    /// - Throws: `RemoteError.full` if no reader would take it.
+    func bytes(
+        of written: WrittenHead, unlikeLength previous: Int?, random: () -> UInt64
+    ) throws(RemoteError) -> [UInt8] {
+        let content: [UInt8]
+        switch self {
+        case .plain: content = written.encoded(unlikeLength: previous)
+        case .sealed: content = written.encoded()
+        }
+        guard content.count <= Head.limit else {
+            throw RemoteError(.full, "The account has too many stores for one device's part of it.")
+        }
+        guard case .sealed(let keys) = self else { return content }
+        return SealedBlob.seal(
+            head: content, origin: written.head.origin.bits, sequence: written.head.sequence,
+            random: (random(), random()), unlikeLength: previous, keys)
+    }
+
+    /// Reads a head.
+    func head(_ bytes: [UInt8]) throws(BlobFlaw) -> WrittenHead {
+        switch self {
+        case .plain:
+            do { return try WrittenHead(decoding: bytes) } catch {
+                throw error == .tooNew && Envelope.isSealed(bytes) ? .otherKey : error
+            }
+        case .sealed(let keys):
+            let blob: SealedBlob
+            do throws(SealingFlaw) { blob = try SealedBlob(head: bytes, keys) } catch { throw BlobFlaw(error) }
+            let written = try WrittenHead(decoding: blob.content)
+            guard blob.kind == .head(origin: written.head.origin.bits),
+                written.head.account == Bits128(keys.identifier)
+            else { throw .damaged("what is in it is not what it says it is") }
+            return written
+        }
+    }
+
+    /// The hash by which a key belongs to a bucket.
+    func hash(of key: Key) -> Int { bucketHash(of: Array(key.string.utf8)) }
+}
+
+extension Bits128 {
+    /// The identifier of an encrypted account.
+    init(_ identifier: KeyIdentifier) { self.init(high: identifier.high, low: identifier.low) }
+}
+
+extension KeyIdentifier {
+    init(_ identifier: Bits128) { self.init(high: identifier.high, low: identifier.low) }
+}
+
+extension BlobFlaw {
+    init(_ flaw: SealingFlaw) {
+        self =
+            switch flaw {
+            case .foreign: .foreign
+            case .plain, .otherKey: .otherKey
+            case .tooNew: .tooNew
+            case .tooOld: .tooOld
+            case .damaged(let clause): .damaged(clause)
+            }
+    }
+}
