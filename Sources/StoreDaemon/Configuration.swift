@@ -4,6 +4,7 @@ public import Logging
 public import PropertyList
 public import Replication
 public import SDBus
+package import Sealing
 internal import SyncEngine
 
 /// What the service was started with.
@@ -120,6 +121,8 @@ public struct BackendRequest: Sendable {
     public let folderRoots: [String]
     /// What the place asks for.
     public let credentials: BackendCredentials
+    /// What is known of the account's encryption.
+    package var protection = Protection.none
 
     /// What the address begins with, in small letters.
     public var scheme: String { Self.scheme(of: url) }

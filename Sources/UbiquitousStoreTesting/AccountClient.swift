@@ -53,6 +53,20 @@ public final class AccountClient: ObjectClient {
         }
     }
 
+    /// `GetRecoveryPhrase`.
+    public func recoveryPhrase(flags: UInt64 = 0) async throws -> String {
+        try await call("GetRecoveryPhrase") {
+            try $0.append(flags)
+        } decode: {
+            try $0.readString()
+        }
+    }
+
+    /// `Unlock`.
+    public func unlock(_ phrase: String) async throws {
+        try await call("Unlock") { try $0.append(phrase) }
+    }
+
     /// `SyncNow`.
     public func syncNow() async throws {
         try await call("SyncNow") {

@@ -23,10 +23,12 @@ enum Backends {
             case .user: .own(uid: request.uid)
             case .system: .roots(request.folderRoots, uid: request.uid)
             }
-        return BackendSite(
+        var site = BackendSite(
             url: request.url,
             credentials: ServerCredentials(
                 user: given.user, password: given.password, token: given.token, authority: given.certificateAuthority),
             folders: folders)
+        site.protection = request.protection
+        return site
     }
 }

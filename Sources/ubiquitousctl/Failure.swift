@@ -80,6 +80,11 @@ extension Failure {
         .backendAuthenticationFailed: "Sign in again, with the right credentials.",
         .backendUnavailable: "\"ubiquitousctl doctor URL\" tries it step by step.",
         .remoteReset: "Say which side is right: \"ubiquitousctl account resolve local\", or \"remote\".",
+        .keyNeeded: """
+        Enter the recovery phrase, which "ubiquitousctl account phrase" shows on another device: with \
+        "ubiquitousctl account unlock", or --phrase-file for signing in.
+        """,
+        .keyWrong: "Enter the phrase that \"ubiquitousctl account phrase\" shows on another device.",
         .notSupported: "The service is of an older version than this program.",
     ]
 }

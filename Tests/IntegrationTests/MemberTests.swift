@@ -170,7 +170,7 @@ struct MemberTests {
         try await withMachine { machine in
             let properties = try await machine.client().properties(BusNames.managerPath, BusNames.managerInterface)
             #expect(properties["Limits"] == .dictionary(limits))
-            #expect(properties["Features"] == .array(["etcd", "etcds", "folder", "webdav", "webdavs"]))
+            #expect(properties["Features"] == .array(["encryption", "etcd", "etcds", "folder", "webdav", "webdavs"]))
             guard case .string(let version) = properties["Version"] else { throw BusError.failed("no version") }
             #expect(version.string.split(separator: ".").count == 3)
             #expect(properties["SettingsErrors"] == .array([]))
@@ -291,7 +291,7 @@ struct MemberTests {
                     "DeviceName": .string("device"), "InitialSyncDone": .boolean(false), "PendingChanges": .integer(0),
                     "LastPullUSec": .integer(0), "LastPushUSec": .integer(0), "LastErrorName": .string(""),
                     "LastErrorMessage": .string(""), "NextAttemptUSec": .integer(0),
-                    "NextSyncUSec": .integer(0), "SlowedBy": .array([]),
+                    "NextSyncUSec": .integer(0), "SlowedBy": .array([]), "Encrypted": .boolean(false),
                 ]
             )
             #expect(await errorName { try await account.signOut() } == "NotSignedIn")

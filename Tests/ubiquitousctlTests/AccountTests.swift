@@ -149,7 +149,7 @@ import UbiquitousStoreTesting
             try terminal.write("empty", "\n")
             let empty = try await terminal.ctl("account", "sign-in", url, "--password-file", terminal.file("empty"))
             expect(empty, 2, "There is no password in the file")
-            let person = try terminal.atTerminal("account", "sign-in", url, "--login", "me")
+            let person = try terminal.atTerminal("account", "sign-in", url, "--login", "me", "--no-encrypt")
             try await person.shows("Password of me for \(url): ")
             #expect(!person.isEchoing)
             person.type("s3cret\n")

@@ -15,7 +15,7 @@ import UbiquitousStoreTesting
 
     @Test func `the question for a password stays as it is, however long a person thinks`() async throws {
         try await Self.withFolder { terminal, url in
-            let person = try terminal.atTerminal("account", "sign-in", url, "--login", "me")
+            let person = try terminal.atTerminal("account", "sign-in", url, "--login", "me", "--no-encrypt")
             try await person.shows("Password of me for \(url): ")
             // Another program, which waits for a service that doesn't answer, shows when two seconds have passed.
             terminal.device.signal(SIGSTOP)
@@ -30,7 +30,7 @@ import UbiquitousStoreTesting
         try await Self.withFolder { terminal, url in
             let shell = try terminal.shell()
             try await shell.shows("$ ")
-            shell.type("ubiquitousctl account sign-in \(url) --login me\n")
+            shell.type("ubiquitousctl account sign-in \(url) --login me --no-encrypt\n")
             try await shell.shows("Password of me")
             try await eventually("the terminal is silent") { !shell.isEchoing }
             shell.type("\u{1A}")

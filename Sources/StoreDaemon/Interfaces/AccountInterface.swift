@@ -13,7 +13,7 @@ internal import SyncEngine
 extension UserAccount {
     private static let signInOptions = [
         "user": "s", "password": "s", "token": "s", "ca-pem": "ay", "device-name": "s", "create": "b",
-        "bring-values": "b", "renew": "b",
+        "bring-values": "b", "renew": "b", "encrypt": "b", "recovery-phrase": "s",
     ]
 
     // MARK: Signing in and out
@@ -23,10 +23,12 @@ extension UserAccount {
         let options = try call.message.readOptions(Self.signInOptions)
         call.answer(on: daemon, holding: self) {
             let isRenewal = options.boolean("renew", default: false)
+            let encryption = try EncryptionWish(
+                encrypts: options.boolean("encrypt", default: false), phrase: options.string("recovery-phrase"))
             return try await self.signIn(
                 url, BackendCredentials(options), deviceName: try Self.deviceName(options),
                 creatingAccount: options.boolean("create", default: !isRenewal),
-                bringingValues: options.boolean("bring-values", default: false), isRenewal: isRenewal)
+                bringingValues: options.boolean("bring-values", default: false), isRenewal: isRenewal, encryption)
         } reply: {
             try $0.append($1)
         }
@@ -72,6 +74,18 @@ extension UserAccount {
                 }
             }
         }
+    }
+
+    // MARK: Encryption
+
+    fileprivate func getRecoveryPhrase(_ call: MethodCall) throws {
+        let phrase = try recoveryPhrase(marksShown: try call.message.readFlags(0x1) & 0x1 != 0)
+        try call.reply { try $0.append(phrase) }
+    }
+
+    fileprivate func unlock(_ call: MethodCall) throws {
+        let phrase = try call.message.readString()
+        call.answer(on: daemon, holding: self) { try await self.unlock(phrase) }
     }
 
     // MARK: Resting
@@ -197,6 +211,10 @@ extension UserAccount {
                     sensitive: true, on: daemon
                 ) { try $0.signIn($1) },
                 .steering("SignOut", in: ["options": "a{sv}"], on: daemon) { try $0.signOut($1) },
+                .steering(
+                    "GetRecoveryPhrase", in: ["flags": "t"], out: ["recovery_phrase": "s"], sensitive: true, on: daemon
+                ) { try $0.getRecoveryPhrase($1) },
+                .steering("Unlock", in: ["recovery_phrase": "s"], sensitive: true, on: daemon) { try $0.unlock($1) },
                 .method("SyncNow", in: ["flags": "t"], on: daemon) { try $0.syncNow($1) },
                 .steering("Resolve", in: ["side": "s"], on: daemon) { try $0.resolve($1) },
                 .steering("SetPaused", in: ["paused": "b"], on: daemon) { try $0.setPaused($1) },
@@ -237,6 +255,9 @@ extension UserAccount {
                 },
                 .property("InitialSyncDone", "b", changes: .silently, to: .everybody, on: daemon) { account, message in
                     try message.append(account.isDownloaded)
+                },
+                .property("Encrypted", "b", changes: .silently, to: .everybody, on: daemon) { account, message in
+                    try message.append(account.isEncrypted)
                 },
                 .property("PendingChanges", "u", changes: .silently, to: .everybody, on: daemon) { account, message in
                     daemon.writes.commit()

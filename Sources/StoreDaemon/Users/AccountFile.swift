@@ -18,6 +18,8 @@ struct AccountFile: Codable, Equatable {
     var deviceName: String
     /// The name was chosen on this device, and the account does not have it yet.
     var announcesName: Bool?
+    /// The account is encrypted. It is kept apart from the key: without that nothing is written, least of all in plain.
+    var isEncrypted: Bool?
     /// The person has the account rest.
     var isPaused: Bool?
 

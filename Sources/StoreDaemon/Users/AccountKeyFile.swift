@@ -37,11 +37,36 @@ struct AccountKeyFile: Equatable {
     /// No file is longer.
     private static let limit = 1 << 20
 
-    private static func path(in directory: String) -> String { directory + "/account-key.plist" }
+    /// Which of the two files: that of the account that is signed in, or of one that is being signed in to.
+    enum Slot: String, CaseIterable {
+        case current = "account-key.plist"
+        case next = "next-account-key.plist"
+    }
+
+    private static func path(_ slot: Slot, in directory: String) -> String { directory + "/" + slot.rawValue }
+
+    /// What a backend is to know.
+    var held: HeldKey { HeldKey(key: key, marker: marker, rejected: rejected) }
+
+    /// The key of an account; `nil` where there is none. A crash while the account was being signed in to may have
+    /// left it where keys of such accounts are.
+    static func key(of account: String, in directory: String) throws(AccountKeyFileError) -> AccountKeyFile? {
+        if let next = try? read(.next, in: directory), "\(next.key.identifier)" == account { return next }
+        guard let current = try read(in: directory), "\(current.key.identifier)" == account else { return nil }
+        return current
+    }
+
+    /// Puts the key of an account that was signed in to in the place of the former one's.
+    static func settle(_ account: String, in directory: String) throws {
+        guard var next = try? read(.next, in: directory), "\(next.key.identifier)" == account else { return }
+        next.stage = .using
+        try next.write(in: directory)
+        try PrivateFile.remove(path(.next, in: directory))
+    }
 
     /// Reads the file; `nil` where there is none.
-    static func read(in directory: String) throws(AccountKeyFileError) -> AccountKeyFile? {
-        let path = path(in: directory)
+    static func read(_ slot: Slot = .current, in directory: String) throws(AccountKeyFileError) -> AccountKeyFile? {
+        let path = path(slot, in: directory)
         guard let data = try contents(of: path) else { return nil }
         let decoder = PropertyListDecoder()
         guard let version = try? decoder.decode(Version.self, from: data) else { throw .damaged(path) }
@@ -53,16 +78,18 @@ struct AccountKeyFile: Equatable {
     }
 
     /// Writes the file, whole or not at all, and so that a power cut does not take it away.
-    func write(in directory: String) throws {
+    func write(_ slot: Slot = .current, in directory: String) throws {
         let encoder = PropertyListEncoder()
         encoder.outputFormat = .binary
-        try PrivateFile.replace(Self.path(in: directory), with: Array(try encoder.encode(Record(self))))
+        try PrivateFile.replace(Self.path(slot, in: directory), with: Array(try encoder.encode(Record(self))))
     }
 
-    /// Removes the file, and what a crash has left of one that was being written.
+    /// Removes the files, and what a crash has left of one that was being written.
     static func remove(in directory: String) throws {
-        try PrivateFile.remove(PrivateFile.temporary(path(in: directory)))
-        try PrivateFile.remove(path(in: directory))
+        for path in Slot.allCases.map({ path($0, in: directory) }) {
+            try PrivateFile.remove(PrivateFile.temporary(path))
+            try PrivateFile.remove(path)
+        }
         try PrivateFile.synchronize(directory: directory)
     }
 

@@ -2,6 +2,7 @@
 
 internal import Logging
 internal import Replication
+internal import Sealing
 
 /// A backend whose steps are told to the journal, for who looks for what is slow or wrong: stores by their identifiers,
 /// and never a key or a value.
@@ -13,6 +14,9 @@ final class ToldBackend: RemoteBackend {
     init(_ backend: any RemoteBackend, of user: String, _ logger: Logger) {
         (self.backend, teller) = (backend, StepTeller(user: user, logger: logger))
     }
+
+    /// The key of the account, if it is encrypted and its key is known.
+    var heldKey: HeldKey? { get async { await (backend as? any KeyHolding)?.heldKey } }
 
     var traits: BackendTraits { backend.traits }
 

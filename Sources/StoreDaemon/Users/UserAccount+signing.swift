@@ -4,6 +4,7 @@ internal import Logging
 internal import PlaceAddress
 internal import Replication
 internal import SDBus
+internal import Sealing
 internal import StoreBus
 internal import StoreEngine
 internal import SyncEngine
@@ -15,27 +16,30 @@ extension UserAccount {
     /// - Returns: the account's identifier.
     func signIn(
         _ url: String, _ credentials: BackendCredentials, deviceName: String?, creatingAccount: Bool,
-        bringingValues: Bool, isRenewal: Bool = false
+        bringingValues: Bool, isRenewal: Bool = false, _ encryption: EncryptionWish
     ) async throws -> String {
         try credentials.check()
         let credentials = isRenewal ? try renewed(credentials, at: url) : credentials
         let staysPaused = isRenewal ? try AccountFile.read(in: directory)?.isPaused ?? false : false
         var isNew = false
-        try await reach(url, credentials) {
+        try await reach(url, credentials, try protection(at: url, encryption)) {
             try await $0.open(creatingAccount: creatingAccount)
-        } then: { backend, remote in
+        } then: { backend, remote, held in
             isNew = remote.isNew
             guard isNew || !bringingValues else {
                 throw BusError.store(.conflict, "There is an account in the place already, and it is not empty")
             }
             let file = AccountFile(
                 url: url, account: remote.identifier, credentials: credentials,
-                deviceName: deviceName ?? sync.device.name, announcesName: deviceName != nil || sync.announcesName)
+                deviceName: deviceName ?? sync.device.name, announcesName: deviceName != nil || sync.announcesName,
+                isEncrypted: held == nil ? nil : true)
+            try keep(held, wasShown: encryption.phrase != nil)
             try commit(file) {
                 try sync.signIn(to: backend, as: remote, bringingValues: bringingValues, deviceName: deviceName)
             }
         }
         self.url = url
+        settleKey()
         listen()
         if staysPaused { try setPaused(true) }
         daemon.logger.notice("\(userName) signed in to \(url)\(isNew ? ", where an account was made" : "").")
@@ -53,12 +57,12 @@ extension UserAccount {
         guard sync.isReset else {
             throw BusError.store(.conflict, "There is nothing to resolve: the remote is as this device knows it")
         }
-        try await reach(file.url, file.credentials) { backend in
+        try await reach(file.url, file.credentials, protection(of: file).0) { backend in
             switch side {
             case .local: try await backend.restore(file.account)
             case .remote: try await backend.open(creatingAccount: true)
             }
-        } then: { backend, remote in
+        } then: { backend, remote, _ in
             var next = file
             (next.account, next.isPaused, next.deviceName) = (remote.identifier, nil, sync.device.name)
             try commit(next) {
@@ -89,18 +93,20 @@ extension UserAccount {
 
     /// Makes a backend, does the first thing with it and goes over to it, unless signing out has overtaken it; one that
     /// is not gone over to is closed.
-    private func reach(
-        _ url: String, _ credentials: BackendCredentials,
+    func reach(
+        _ url: String, _ credentials: BackendCredentials, _ protection: Protection,
         _ body: @escaping @Sendable (any RemoteBackend) async throws -> RemoteAccount,
-        then goOver: (any RemoteBackend, RemoteAccount) throws -> Void
+        then goOver: (any RemoteBackend, RemoteAccount, HeldKey?) throws -> Void
     ) async throws {
         try daemon.configuration.check(scheme: url)
-        let backend = try makeBackend(url, credentials)
+        let backend = try makeBackend(url, credentials, protection)
         do {
             let attempt = attempts
-            let remote = try await alone { try await Self.limited { try await body(backend) } }
+            let (remote, held) = try await alone {
+                try await Self.limited { (try await body(backend), await backend.heldKey) }
+            }
             if attempt != attempts { throw BusError.store(.notSignedIn, "The account was signed out meanwhile") }
-            try goOver(backend, remote)
+            try goOver(backend, remote, held)
         } catch {
             Self.close(backend)
             throw error
@@ -139,6 +145,7 @@ extension UserAccount {
         // Values go before the file: what a crash leaves in between is signed in, and can be signed out again.
         if !keepingValues { try sync.signOut(keepingValues: false) }
         try AccountFile.remove(in: directory)
+        try AccountKeyFile.remove(in: directory)
         attempts += 1
         listener?.cancel()
         url = ""
@@ -212,8 +219,16 @@ extension UserAccount {
     }
 
     /// Makes a backend whose steps are told to the journal.
-    func makeBackend(_ url: String, _ credentials: BackendCredentials) throws(RemoteError) -> any RemoteBackend {
-        ToldBackend(try daemon.configuration.makeBackend(request(url, credentials)), of: userName, daemon.logger)
+    func makeBackend(
+        _ url: String, _ credentials: BackendCredentials, _ protection: Protection
+    ) throws(RemoteError) -> ToldBackend {
+        var request = request(url, credentials)
+        request.protection = protection
+        let backend = try daemon.configuration.makeBackend(request)
+        guard !protection.isWanted || backend is any KeyHolding else {
+            throw RemoteError(.unsupported, "An account at this kind of address can't be encrypted.")
+        }
+        return ToldBackend(backend, of: userName, daemon.logger)
     }
 
     func request(_ url: String, _ credentials: BackendCredentials) -> BackendRequest {

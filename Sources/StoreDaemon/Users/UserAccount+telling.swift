@@ -72,6 +72,7 @@ extension UserAccount {
         try signal.appendDictionary {
             try signal.append(entry: "account-identifier", text: accountIdentifier)
             try signal.append(entry: "initial-sync-done", .boolean(isDownloaded))
+            try signal.append(entry: "encrypted", .boolean(isEncrypted))
             guard let error = sync.lastError else { return }
             let told = told(error, to: client)
             try signal.append(entry: "error-name", .string(Text(told.name)))

@@ -70,10 +70,12 @@ final class UserAccount {
                 _ = try database.enter(account: file.account, bringingValues: false)
             }
             try daemon.configuration.check(scheme: file.url)
+            let (protection, problem) = protection(of: file)
             sync.resume(
-                with: try makeBackend(file.url, file.credentials),
-                isPaused: file.isPaused ?? false)
-            if let wait = record.wait { sync.postpone(Self.suspicion(wait)) }
+                with: try makeBackend(file.url, file.credentials, protection), isPaused: file.isPaused ?? false)
+            settleKey()
+            if let problem { sync.postpone(problem) }
+            if problem == nil, let wait = record.wait { sync.postpone(Self.suspicion(wait)) }
             listen()
         } catch {
             let error = error as? RemoteError ?? RemoteError(.damaged, "the account can't be read: \(error)")
@@ -205,6 +207,8 @@ final class UserAccount {
     var deviceIdentifier: String { sync.device.identifier }
     /// The account that is signed in; empty if none is.
     var accountIdentifier: String { sync.state == .signedOut ? "" : database.account.identifier }
+    /// Whether the account that is signed in is encrypted.
+    var isEncrypted: Bool { sync.isSignedIn && (try? AccountFile.read(in: directory))?.isEncrypted == true }
     var isDownloaded: Bool { sync.isSignedIn && database.account.isDownloaded }
     func pendingChanges() throws -> Int { try database.pendingChanges() }
 

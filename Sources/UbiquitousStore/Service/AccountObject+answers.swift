@@ -22,6 +22,10 @@ package struct SignInOptions: Sendable {
     package var bringsValues: Bool?
     /// Whether the signed-in account keeps the options that are not given.
     package var renews: Bool?
+    /// Whether a new account is encrypted.
+    package var encrypts: Bool?
+    /// The words that open an encrypted account.
+    package var recoveryPhrase: String?
 
     /// No options.
     package init() {}
@@ -34,12 +38,14 @@ package struct SignInOptions: Sendable {
         try message.appendDictionary {
             for case (let name, let text?) in [
                 ("user", user), ("password", password), ("token", token), ("device-name", deviceName),
+                ("recovery-phrase", recoveryPhrase),
             ] {
                 try message.append(entry: name, .string(Text(text)))
             }
             if let certificateAuthority { try message.append(entry: "ca-pem", .data(certificateAuthority)) }
             if let createsAccount { try message.append(entry: "create", .boolean(createsAccount)) }
             if let renews { try message.append(entry: "renew", .boolean(renews)) }
+            if let encrypts { try message.append(entry: "encrypt", .boolean(encrypts)) }
             if let bringsValues { try message.append(entry: "bring-values", .boolean(bringsValues)) }
         }
     }
@@ -91,6 +97,8 @@ package struct AccountDescription: Sendable, Equatable {
     package let deviceName: String
     /// Whether the first download is complete.
     package let isInitialSyncDone: Bool
+    /// Whether the account is encrypted.
+    package let isEncrypted: Bool
     /// The number of pending changes.
     package let pendingChanges: Int
     /// When the service last polled the remote successfully.
@@ -117,7 +125,10 @@ package struct AccountDescription: Sendable, Equatable {
     }
 
     private var comparable: [String] {
-        [state, backend, accountIdentifier, deviceIdentifier, deviceName, "\(isInitialSyncDone)", defaultBackend]
+        [
+            state, backend, accountIdentifier, deviceIdentifier, deviceName, "\(isInitialSyncDone)", "\(isEncrypted)",
+            defaultBackend,
+        ]
             + [UInt64(pendingChanges), lastPull, lastPush, nextAttempt].map { "\($0)" }
     }
 
@@ -128,6 +139,7 @@ package struct AccountDescription: Sendable, Equatable {
         deviceIdentifier = properties.string("DeviceIdentifier")
         deviceName = properties.string("DeviceName")
         isInitialSyncDone = properties.boolean("InitialSyncDone")
+        isEncrypted = properties.boolean("Encrypted")
         pendingChanges = Int(properties.integer("PendingChanges"))
         lastPull = UInt64(clamping: properties.integer("LastPullUSec"))
         lastPush = UInt64(clamping: properties.integer("LastPushUSec"))

@@ -47,6 +47,26 @@ package struct AccountObject: ServiceObject {
         }
     }
 
+    // MARK: Encryption
+
+    /// `GetRecoveryPhrase`.
+    /// - Parameter marksShown: the person has seen it.
+    package func recoveryPhrase(marksShown: Bool) async throws -> String {
+        try await call("GetRecoveryPhrase") {
+            try $0.append((marksShown ? 1 : 0) as UInt64)
+        } decode: {
+            try $0.readString()
+        }
+    }
+
+    /// `Unlock`: ends the pause for KeyNeeded.
+    package func unlock(_ phrase: String, timeout: Duration) async throws {
+        try await call("Unlock", timeout: timeout) {
+            $0.markSensitive()
+            try $0.append(phrase)
+        }
+    }
+
     // MARK: Sync
 
     /// `SyncNow`: returns when upload and download are done.

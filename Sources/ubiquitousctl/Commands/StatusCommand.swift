@@ -67,6 +67,9 @@ extension AccountDescription {
         }
         if !backend.isEmpty { lines.append(("Remote", Output.printable(backend))) }
         if !accountIdentifier.isEmpty { lines.append(("Account", accountIdentifier)) }
+        if state != "signed-out" {
+            lines.append(("Encrypted", isEncrypted ? "yes" : "no: whoever has the remote can read the values"))
+        }
         let identifier = style.dim(Output.printableWord(deviceIdentifier))
         lines.append(("This device", "\(Output.printableWord(deviceName)) \(identifier)"))
         if state == "signed-out" { return lines }
@@ -106,6 +109,7 @@ extension AccountDescription {
             "state": .string(Text(state)), "backend": .string(Text(backend)),
             "account": .string(Text(accountIdentifier)), "device": .string(Text(deviceIdentifier)),
             "device-name": .string(Text(deviceName)), "initial-sync-done": .boolean(isInitialSyncDone),
+            "encrypted": .boolean(isEncrypted),
             "pending-changes": .integer(Int64(pendingChanges)),
         ]
         object["last-pull"] = TimeText.value(lastPull)

@@ -4,6 +4,11 @@ extension Catalogue {
     /// The sentences in German, by those in English. To make another language, copy this file, translate what is on the
     /// right, and add it to ``languages``. A test names what is missing.
     static let german = Catalogue(sentences: [
+        "Enter the phrase that \"ubiquitousctl account phrase\" shows on another device.":
+            "Geben Sie die Wörter ein, die „ubiquitousctl account phrase“ auf einem anderen Gerät zeigt.",
+        "There was no answer": "Es kam keine Antwort",
+        "Unlocking": "Entsperren",
+        "Use --encrypt or --no-encrypt.": "Verwenden Sie --encrypt oder --no-encrypt.",
         "\"ubiquitousctl account devices\" lists them.": "„ubiquitousctl account devices“ listet die Geräte auf.",
         "\"ubiquitousctl account resume\" ends the pause.": "„ubiquitousctl account resume“ setzt es fort.",
         "\"ubiquitousctl admin adopt --replace {1} {2}\" puts it in their place.":
@@ -51,6 +56,14 @@ extension Catalogue {
         "Copying the data": "Daten werden kopiert",
         "Did you mean \"{1}\"?": "Meinten Sie „{1}“?",
         "Did you mean {1}?": "Meinten Sie {1}?",
+        """
+        Enter the recovery phrase, which "ubiquitousctl account phrase" shows on another device: with \
+        "ubiquitousctl account unlock", or --phrase-file for signing in.
+        """:
+            """
+        Geben Sie die Wiederherstellungswörter ein, die „ubiquitousctl account phrase“ auf einem anderen Gerät \
+        zeigt: mit „ubiquitousctl account unlock“ oder beim Anmelden mit --phrase-file.
+        """,
         "Everything is on disk, and stays on this device for now; see \"ubiquitousctl status\"":
             "Alles ist gespeichert und bleibt vorerst auf diesem Gerät; siehe „ubiquitousctl status“",
         "Forgetting": "Gerät wird vergessen",

@@ -17,6 +17,8 @@ struct JoiningOptions: ParsableArguments {
     @Flag(help: "Take the present values along into a new, empty account.")
     var bringValues = false
 
+    @OptionGroup var encryption: EncryptionOptions
+
     @Argument(help: "Where the account lives (default: where the administrator has one ready).")
     var url: String?
 
@@ -51,7 +53,7 @@ struct JoiningOptions: ParsableArguments {
         try check(account, url)
         let isThere = account.state != "signed-out" && isPlace(url, of: account)
         let isNamed = deviceName == nil || isThere && deviceName == account.deviceName
-        if isThere, isNamed, !credentials.areGiven, account.state != "auth-failed" {
+        if isThere, isNamed, !credentials.areGiven, !encryption.areGiven, account.state != "auth-failed" {
             return options.change.report(nil)
         }
         // Before a password is asked for.
@@ -60,8 +62,11 @@ struct JoiningOptions: ParsableArguments {
         request.deviceName = deviceName
         request.createsAccount = !noCreate
         request.bringsValues = bringValues
-        try await options.signIn(
-            object, url, request, plan: "sign in to \(url)",
-            isSameIfCredentialsAre: isThere && isNamed && account.state != "auth-failed")
+        let isSameIfCredentialsAre =
+            isThere && isNamed && account.state != "auth-failed" && encryption.phraseFile == nil
+        try await encryption.signIn(url, request, to: object, asks: !options.change.check && !isThere) { request in
+            try await options.signIn(
+                object, url, request, plan: "sign in to \(url)", isSameIfCredentialsAre: isSameIfCredentialsAre)
+        }
     }
 }

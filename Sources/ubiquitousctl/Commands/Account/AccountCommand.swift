@@ -10,6 +10,7 @@ struct AccountCommand: ParsableCommand {
         subcommands: [
             SignInCommand.self, RenewCommand.self, SwitchCommand.self, SignOutCommand.self, SyncCommand.self,
             PauseCommand.self,
-            ResumeCommand.self, ResolveCommand.self, DevicesCommand.self, RenameCommand.self, ForgetCommand.self,
+            ResumeCommand.self, PhraseCommand.self, UnlockCommand.self, ResolveCommand.self, DevicesCommand.self,
+            RenameCommand.self, ForgetCommand.self,
         ])
 }

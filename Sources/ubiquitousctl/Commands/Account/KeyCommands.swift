@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import Glibc
+internal import PropertyList
+internal import SDBus
+internal import UbiquitousStore
+
+/// `account phrase`.
+struct PhraseCommand: ServiceCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "phrase",
+        abstract: "Shows the recovery phrase of the encrypted account.",
+        discussion: """
+            Another device asks for the words when it signs in. Who has them can read the account: show them to nobody \
+            else, and keep them out of files and logs.
+            """)
+
+    @OptionGroup var service: ServiceOptions
+
+    @Flag(help: "Print an object of JSON.")
+    var json = false
+
+    func perform() async throws {
+        let phrase = try await service.account().recoveryPhrase(marksShown: true)
+        if json {
+            return Output.print(json: ["words": .array(phrase.split(separator: " ").map { .string(Text(String($0))) })])
+        }
+        Output.print(phrase)
+    }
+}
+
+/// `account unlock`.
+struct UnlockCommand: ServiceCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "unlock",
+        abstract: "Gives an encrypted account its recovery phrase, where its key is missing on this device.",
+        discussion: "The words are asked for, or read from --phrase-file, or from a pipe: never from an argument.")
+
+    @OptionGroup var options: AccountOptions
+
+    @Option(
+        help: ArgumentHelp("Read the recovery phrase from a file; - is standard input.", valueName: "file"),
+        completion: .file())
+    var phraseFile: String?
+
+    func perform() async throws {
+        let (object, account) = try await options.present()
+        guard account.state != "signed-out" else {
+            throw Failure(
+                .refused, "This device isn't signed in", advice: "Use \"ubiquitousctl account sign-in URL\".")
+        }
+        let isLocked = account.lastError?.code == .keyNeeded
+        if isLocked, !options.change.check {
+            let phrase: String
+            if let phraseFile {
+                phrase = try Password.read(from: phraseFile)
+            } else {
+                phrase = try await Phrase.ask(account.backend)
+            }
+            try await Progress.showing("Unlocking") {
+                try await object.unlock(phrase, timeout: Patience.remote)
+            }
+        }
+        options.change.report(isLocked ? "unlock \(account.backend)" : nil)
+    }
+}

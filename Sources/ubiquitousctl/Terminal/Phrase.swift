@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import SDBus
+internal import UbiquitousStore
+
+/// A recovery phrase between the service and a person.
+@BusActor
+enum Phrase {
+    /// Asks for one; where there is no terminal, reads it from standard input.
+    static func ask(_ url: String) async throws -> String {
+        try await Password.ask("The account is encrypted. Its recovery phrase (12 words) for \(url): ")
+    }
+
+    /// Shows the phrase of a new account, until the person says that it is written down.
+    static func show(_ account: AccountObject) async throws {
+        let words = try await account.recoveryPhrase(marksShown: false).split(separator: " ").map(String.init)
+        Output.write(
+            """
+            The account is encrypted. These are its recovery words:
+
+            \(lines(words))
+
+            Write them down and keep them apart from this device: another device asks for them. Without them and \
+            without a device that is signed in, nobody gets at the values in the remote any more. "ubiquitousctl \
+            account phrase" shows them again.
+
+            """, to: STDERR_FILENO)
+        Output.write("Press Enter once they are written down: ", to: STDERR_FILENO)
+        guard readLine() != nil else { return }
+        _ = try await account.recoveryPhrase(marksShown: true)
+    }
+
+    /// Four words to a line, with their numbers.
+    static func lines(_ words: [String]) -> String {
+        let numbered = words.enumerated().map { number, word in
+            let text = "\(number < 9 ? " " : "")\(number + 1). \(word)"
+            return text + String(repeating: " ", count: max(1, 14 - text.count))
+        }
+        return stride(from: 0, to: numbered.count, by: 4).map { start in
+            "  " + numbered[start..<min(start + 4, numbered.count)].joined()
+        }.joined(separator: "\n")
+    }
+}
+
+/// A question that is answered with yes or no.
+enum Question {
+    /// Whether the answer is yes, which nothing but Enter is as well.
+    static func isYes(_ question: String) throws -> Bool {
+        while true {
+            Output.write("\(question) [Y/n] ", to: STDERR_FILENO)
+            switch readLine()?.lowercased() {
+            case "", "y", "yes": return true
+            case "n", "no": return false
+            case nil: throw Failure(.usage, "There was no answer", advice: "Use --encrypt or --no-encrypt.")
+            default: continue
+            }
+        }
+    }
+}

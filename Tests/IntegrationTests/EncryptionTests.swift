@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import PropertyList
+import SDBus
+import ServerTesting
+import Testing
+import UbiquitousStoreTesting
+
+/// Encrypted accounts, as people and programs have them: two services, and a folder or a server between them.
+@BusActor
+@Suite(.timeLimit(.minutes(10)))
+struct EncryptionTests {
+    private nonisolated static let server = [WebDAVServer.Kind.lighttpd, .apache, .nginx, .rclone].first {
+        $0.program != nil
+    }
+    private static let encrypted: KeyValuePairs<String, Value> = [
+        "encrypt": .boolean(true), "device-name": "Ada's laptop of brass",
+    ]
+
+    /// What must not be in anything that left: keys, values, identifiers, and names of apps and devices.
+    private static let hidden = [
+        "org.example.Notes", "Notes", "favourite-colour", "vermilion-and-teal", "Ada's laptop", "of brass",
+        "the second telephone", "shopping-list", "seventeen turnips",
+    ]
+
+    /// The files of a folder, names and contents.
+    private static func bytes(below folder: String) throws -> [UInt8] {
+        let files = try #require(FileManager.default.enumerator(atPath: folder))
+        return files.compactMap { $0 as? String }.reduce(into: []) { bytes, name in
+            bytes +=
+                Array(name.utf8) + (FileManager.default.contents(atPath: folder + "/" + name).map(Array.init) ?? [])
+        }
+    }
+
+    /// Looks for hidden texts in what left, as they are, in UTF-16, and in base64.
+    private func expectNothing(of texts: [String], in bytes: [UInt8]) {
+        let data = Data(bytes)
+        for text in texts {
+            for form in [
+                Data(text.utf8), text.data(using: .utf16LittleEndian) ?? Data(), Data(text.utf8).base64EncodedData(),
+            ] {
+                #expect(data.range(of: form) == nil, "\(text)")
+            }
+        }
+    }
+
+    private func write(_ devices: TwoDevices) async throws {
+        try await devices.store(devices.laptop).set("favourite-colour", "vermilion-and-teal")
+        for number in 0..<200 {
+            try await devices.store(devices.laptop).set(
+                "shopping-list \(number)", .string(Text("seventeen turnips \(number)")))
+        }
+        try await devices.account(devices.laptop).syncNow()
+        try await devices.store(devices.phone).set("favourite-colour", "vermilion-and-teal, again")
+    }
+
+    @Test func `nothing of what is in an encrypted account is in the folder that another device reads it from`()
+        async throws
+    {
+        try await withTwoDevices { devices in
+            let laptop = try devices.account(devices.laptop)
+            try await laptop.join(devices.url, Self.encrypted)
+            #expect(try await laptop.property("Encrypted") == .boolean(true))
+            let phrase = try await laptop.recoveryPhrase()
+            #expect(phrase.split(separator: " ").count == 12)
+            devices.laptop.keepSecret(phrase)
+            devices.phone.keepSecret(phrase)
+            try await devices.store(devices.laptop).set("favourite-colour", "vermilion-and-teal")
+            try await laptop.syncNow()
+            let phone = try devices.account(devices.phone)
+            for options in [[:], ["encrypt": .boolean(true)]] as [KeyValuePairs<String, Value>] {
+                #expect(await errorName { try await phone.signIn(devices.url, options) } == "KeyNeeded")
+            }
+            try await phone.join(
+                devices.url,
+                ["recovery-phrase": .string(Text(phrase.uppercased())), "device-name": "the second telephone"])
+            try await write(devices)
+            var seen = try Self.bytes(below: devices.folder)
+            let values = try await devices.converge()
+            seen += try Self.bytes(below: devices.folder)
+            #expect(values.count == 201 && values["favourite-colour"] == "vermilion-and-teal, again")
+            let identifiers = try await [laptop.property("DeviceIdentifier"), phone.property("DeviceIdentifier")]
+            let names = identifiers.compactMap { if case .string(let text) = $0 { "\(text)" } else { nil } }
+            #expect(names.count == 2)
+            expectNothing(of: Self.hidden + names + [phrase] + phrase.split(separator: " ").map { "\($0) " }, in: seen)
+        }
+    }
+
+    @Test(.enabled(if: server != nil, "no WebDAV server is installed; script/bootstrap --all installs them"))
+    func `nothing of what is in an encrypted account is in any byte that was sent to a server`() async throws {
+        let server = try WebDAVServer(#require(Self.server), access: .basic)
+        let port = try #require(UInt16(server.url.split(separator: ":")[2].prefix { $0 != "/" }))
+        let proxy = try FaultProxy(before: port)
+        defer { proxy.end() }
+        let url = "webdav://127.0.0.1:\(proxy.port)/dav/sync"
+        try await withTwoDevices { devices in
+            let (laptop, phone) = (try devices.account(devices.laptop), try devices.account(devices.phone))
+            for device in [devices.laptop, devices.phone] { device.keepSecret(WebDAVServer.password) }
+            try await laptop.join(
+                url,
+                [
+                    "user": .string(Text(WebDAVServer.user)), "password": .string(Text(WebDAVServer.password)),
+                    "encrypt": .boolean(true), "device-name": "Ada's laptop of brass",
+                ])
+            let phrase = try await laptop.recoveryPhrase()
+            try await laptop.syncNow()
+            try await phone.join(
+                url,
+                [
+                    "user": .string(Text(WebDAVServer.user)), "password": .string(Text(WebDAVServer.password)),
+                    "recovery-phrase": .string(Text(phrase)), "device-name": "the second telephone",
+                ])
+            try await write(devices)
+            #expect(try await devices.converge().count == 201)
+            let sent = proxy.exchanges.flatMap { $0.request.bytes.isEmpty ? $0.request.body : $0.request.bytes }
+            #expect(sent.count > 10_000)
+            expectNothing(of: Self.hidden + [phrase], in: sent)
+        }
+    }
+
+    @Test func `an account stays encrypted over restarts, signing in anew and a key that is lost`() async throws {
+        try await withTwoDevices { devices in
+            let laptop = try devices.account(devices.laptop)
+            try await laptop.join(devices.url, Self.encrypted)
+            let phrase = try await laptop.recoveryPhrase(flags: 1)
+            devices.laptop.keepSecret(phrase)
+            try await devices.store(devices.laptop).set("favourite-colour", "vermilion-and-teal")
+            try await laptop.syncNow()
+            try await laptop.signIn(devices.url)
+            try await laptop.syncNow()
+            let key = try keyFile(devices.laptop)
+            var status = stat()
+            #expect(stat(key, &status) == 0 && status.st_mode & 0o777 == 0o600)
+            for damage in ["removed", "torn", "of a newer version", "readable by others"] {
+                let whole = try Data(contentsOf: URL(filePath: key))
+                devices.laptop.kill()
+                switch damage {
+                case "removed": try FileManager.default.removeItem(atPath: key)
+                case "torn": try whole.prefix(whole.count / 2).write(to: URL(filePath: key))
+                case "readable by others": chmod(key, 0o644)
+                default:
+                    let plist = try PropertyListSerialization.data(
+                        fromPropertyList: ["format": 2], format: .binary, options: 0)
+                    try plist.write(to: URL(filePath: key))
+                }
+                if damage != "readable by others" { chmod(key, 0o600) }
+                try await devices.laptop.restart()
+                let again = try devices.account(devices.laptop)
+                let before = try Self.bytes(below: devices.folder)
+                #expect(try await again.property("State") == "paused", "\(damage)")
+                #expect(try await again.lastError() == "KeyNeeded", "\(damage)")
+                try await devices.store(devices.laptop).set("favourite-colour", .string(Text(damage)))
+                #expect(await errorName { try await again.syncNow() } == "KeyNeeded", "\(damage)")
+                #expect(await errorName { try await again.signIn(devices.url) } == "KeyNeeded", "\(damage)")
+                #expect(await errorName { _ = try await again.recoveryPhrase() } == "KeyNeeded", "\(damage)")
+                #expect(try Self.bytes(below: devices.folder) == before, "nothing leaves")
+                if damage == "of a newer version" {
+                    #expect(await errorName { try await again.unlock(phrase) } == "KeyNeeded")
+                    try FileManager.default.removeItem(atPath: key)
+                }
+                try await again.unlock(phrase)
+                try await again.syncNow()
+                #expect(try await again.recoveryPhrase() == phrase)
+            }
+            let phone = try devices.account(devices.phone)
+            try await phone.join(devices.url, ["recovery-phrase": .string(Text(phrase))])
+            #expect(try await devices.converge()["favourite-colour"] == "readable by others")
+        }
+    }
+
+    private func keyFile(_ device: Device) throws -> String {
+        let files = try #require(FileManager.default.enumerator(atPath: device.stateDirectory))
+        let name = files.compactMap { $0 as? String }.first { $0.hasSuffix("/account-key.plist") }
+        return device.stateDirectory + "/" + (try #require(name))
+    }
+
+    @Test func `words that are no phrase, or another account's, change nothing and are told to nobody`() async throws {
+        try await withTwoDevices { devices in
+            let (laptop, phone) = (try devices.account(devices.laptop), try devices.account(devices.phone))
+            try await laptop.join(devices.url, Self.encrypted)
+            let words = try await laptop.recoveryPhrase().split(separator: " ").map(String.init)
+            devices.phone.keepSecret("xylophonist")
+            try await laptop.syncNow()
+            let before = try Self.bytes(below: devices.folder)
+            let other = "abandon amount liar amount expire adjust cage candy arch gather drum buyer"
+            for (phrase, name) in [
+                (words.dropLast().joined(separator: " "), "InvalidArgs"),
+                ((["xylophonist"] + words.dropFirst()).joined(separator: " "), "InvalidArgs"),
+                ("", "InvalidArgs"), (String(repeating: "a", count: 5000), "InvalidArgs"), (other, "KeyWrong"),
+            ] {
+                let found = await errorName {
+                    try await phone.signIn(devices.url, ["recovery-phrase": .string(Text(phrase))])
+                }
+                #expect(found == name, "\(phrase)")
+            }
+            #expect(try await phone.property("State") == "signed-out")
+            #expect(try Self.bytes(below: devices.folder) == before)
+            #expect(await errorName { try await phone.unlock(other) } == "NotSignedIn")
+            #expect(await errorName { try await laptop.unlock(other) } == "Conflict")
+            #expect(await errorName { _ = try await laptop.recoveryPhrase(flags: 2) } == "InvalidArgs")
+        }
+    }
+
+    @Test func `what is in plain is not taken for an encrypted account, and etcd has none`() async throws {
+        try await withTwoDevices { devices in
+            let (laptop, phone) = (try devices.account(devices.laptop), try devices.account(devices.phone))
+            try await laptop.join(devices.url)
+            #expect(try await laptop.property("Encrypted") == .boolean(false))
+            #expect(await errorName { _ = try await laptop.recoveryPhrase() } == "Conflict")
+            #expect(await errorName { try await phone.signIn(devices.url, Self.encrypted) } == "Conflict")
+            #expect(
+                await errorName { try await phone.signIn("etcd://127.0.0.1:1/a", Self.encrypted) }
+                    == "BackendUnsupported")
+            // To another place, encrypted, and back out again: the key goes.
+            let safe = "folder://" + (try devices.makeFolder("safe"))
+            try await laptop.join(safe, ["encrypt": .boolean(true), "bring-values": .boolean(true)])
+            let key = try keyFile(devices.laptop)
+            try await laptop.signOut()
+            #expect(access(key, F_OK) != 0)
+            #expect(try await laptop.property("Encrypted") == .boolean(false))
+            #expect(await errorName { try await laptop.signIn(safe) } == "KeyNeeded")
+        }
+    }
+}
