@@ -189,7 +189,7 @@ public final class EtcdCluster: Sendable {
     public func control(_ arguments: [String], at members: [Int]? = nil) throws -> String {
         let scheme = options.isSecure ? "https" : "http"
         let endpoints = (members ?? living).map { "\(scheme)://127.0.0.1:\(ports[$0])" }.joined(separator: ",")
-        var command = ["ETCDCTL_API=3", "etcdctl", "--endpoints", endpoints, "--command-timeout", "5s"]
+        var command = ["ETCDCTL_API=3", "etcdctl", "--endpoints", endpoints, "--command-timeout", "60s"]
         if options.isSecure { command += ["--cacert", directory + "/ca.pem"] }
         if asks.withLock(\.self) { command += ["--user", Self.root] }
         return try Certificates.run(command + arguments)
