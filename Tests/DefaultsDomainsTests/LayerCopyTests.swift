@@ -198,4 +198,39 @@ struct LayerCopyTests {
         }
         #expect(copy.isSettled && copy.visible == service.values)
     }
+
+    @Test(arguments: 0..<50)
+    func `what a process alone writes last is what the service has, however often it goes`(seed: UInt64) {
+        var random = SplitMix(seed: seed)
+        var copy = LayerCopy()
+        var service = ModelService()
+        var written: [Text: Value] = [:]
+        let keys: [Text] = ["a", "b", "c"]
+        func load() { _ = copy.loaded(service.generation, isComplete: true, service.values) }
+        func answer(_ call: LayerCopy.Call) {
+            service.take(call)
+            _ = copy.acknowledged(service.generation)
+            if call.since != nil { load() }
+        }
+        load()
+        for step in 0..<400 {
+            switch Int.random(in: 0..<5, using: &random) {
+            case 0, 1:
+                let key = keys.randomElement(using: &random)!
+                let value: Value? = Int.random(in: 0..<4, using: &random) == 0 ? nil : .integer(Int64(step))
+                written[key] = value
+                copy.write([key: value], isWhole: step.isMultiple(of: 11))
+            case 2:
+                if let call = copy.nextCall(), Bool.random(using: &random) { service.take(call) }
+                copy.lost()
+                if Bool.random(using: &random) { copy.write(["a": .integer(-1)]) } else { continue }
+                written["a"] = .integer(-1)
+            case 3: load()
+            default: if let call = copy.nextCall() { answer(call) }
+            }
+        }
+        load()
+        while let call = copy.nextCall() { answer(call) }
+        #expect(copy.isSettled && service.values == written && copy.visible == written)
+    }
 }
