@@ -49,12 +49,13 @@ public struct IncomingCall {
 
     /// Goes on with a call that was not admitted before.
     ///
-    /// Methods of registered interfaces only: what libsystemd would have answered by itself is refused with
-    /// LimitsExceeded, since it can't be asked a second time.
+    /// Methods of registered interfaces, and reading properties. What else libsystemd would have answered by itself is
+    /// refused with LimitsExceeded, since it can't be asked a second time.
     public func dispatch() {
         for reference in connection.registrations.values {
             if reference.registration.dispatch(message, from: peer) { return }
         }
+        if connection.answerReading(of: message, for: peer) { return }
         refuse(.limitsExceeded("Too many answers were unread when this was called; call again"))
     }
 }

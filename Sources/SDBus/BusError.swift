@@ -39,6 +39,8 @@ extension BusError {
     public static var unknownObject: BusError { standard("UnknownObject", "No such object") }
     /// `org.freedesktop.DBus.Error.UnknownMethod`.
     public static func unknownMethod(_ message: String) -> BusError { standard("UnknownMethod", message) }
+    static func unknownInterface(_ name: String) -> BusError { standard("UnknownInterface", "No interface \(name)") }
+    static func unknownProperty(_ name: String) -> BusError { standard("UnknownProperty", "No property \(name)") }
     /// `org.freedesktop.DBus.Error.NotSupported`.
     public static func notSupported(_ message: String) -> BusError { standard("NotSupported", message) }
     /// `org.freedesktop.DBus.Error.LimitsExceeded`.

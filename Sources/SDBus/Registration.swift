@@ -13,7 +13,8 @@ final class Registration {
     let connection: BusConnection
     private let found: any Forgetting
     private let find: @BusActor (_ path: String, Peer) throws -> Bool
-    private let interface: String
+    /// The interface's name.
+    let interface: String
     private let scope: Scope
     private var members: [RegisteredMember] = []
     private var lastPath = LastString()
@@ -116,6 +117,31 @@ final class Registration {
         return true
     }
 
+    /// Whether the interface has an object at a path. It is remembered until ``forgetObject()``.
+    func finds(_ path: String, for peer: Peer) throws -> Bool {
+        try scope.contains(path) && find(path, peer)
+    }
+
+    /// Appends the value of a property of the object that was found, in a variant.
+    /// - Returns: false if there is no such property.
+    func append(property name: String, to reply: Message, for peer: Peer) throws -> Bool {
+        guard let member = members.first(where: { $0.name == name }), let type = member.propertyType else {
+            return false
+        }
+        try reply.container("v", type) { try member.append(to: reply, for: peer) }
+        return true
+    }
+
+    /// Appends an entry of a dictionary for each property of the object that was found.
+    func appendProperties(to reply: Message, for peer: Peer) throws {
+        for member in members where member.propertyType != nil {
+            try reply.container("e", "sv") {
+                try reply.append(member.name)
+                _ = try append(property: member.name, to: reply, for: peer)
+            }
+        }
+    }
+
     /// Looks for the object of the message that is being dispatched; true if it is there.
     fileprivate func findObject(_ path: UnsafePointer<CChar>) throws -> Bool {
         // For someone unknown this is the answer on every path, whether there is something or not.
@@ -154,6 +180,8 @@ private final class RegisteredMember {
     let name: String
     /// The types of a method's arguments; `nil` for what is no method.
     let signature: String?
+    /// The type of a property; `nil` for what is no property.
+    let propertyType: String?
 
     private enum Kind {
         case method(@BusActor (MethodCall) throws -> Void)
@@ -166,19 +194,19 @@ private final class RegisteredMember {
         name = member.name
         switch member.kind {
         case .method(let arguments, _, _, let handler):
-            signature = arguments.map(\.signature).joined()
+            (signature, propertyType) = (arguments.map(\.signature).joined(), nil)
             kind = .method { call in
                 guard let object = found.object else { throw BusError.unknownObject }
                 try handler(object, call)
             }
-        case .property(_, _, let getter):
-            signature = nil
+        case .property(let type, _, let getter):
+            (signature, propertyType) = (nil, type)
             kind = .property { message, peer in
                 guard let object = found.object else { throw BusError.unknownObject }
                 try getter(object, message, peer)
             }
         case .signal:
-            signature = nil
+            (signature, propertyType) = (nil, nil)
             kind = .signal
         }
     }
@@ -202,10 +230,14 @@ private final class RegisteredMember {
     }
 
     func get(_ reply: Message) throws {
-        guard case .property(let getter) = kind else { return }
         guard let peer = registration.connection.currentPeer() else { throw BusError.accessDenied }
-        try getter(reply, peer)
+        try append(to: reply, for: peer)
         registration.connection.weigh(reply.size, for: peer)
+    }
+
+    func append(to reply: Message, for peer: Peer) throws {
+        guard case .property(let getter) = kind else { return }
+        try getter(reply, peer)
     }
 }
 

@@ -45,6 +45,71 @@ struct AdmissionTests {
         #expect(await mistaken == standard + "InvalidArgs")
     }
 
+    @Test func `properties that had to wait are read as at once`() async throws {
+        let ends = try ThingPair()
+        let client = ends.client
+        func get(_ path: String, _ interface: String, _ name: String) async -> String {
+            do {
+                return try await client.call(nil, path, properties, "Get") {
+                    try $0.append(interface)
+                    try $0.append(name)
+                } decode: { answer in
+                    try answer.enterContainer("v", "s")
+                    return try answer.readString()
+                }
+            } catch {
+                return (error as? BusError)?.name ?? "\(error)"
+            }
+        }
+        func names(_ path: String, _ interface: String) async -> [String] {
+            do {
+                return try await client.call(nil, path, properties, "GetAll") {
+                    try $0.append(interface)
+                } decode: { answer in
+                    var names: [String] = []
+                    try answer.readDictionary { name in
+                        names.append(name)
+                        try answer.skip()
+                    }
+                    return names
+                }
+            } catch {
+                return [(error as? BusError)?.name ?? "\(error)"]
+            }
+        }
+        func read() async -> [[String]] {
+            let plain = [
+                await get("/thing", "org.example.Thing", "Version"), await get("/thing", "", "Version"),
+                await get("/thing", "org.example.Thing", "Secret"), await get("/thing", "org.example.Thing", "Echo"),
+                await get("/thing", "org.example.Other", "Version"),
+                await get("/nowhere", "org.example.Thing", "Version"),
+            ]
+            return [
+                plain, await names("/thing", "org.example.Thing"), await names("/nowhere", "org.example.Thing"),
+                await names("/open", "org.example.Open"), await names("/open", "").sorted(),
+                await names("/open", "org.example.Other"),
+            ]
+        }
+        let open = Interface<Thing>(
+            "org.example.Open",
+            [
+                .unguardedProperty("Size", "u", changes: .silently) {
+                    try $1.append($0.size); _ = $2
+                },
+                .unguardedProperty("Version", "s", changes: .never) { _, message, _ in try message.append("1.0") },
+            ])
+        let slot = try ends.server.register(open, at: "/open", ends.thing)
+        let atOnce = await read()
+        #expect(atOnce[0].first == "1.0" && atOnce[3] == ["Size", "Version"])
+        try ends.server.admitCalls { call in
+            Task { @BusActor in call.dispatch() }
+            return false
+        }
+        let later = await read()
+        for (one, other) in zip(later, atOnce) { #expect(one == other) }
+        withExtendedLifetime(slot) {}
+    }
+
     @Test func `answers, errors and properties are weighed`() async throws {
         let ends = try ThingPair()
         var weights: [Int] = []
