@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import AppManifest
+internal import Files
 internal import Glibc
 internal import Logging
 internal import Replication

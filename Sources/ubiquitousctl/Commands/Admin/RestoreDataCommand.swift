@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
+internal import Files
 internal import Glibc
 internal import SDBus
 internal import UbiquitousStore
@@ -106,8 +107,10 @@ struct RestoreDataCommand: ServiceCommand {
     private func putInPlace(
         from place: String, _ stateDirectory: String, besides present: Set<String>
     ) throws -> [ArrivedData] {
-        let arrived = ServiceOwner.names(in: place).compactMap { ArrivedData($0, in: place, besides: present) }
-            .filter { only.isEmpty || only.contains($0.user) }
+        let arrived = DirectoryListing.names(in: place).sorted().compactMap {
+            ArrivedData($0, in: place, besides: present)
+        }
+        .filter { only.isEmpty || only.contains($0.user) }
         if arrived.isEmpty { throw Failure(.usage, "There is nothing to restore in \(Output.printable(file))") }
         // What was set aside in the archive, and is so here, is here already.
         return try arrived.filter { !present.contains($0.name) }.map { data in

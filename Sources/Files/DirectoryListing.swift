@@ -3,9 +3,9 @@
 internal import Glibc
 
 /// The names of what is in a directory.
-enum DirectoryListing {
+package enum DirectoryListing {
     /// All names but `.` and `..`, in no order; none where the directory can't be read.
-    static func names(in directory: String) -> [String] {
+    package static func names(in directory: String) -> [String] {
         guard let stream = opendir(directory) else { return [] }
         defer { closedir(stream) }
         var names: [String] = []
