@@ -9,6 +9,15 @@ import Testing
 @Suite(.timeLimit(.minutes(10)))
 struct AdmissionTests {
     private let properties = "org.freedesktop.DBus.Properties"
+    /// An interface whose answers are as large as the caller says.
+    private static let much = Interface<Thing>(
+        "org.example.Much",
+        [
+            .method("Bytes", in: ["count": "u"], out: ["bytes": "ay"]) { _, call in
+                let count = Int(try call.message.readUInt32())
+                try call.reply { try $0.append(bytes: [UInt8](repeating: 0, count: count)) }
+            }
+        ])
 
     @Test func `every call passes admission, whoever would answer it`() async throws {
         let ends = try ThingPair()
@@ -125,16 +134,7 @@ struct AdmissionTests {
 
     @Test func `an answer that is larger than the bus should carry is an error`() async throws {
         let (server, client) = try BusConnection.pair()
-        let interface = Interface<Thing>(
-            "org.example.Much",
-            [
-                .method("Bytes", in: ["count": "u"], out: ["bytes": "ay"]) { _, call in
-                    let count = Int(try call.message.readUInt32())
-                    try call.reply { try $0.append(bytes: [UInt8](repeating: 0, count: count)) }
-                }
-            ]
-        )
-        let slot = try server.register(interface, at: "/much", Thing())
+        let slot = try server.register(Self.much, at: "/much", Thing())
         func bytes(_ count: UInt32) async throws -> Int {
             try await client.call(nil, "/much", "org.example.Much", "Bytes", build: { try $0.append(count) }) {
                 try $0.readBytes().count
@@ -148,16 +148,7 @@ struct AdmissionTests {
 
     @Test func `a large answer is decided about, and made anew later`() async throws {
         let (server, client) = try BusConnection.pair()
-        let interface = Interface<Thing>(
-            "org.example.Much",
-            [
-                .method("Bytes", in: ["count": "u"], out: ["bytes": "ay"]) { _, call in
-                    let count = Int(try call.message.readUInt32())
-                    try call.reply { try $0.append(bytes: [UInt8](repeating: 0, count: count)) }
-                }
-            ]
-        )
-        let slot = try server.register(interface, at: "/much", Thing())
+        let slot = try server.register(Self.much, at: "/much", Thing())
         func bytes(_ count: Int) async throws -> Int {
             try await client.call(nil, "/much", "org.example.Much", "Bytes", build: { try $0.append(UInt32(count)) }) {
                 try $0.readBytes().count
