@@ -21,7 +21,7 @@ public enum BusAddress: Sendable, Equatable {
         case .session:
             if let address = environment("DBUS_SESSION_BUS_ADDRESS") { return address }
             guard let directory = environment("XDG_RUNTIME_DIR") else {
-                throw .disconnected("Neither DBUS_SESSION_BUS_ADDRESS nor XDG_RUNTIME_DIR is set")
+                throw .disconnected("Neither DBUS_SESSION_BUS_ADDRESS nor XDG_RUNTIME_DIR is set.")
             }
             return "unix:path=\(escaped(directory))/bus"
         case .address(let address):

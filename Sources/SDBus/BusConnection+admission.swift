@@ -17,12 +17,21 @@ extension BusConnection {
     ///
     /// The corresponding C function is ``sd_bus_add_filter``.
     public func admitCalls(_ admit: @escaping @BusActor (IncomingCall) -> Bool) throws(BusError) {
+        try startAdmission().admit = admit
+    }
+
+    /// Has each call pass admission; nothing changes if it does already.
+    @discardableResult
+    func startAdmission() throws(BusError) -> Admission {
+        if let admission { return admission }
         var slot: OpaquePointer?
-        let target = Admission(self, admit)
+        let started = Admission(self)
         try check(
-            sd_bus_add_filter(bus, &slot, admitCall, Unmanaged.passUnretained(target).toOpaque()), "a filter")
+            sd_bus_add_filter(bus, &slot, admitCall, Unmanaged.passUnretained(started).toOpaque()), "a filter")
         guard let slot else { throw BusError(errno: ENOMEM) }
-        admission = Slot(owning: slot, target: target)
+        started.slot = Slot(owning: slot)
+        admission = started
+        return started
     }
 }
 
@@ -56,25 +65,32 @@ public struct IncomingCall {
             if reference.registration.dispatch(message, from: peer) { return }
         }
         if connection.answerReading(of: message, for: peer) { return }
-        refuse(.limitsExceeded("Too many answers were unread when this was called; call again"))
+        refuse(.limitsExceeded("Too many answers were unread when this was called; call again."))
     }
 }
 
-/// What the filter's userdata leads to.
+/// The one place that each call passes: what the filter's userdata leads to.
 @BusActor
-private final class Admission {
+final class Admission {
+    var admit: (@BusActor (IncomingCall) -> Bool)?
+    var slot: Slot?
+    let arrivals: Arrivals
     private unowned let connection: BusConnection
-    private let admit: @BusActor (IncomingCall) -> Bool
 
-    init(_ connection: BusConnection, _ admit: @escaping @BusActor (IncomingCall) -> Bool) {
+    init(_ connection: BusConnection) {
         self.connection = connection
-        self.admit = admit
+        arrivals = Arrivals(at: connection)
     }
 
+    /// Whether a message is dispatched now.
     func decide(_ message: OpaquePointer) -> Bool {
-        guard sd_bus_message_is_method_call(message, nil, nil) > 0, sd_bus_message_get_expect_reply(message) > 0,
-            let peer = connection.peer(of: message)
-        else { return true }
+        guard sd_bus_message_is_method_call(message, nil, nil) > 0 else { return true }
+        guard let peer = connection.peer(of: message) else {
+            arrivals.hold(Message(retaining: message))
+            return false
+        }
+        arrivals.noteDispatch(from: peer)
+        guard let admit, sd_bus_message_get_expect_reply(message) > 0 else { return true }
         return admit(IncomingCall(Message(retaining: message), peer, connection))
     }
 }

@@ -104,7 +104,7 @@ extension BusConnection {
     /// libsystemd fails calls when the other end is gone, but not when we close.
     func failPendingCalls() {
         for call in Array(pendingCalls.values) {
-            call.finish(.failure(BusError.disconnected("The connection was closed")))
+            call.finish(.failure(BusError.disconnected("The connection was closed.")))
         }
     }
 

@@ -22,7 +22,7 @@ extension BusConnection {
                 { try $0.readUInt32() }
             )
             guard answer == RequestName.primaryOwner || answer == RequestName.alreadyOwner else {
-                throw BusError.nameTaken("The name \(name) is taken by \(await owner(of: name))")
+                throw BusError.nameTaken("The name \(name) is taken by \(await owner(of: name)).")
             }
         } catch {
             nameMatches[name] = nil
@@ -56,7 +56,7 @@ extension BusConnection {
             type='signal',sender='org.freedesktop.DBus',path='/org/freedesktop/DBus',\
             interface='org.freedesktop.DBus',member='NameLost',arg0='\(name)'
             """
-        guard !name.contains("'") else { throw BusError.invalidArguments("\(name) is no bus name") }
+        guard !name.contains("'") else { throw BusError.invalidArguments("\(name) is no bus name.") }
         return try await addMatch(rule) { [reference] _ in reference.connection?.onNameLost?() }
     }
 

@@ -17,6 +17,7 @@ extension BusConnection {
         at path: String,
         _ object: Object
     ) throws(BusError) -> Slot {
+        try startAdmission()
         let registration = Registration(interface, at: path, on: self, object: object)
         var slot: OpaquePointer?
         let result = sd_bus_add_object_vtable(
@@ -46,6 +47,7 @@ extension BusConnection {
         under prefix: String,
         find: @escaping @BusActor (_ path: String, _ peer: Peer) throws -> Object?
     ) throws(BusError) -> Slot {
+        try startAdmission()
         let registration = Registration(interface, under: prefix, on: self, find: find)
         var slot: OpaquePointer?
         let result = sd_bus_add_fallback_vtable(
@@ -73,6 +75,7 @@ extension BusConnection {
         under prefix: String,
         _ children: @escaping @BusActor (_ prefix: String, _ peer: Peer) -> [String]
     ) throws(BusError) -> Slot {
+        try startAdmission()
         let enumerator = Enumerator(self, children)
         var slot: OpaquePointer?
         let result = sd_bus_add_node_enumerator(

@@ -11,33 +11,13 @@ extension BusConnection {
         return peer(of: message)
     }
 
-    /// The sender of a message; `nil` if it can't be known, and then nothing may be done for it.
+    /// The sender of a message; `nil` if it isn't known, and then nothing may be done for it.
+    ///
+    /// Senders of calls are known by the time a call is dispatched: see ``Arrivals``.
     func peer(of message: OpaquePointer) -> Peer? {
         guard isBusClient else { return directPeer() }
         guard let sender = sd_bus_message_get_sender(message) else { return nil }
-        return peers.peer(sender) ?? newPeer(String(cString: sender))
-    }
-
-    private func newPeer(_ name: String) -> Peer? {
-        guard let credentials = try? requestCredentials(of: name) else { return nil }
-        let peer = Peer(name, credentials, on: self)
-        peers.insert(peer)
-        return peer
-    }
-
-    /// Asks the bus, and waits: handlers, getters and the search for objects can't.
-    ///
-    /// 24 to 48 microseconds, measured; a second at most.
-    private func requestCredentials(of name: String) throws -> Credentials {
-        credentialRequests += 1
-        let call = try newBusCall("GetConnectionCredentials")
-        try call.append(name)
-        var error = sd_bus_error()
-        defer { sd_bus_error_free(&error) }
-        var reply: OpaquePointer?
-        let result = sd_bus_call(bus, call.message, 1_000_000, &error, &reply)
-        guard result >= 0, let reply else { throw BusError(error) }
-        return try Credentials(reading: Message(owning: reply))
+        return peers.peer(sender)
     }
 
     /// The one at the other end of a connection without a bus.

@@ -46,8 +46,8 @@ public final class BusConnection {
     let reference = ConnectionReference()
     /// The registration that has remembered the object of the message being dispatched.
     var lookup: Registration?
-    /// Decides which calls are dispatched.
-    var admission: Slot?
+    /// Decides which calls are dispatched; `nil` while nothing is registered.
+    var admission: Admission?
     /// Not kept: a registration takes itself out when it ends.
     var registrations: [ObjectIdentifier: Registration.Reference] = [:]
 
@@ -58,8 +58,6 @@ public final class BusConnection {
     var onlyPeer: Peer?
     var heldPeers: Set<ObjectIdentifier> = []
     var vanishingMatch: Slot?
-    /// How often the bus was asked for credentials; for tests.
-    var credentialRequests = 0
 
     private init(owning bus: OpaquePointer, isBusClient: Bool, uniqueName: String?) throws(BusError) {
         self.bus = bus

@@ -32,15 +32,21 @@ extension BusError {
     /// `org.freedesktop.DBus.Error.AccessDenied`.
     public static func accessDenied(_ message: String) -> BusError { standard("AccessDenied", message) }
     /// `org.freedesktop.DBus.Error.AccessDenied`, without a reason.
-    public static var accessDenied: BusError { accessDenied("Access denied") }
+    public static var accessDenied: BusError { accessDenied("Access denied.") }
     /// `org.freedesktop.DBus.Error.UnknownObject`.
-    public static func unknownObject(_ path: String) -> BusError { standard("UnknownObject", "No object \(path)") }
+    public static func unknownObject(_ path: String) -> BusError {
+        standard("UnknownObject", "There is no object \(path).")
+    }
     /// `org.freedesktop.DBus.Error.UnknownObject`, without the path.
-    public static var unknownObject: BusError { standard("UnknownObject", "No such object") }
+    public static var unknownObject: BusError { standard("UnknownObject", "No such object.") }
     /// `org.freedesktop.DBus.Error.UnknownMethod`.
     public static func unknownMethod(_ message: String) -> BusError { standard("UnknownMethod", message) }
-    static func unknownInterface(_ name: String) -> BusError { standard("UnknownInterface", "No interface \(name)") }
-    static func unknownProperty(_ name: String) -> BusError { standard("UnknownProperty", "No property \(name)") }
+    static func unknownInterface(_ name: String) -> BusError {
+        standard("UnknownInterface", "There is no interface \(name).")
+    }
+    static func unknownProperty(_ name: String) -> BusError {
+        standard("UnknownProperty", "There is no property \(name).")
+    }
     /// `org.freedesktop.DBus.Error.NotSupported`.
     public static func notSupported(_ message: String) -> BusError { standard("NotSupported", message) }
     /// `org.freedesktop.DBus.Error.LimitsExceeded`.
@@ -72,7 +78,7 @@ extension BusError {
         defer { sd_bus_error_free(&error) }
         sd_bus_error_set_errno(&error, abs(code))
         let cause = error.message.map { String(cString: $0) } ?? "error \(abs(code))"
-        let message = what.isEmpty ? cause : "\(what): \(cause)"
+        let message = what.isEmpty ? "\(cause)." : "The library sd-bus failed at \(what): \(cause)."
         switch abs(code) {
         case EINVAL, ENXIO, EBADMSG: self = .invalidArguments(message)
         default: self.init(name: error.name.map { String(cString: $0) } ?? "", message: message)

@@ -40,7 +40,7 @@ extension Credentials {
             default: try reply.skip()
             }
         }
-        guard let uid else { throw BusError.accessDenied("The bus doesn't know the caller's user") }
+        guard let uid else { throw BusError.accessDenied("The bus doesn't know the caller's user.") }
         self.init(
             uid: uid,
             pid: pid.flatMap(Int32.init(exactly:)),

@@ -103,7 +103,7 @@ extension Message {
     }
 
     private func tooMany(_ what: StaticString, _ maximum: Int) -> BusError {
-        .limitsExceeded("The message has more than \(maximum) \(what) in one array")
+        .limitsExceeded("The message has more than \(maximum) \(what) in one array.")
     }
 
     /// Reads an array of dictionary entries with strings as keys, as `a{sv}`, and calls `body` with each key.
@@ -205,6 +205,6 @@ extension Message {
     }
 
     private func missing(_ what: StaticString) -> BusError {
-        .invalidArguments("The message ends where \(what) should come")
+        .invalidArguments("The message ends where \(what) should come.")
     }
 }

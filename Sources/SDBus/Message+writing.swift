@@ -65,7 +65,7 @@ extension Message {
     ///
     /// - Throws: ``BusError`` (InvalidArgs) if it isn't one.
     public func append(objectPath path: String) throws(BusError) {
-        guard !path.utf8.contains(0) else { throw .invalidArguments("An object path can't have a U+0000") }
+        guard !path.utf8.contains(0) else { throw .invalidArguments("An object path can't have a U+0000.") }
         try grow(alignment: 4, by: path.utf8.count + 5)
         try check(sd_bus_message_append_basic(message, .objectPath, path), "writing an object path")
     }
@@ -74,7 +74,7 @@ extension Message {
     ///
     /// - Throws: ``BusError`` (InvalidArgs) if it isn't one.
     public func append(signature: String) throws(BusError) {
-        guard !signature.utf8.contains(0) else { throw .invalidArguments("A signature can't have a U+0000") }
+        guard !signature.utf8.contains(0) else { throw .invalidArguments("A signature can't have a U+0000.") }
         try grow(alignment: 1, by: signature.utf8.count + 2)
         try check(sd_bus_message_append_basic(message, .signature, signature), "writing a signature")
     }

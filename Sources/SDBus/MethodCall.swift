@@ -3,10 +3,10 @@
 internal import CSystemd
 internal import Glibc
 
-/// A call that someone waits for an answer to.
+/// A method call that expects an answer.
 ///
-/// A handler that returns without ``reply(_:)`` or ``fail(_:)`` has put the answer off: whoever keeps this object answers
-/// later. If nobody does, the caller is told so when the last reference is released.
+/// A handler that returns without ``reply(_:)`` or ``fail(_:)`` defers the answer, and keeps this object to answer later.
+/// If the last reference is released without an answer, the caller gets an error.
 ///
 /// Not Sendable: it is held and released by code of ``BusActor`` only.
 public final class MethodCall {
@@ -28,7 +28,7 @@ public final class MethodCall {
     }
 
     deinit {
-        fail(.failed("The call was not answered"))
+        fail(.failed("The call was not answered."))
     }
 
     /// Answers with what `build` writes, if an answer is expected and none was given.
@@ -52,7 +52,7 @@ public final class MethodCall {
     /// The corresponding C function is ``sd_bus_reply_method_error``.
     public func fail(_ error: BusError) {
         guard takeTurn() else { return }
-        // Without a connection there is nobody to tell.
+        // Without a connection there is no caller to tell.
         try? message.sendError(error, weighedFor: peer, on: connection)
     }
 
@@ -79,7 +79,7 @@ extension Message {
         if answer.size > Self.largeAnswer, !connection.admits(self, from: peer, answering: answer.size) { return }
         let result = sd_bus_send(nil, reply, nil)
         // libsystemd compares signatures, and has only this to say.
-        if result == -ENOMSG { throw BusError.failed("The answer isn't of the type that the interface says") }
+        if result == -ENOMSG { throw BusError.failed("The answer isn't of the type that the interface says.") }
         try check(result, "answering")
         connection.weigh(answer.size, for: peer)
     }

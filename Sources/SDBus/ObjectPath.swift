@@ -11,7 +11,7 @@ public enum ObjectPath {
     ///
     /// The corresponding C function is ``sd_bus_path_encode``.
     public static func encode(prefix: String, label: String) throws(BusError) -> String {
-        guard !label.utf8.contains(0) else { throw .invalidArguments("A label can't have a U+0000") }
+        guard !label.utf8.contains(0) else { throw .invalidArguments("A label can't have a U+0000.") }
         var path: UnsafeMutablePointer<CChar>?
         try check(sd_bus_path_encode(prefix, label, &path), "encoding an object path")
         defer { free(path) }

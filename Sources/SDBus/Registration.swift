@@ -107,7 +107,7 @@ final class Registration {
         do {
             guard try find(path, peer) else { throw BusError.unknownObject }
             guard message.signature == signature else {
-                throw BusError.invalidArguments("The arguments are not of the types \(signature)")
+                throw BusError.invalidArguments("The arguments are not of the types \(signature).")
             }
             try message.rewind()
             member.handle(message, from: peer)

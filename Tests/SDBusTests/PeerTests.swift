@@ -31,7 +31,7 @@ struct PeerTests {
         for _ in 0..<3 {
             for client in clients { _ = try await client.whoAmI(server) }
         }
-        #expect(server.credentialRequests == 2)
+        #expect(server.admission?.arrivals.requests == 2)
         withExtendedLifetime(slot) {}
     }
 
@@ -60,7 +60,7 @@ struct PeerTests {
         try client.send(call)
         client.flush()
         client.close()
-        try await eventually { server.credentialRequests == 1 }
+        try await eventually { server.admission?.arrivals.requests == 1 }
         #expect(thing.kept.isEmpty)
         withExtendedLifetime(slot) {}
     }

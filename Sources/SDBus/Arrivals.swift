@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CSystemd
+
+/// Calls of senders that aren't known yet: they wait until the bus has said who calls.
+///
+/// The bus is asked without waiting for its answer, which comes behind everything that others have sent before. To wait
+/// would be to read and hold all of that first, so a caller that pipelines would keep everybody waiting. After the answer
+/// the calls are given back to libsystemd, in their order and before what arrives later. Polkit's users do the same.
+@BusActor
+final class Arrivals {
+    private unowned let connection: BusConnection
+    private var senders: [String: Sender] = [:]
+    /// Peers whose calls were given back, and how many are not dispatched yet: until then they must not be forgotten.
+    private var returning: [String: (peer: Peer, calls: Int)] = [:]
+    private var heldBytes = 0
+    private var largeCalls = 0
+    /// How often the bus was asked; for tests.
+    private(set) var requests = 0
+
+    /// What one sender's calls may take, in bytes: a thousand small ones.
+    static let senderLimit = 256 << 10
+    /// What all senders' calls may take.
+    static let limit = 64 << 20
+    /// A call with more bytes than this is large. To count them would take as long as to read them.
+    static let largeCall = 64 << 10
+    /// So many large calls may be held: each may have what the bus lets through, 32 MiB.
+    static let largeLimit = 2
+    /// What a call takes beside its arguments.
+    static let overhead = 256
+    /// So many refusals are sent to one sender. Nobody weighs them, so the calls after these get no answer at all.
+    static let refusalLimit = 256
+
+    private struct Sender {
+        var calls: [Message] = []
+        var bytes = 0
+        var largeCalls = 0
+        var refusals = 0
+    }
+
+    init(at connection: BusConnection) {
+        self.connection = connection
+    }
+
+    /// Keeps a call until its sender is known.
+    func hold(_ call: Message) {
+        guard let name = call.sender else { return }
+        let isFirst = senders[name] == nil
+        add(call, to: &senders[name, default: Sender()])
+        if isFirst { ask(name) }
+    }
+
+    private func add(_ call: Message, to sender: inout Sender) {
+        let size = call.argumentSize(atMost: Self.largeCall).map { $0 + Self.overhead }
+        let fits =
+            size.map { sender.bytes + $0 <= Self.senderLimit && heldBytes + $0 <= Self.limit }
+            ?? (largeCalls < Self.largeLimit)
+        guard fits else {
+            sender.refusals += 1
+            if sender.refusals <= Self.refusalLimit { refuse(call, Self.tooMuch) }
+            return
+        }
+        sender.calls.append(call)
+        sender.bytes += size ?? 0
+        heldBytes += size ?? 0
+        if size == nil {
+            sender.largeCalls += 1
+            largeCalls += 1
+        }
+    }
+
+    private func ask(_ name: String) {
+        requests += 1
+        do {
+            let call = try connection.newBusCall("GetConnectionCredentials")
+            try call.append(name)
+            try connection.start(call, timeout: nil) { [weak self] answer in
+                self?.answered(name, Result { try Credentials(reading: answer.get()) })
+            }
+        } catch {
+            answered(name, .failure(error))
+        }
+    }
+
+    private func answered(_ name: String, _ credentials: Result<Credentials, any Error>) {
+        guard let sender = senders.removeValue(forKey: name) else { return }
+        heldBytes -= sender.bytes
+        largeCalls -= sender.largeCalls
+        guard case .success(let credentials) = credentials else {
+            for call in sender.calls { refuse(call, .accessDenied) }
+            return
+        }
+        let peer = Peer(name, credentials, on: connection)
+        connection.peers.insert(peer)
+        var returned = 0
+        for call in sender.calls {
+            if sd_bus_enqueue_for_read(connection.bus, call.message) >= 0 {
+                returned += 1
+            } else {
+                refuse(call, Self.tooMuch)
+            }
+        }
+        if returned > 0 { returning[name] = (peer, returned) }
+    }
+
+    /// A call of a sender that is known is dispatched.
+    func noteDispatch(from peer: Peer) {
+        if returning.isEmpty { return }
+        guard let (_, calls) = returning[peer.uniqueName] else { return }
+        returning[peer.uniqueName] = calls > 1 ? (peer, calls - 1) : nil
+    }
+
+    private func refuse(_ call: Message, _ error: BusError) {
+        // Without a connection there is nobody to tell.
+        try? call.sendError(error, weighedFor: nil, on: connection)
+    }
+
+    private static let tooMuch = BusError.limitsExceeded(
+        "Too much was sent before the bus had said who sends it. Call again.")
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import SDBus
+
+/// Calls of senders that aren't known yet.
+@BusActor
+@Suite(.timeLimit(.minutes(10)))
+struct ArrivalTests {
+    /// Takes notes.
+    private final class Notes {
+        var numbers: [UInt32] = []
+        var senders: Set<String> = []
+    }
+
+    private static let notesInterface = Interface<Notes>(
+        "org.example.Notes",
+        [
+            .method("Note", in: ["number": "u", "filling": "ay"], out: ["number": "u"]) { notes, call in
+                let number = try call.message.readUInt32()
+                notes.numbers.append(number)
+                notes.senders.insert(call.peer.uniqueName)
+                try call.reply { try $0.append(number) }
+            },
+            .unguardedProperty("Count", "u", changes: .silently) { notes, message, _ in
+                try message.append(UInt32(notes.numbers.count))
+            },
+        ])
+
+    private let bus: PrivateBus
+    private let server: BusConnection
+    private let notes = Notes()
+    private let slot: Slot
+
+    init() throws {
+        bus = try PrivateBus()
+        server = try bus.connect("server")
+        slot = try server.register(Self.notesInterface, at: "/notes", notes)
+    }
+
+    @Test func `what a new caller pipelines is done in its order, whoever answers it`() async throws {
+        let client = try bus.connect()
+        var order: [String] = []
+        var expected: [String] = []
+        for number in 0..<200 as Range<UInt32> {
+            try start(note(number, on: client), on: client) { order.append("\(number)") }
+            expected.append("\(number)")
+            guard number % 50 == 0 else { continue }
+            let question = try client.newCall(
+                server.uniqueName, "/notes", "org.freedesktop.DBus.Introspectable", "Introspect")
+            try start(question, on: client) { order.append("description") }
+            expected.append("description")
+        }
+        try await eventually { order.count == expected.count }
+        #expect(order == expected)
+        #expect(notes.numbers == Array(0..<200))
+        #expect(notes.senders == [client.uniqueName])
+        #expect(server.admission?.arrivals.requests == 1)
+    }
+
+    @Test func `more callers than are remembered come at once, and each is served`() async throws {
+        let clients = try (0..<3 * PeerCache.capacity).map { _ in try bus.connect() }
+        var answers = 0
+        for client in clients {
+            for number in 0..<3 as Range<UInt32> {
+                try start(note(number, on: client), on: client) { answers += 1 }
+            }
+            client.flush()
+        }
+        try await eventually { answers == 3 * clients.count }
+        #expect(notes.senders == Set(clients.map(\.uniqueName)))
+    }
+
+    @Test func `a new caller's call that wants no answer is done`() async throws {
+        let client = try bus.connect()
+        // libsystemd marks a call that is sent, and not called, as one that wants no answer.
+        try client.send(try note(7, on: client))
+        try await eventually { notes.numbers == [7] }
+    }
+
+    @Test func `a new caller's first call may be large`() async throws {
+        let client = try bus.connect()
+        var answers = 0
+        try start(note(1, on: client, filling: 8 << 20), on: client) { answers += 1 }
+        try await eventually { answers == 1 }
+        #expect(notes.numbers == [1])
+    }
+
+    @Test func `a new caller that sends too much before it is known is refused, and then served`() async throws {
+        let client = try bus.connect()
+        var (answers, refusals) = (0, 0)
+        // Twelve of them are more than one sender's may take.
+        for number in 0..<12 as Range<UInt32> {
+            try client.start(try note(number, on: client, filling: 32 << 10), timeout: nil) { answer in
+                if case .success = answer { answers += 1 } else { refusals += 1 }
+            }
+        }
+        client.flush()
+        try await eventually { answers + refusals == 12 }
+        #expect(answers == Arrivals.senderLimit / (32 << 10 + Arrivals.overhead) && answers == notes.numbers.count)
+        try start(note(99, on: client), on: client) { answers = 99 }
+        try await eventually { answers == 99 }
+    }
+
+    // MARK: Support
+
+    private func note(_ number: UInt32, on client: BusConnection, filling: Int = 0) throws -> Message {
+        let call = try client.newCall(server.uniqueName, "/notes", "org.example.Notes", "Note")
+        try call.append(number)
+        try call.append(bytes: [UInt8](repeating: 0, count: filling))
+        return call
+    }
+
+    private func start(_ call: Message, on client: BusConnection, answered: @escaping @BusActor () -> Void) throws {
+        try client.start(call, timeout: nil) { answer in
+            if case .success = answer { answered() }
+        }
+    }
+}
