@@ -54,7 +54,7 @@ public final class DefaultsClient: ObjectClient {
 
 /// A layer of a domain as a program on the bus has it.
 @BusActor
-public final class DomainClient: ObjectClient {
+public final class DomainClient: KeyedClient {
     /// That of a layer.
     public static let interface = BusNames.domainInterface
     /// The program's connection.
@@ -69,37 +69,6 @@ public final class DomainClient: ObjectClient {
     init(_ client: BusClient, path: String) {
         self.client = client
         self.path = path
-    }
-
-    /// `GetValue`.
-    public func value(_ key: String) async throws -> Value {
-        try await call("GetValue") {
-            try $0.append(key)
-        } decode: {
-            try $0.readValue()
-        }
-    }
-
-    /// `GetSnapshot`.
-    public func snapshot(since generation: UInt64 = 0) async throws -> StoreSnapshot {
-        try await call("GetSnapshot") {
-            try $0.append(generation)
-            try $0.append(0 as UInt64)
-        } decode: {
-            StoreSnapshot(
-                generation: try $0.readUInt64(), isComplete: try $0.readBool(), values: try $0.readTexts(),
-                removed: try $0.readStrings())
-        }
-    }
-
-    /// `GetHistory`.
-    public func history(_ key: String) async throws -> [[String: Value]] {
-        try await call("GetHistory") {
-            try $0.append(key)
-            try $0.append(0 as UInt64)
-        } decode: {
-            try $0.readDictionaries()
-        }
     }
 
     /// `GetManaged`.

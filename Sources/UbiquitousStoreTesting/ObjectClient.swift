@@ -2,6 +2,7 @@
 
 public import PropertyList
 public import SDBus
+internal import StoreBus
 
 /// A program's view of an object of the service, through one of its interfaces.
 @BusActor
@@ -37,5 +38,45 @@ extension ObjectClient {
     /// Calls `receive` with every signal, from any sender, as long as the slot is held.
     func onSignal(_ receive: @escaping @BusActor (Message) -> Void) async throws -> Slot {
         try await client.connection.addMatch("type='signal',interface='\(Self.interface)',path='\(path)'", receive)
+    }
+}
+
+/// A program's view of an object with keys: a store, or a layer of a domain.
+@BusActor
+public protocol KeyedClient: ObjectClient {}
+
+extension KeyedClient {
+    /// `GetValue`.
+    public func value(_ key: String) async throws -> Value {
+        try await call("GetValue") {
+            try $0.append(key)
+        } decode: {
+            try $0.readValue()
+        }
+    }
+
+    /// `GetSnapshot`.
+    public func snapshot(since generation: UInt64 = 0, flags: UInt64 = 0) async throws -> StoreSnapshot {
+        try await call("GetSnapshot") {
+            try $0.append(generation)
+            try $0.append(flags)
+        } decode: {
+            StoreSnapshot(
+                generation: try $0.readUInt64(),
+                isComplete: try $0.readBool(),
+                values: try $0.readTexts(),
+                removed: try $0.readStrings()
+            )
+        }
+    }
+
+    /// `GetHistory`: a dictionary for each earlier value, newest first.
+    public func history(_ key: String) async throws -> [[String: Value]] {
+        try await call("GetHistory") {
+            try $0.append(key)
+            try $0.append(0 as UInt64)
+        } decode: {
+            try $0.readDictionaries()
+        }
     }
 }

@@ -6,7 +6,7 @@ internal import StoreBus
 
 /// A program's view of a store on the bus.
 @BusActor
-public final class StoreClient: ObjectClient {
+public final class StoreClient: KeyedClient {
     /// The interface of stores.
     public static let interface = BusNames.storeInterface
     /// The program's connection.
@@ -27,15 +27,6 @@ public final class StoreClient: ObjectClient {
 
     // MARK: Reading
 
-    /// `GetValue`.
-    public func value(_ key: String) async throws -> Value {
-        try await call("GetValue") {
-            try $0.append(key)
-        } decode: {
-            try $0.readValue()
-        }
-    }
-
     /// `GetValues`.
     public func values(_ keys: [String]) async throws -> [Text: Value] {
         try await call("GetValues") {
@@ -45,33 +36,8 @@ public final class StoreClient: ObjectClient {
         }
     }
 
-    /// `GetSnapshot`.
-    public func snapshot(since generation: UInt64 = 0, flags: UInt64 = 0) async throws -> StoreSnapshot {
-        try await call("GetSnapshot") {
-            try $0.append(generation)
-            try $0.append(flags)
-        } decode: {
-            StoreSnapshot(
-                generation: try $0.readUInt64(),
-                isComplete: try $0.readBool(),
-                values: try $0.readTexts(),
-                removed: try $0.readStrings()
-            )
-        }
-    }
-
     /// Everything that the store holds.
     public func everything() async throws -> [Text: Value] { try await snapshot().values }
-
-    /// `GetHistory`: a dictionary for each earlier value, newest first.
-    public func history(_ key: String) async throws -> [[String: Value]] {
-        try await call("GetHistory") {
-            try $0.append(key)
-            try $0.append(0 as UInt64)
-        } decode: {
-            try $0.readDictionaries()
-        }
-    }
 
     /// The property Generation.
     public func generation() async throws -> UInt64 {

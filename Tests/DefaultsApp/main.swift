@@ -74,6 +74,7 @@ case "threads":
         token.invalidate()
     }
     say("\(UserDefaults.standard.synchronize())")
+case "journal": writeJournal(to: words[1], name: words[2], count: Int(words[3]) ?? 0, seed: UInt64(words[4]) ?? 0)
 case "reader": runReader(Array(words.dropFirst()), say: say)
 case "colour":
     let sample = PrefsInCloud()

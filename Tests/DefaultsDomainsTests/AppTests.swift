@@ -61,6 +61,26 @@ struct AppTests {
         }
     }
 
+    @Test func `what an outbox has comes after the write whose answer was lost, and before another program's`()
+        async throws
+    {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let other = try await desk.other()
+            let generation = try await other.set("name", .string("old"))
+            try await other.set("name", .string("sent"))
+            try await other.set("size", .integer(5))
+            let writes = [("name", Value.string("later")), ("size", .integer(1)), ("gone", .integer(2))].map {
+                Outbox.Write(
+                    key: $0.0, value: $0.1, isHost: false, time: 1, generation: generation,
+                    unanswered: $0.0 == "gone" ? [nil] : [.string("sent"), nil])
+            }
+            let file = OutboxFile(domain: Text(editor), directory: desk.state + "/ubiquitous-store/outbox")
+            #expect(file.add(writes))
+            #expect(try await desk.run("read", "name", "size", "gone").output == "later 5 2", "\(desk.error)")
+            #expect(!file.exists)
+        }
+    }
+
     @Test func `what a program set while the service was away loses to what another has set since`() async throws {
         try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
             let go = desk.device.directory.path + "/go"

@@ -43,6 +43,9 @@ struct CoercionTests {
             value: .string("99999999999999999999"), bool: true, integer: .max, double: 1e20,
             string: "99999999999999999999"),
         Row(value: .string("abc"), string: "abc"),
+        Row(value: .string("𝄞"), string: "𝄞"),
+        Row(value: .string("1.5 🎈"), bool: true, integer: 1, double: 1.5, string: "1.5 🎈"),
+        Row(value: .string("🎈1"), string: "🎈1"),
         Row(value: .data([1])), Row(value: .date(1)), Row(value: .array([.integer(1)])),
         Row(value: .dictionary(["a": .integer(1)])),
     ]

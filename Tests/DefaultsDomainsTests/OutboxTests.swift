@@ -14,6 +14,8 @@ struct OutboxTests {
         outbox.add([
             write("a", .real(2)), write("b", nil), write("a", .boolean(true), host: true),
             write("c", .dictionary(["d": .date(0.1)])),
+            Outbox.Write(key: "e", value: nil, isHost: false, time: 1, generation: 1, unanswered: [.integer(1), nil]),
+            Outbox.Write(key: "f", value: .integer(2), isHost: false, time: 1, generation: 1, unanswered: [nil]),
         ])
         #expect(try Outbox(outbox.encoded, domain: "org.example.Notes") == outbox)
     }

@@ -206,25 +206,25 @@ final class DefaultsLink {
 
     /// Everything that was written is on the disk.
     func synchronize(_ domain: Text) async throws {
-        guard let connection, isUp else { throw UbiquitousStoreError(.serviceUnavailable, "The service has gone") }
+        guard let connection, isUp else { throw UbiquitousStoreError(.serviceUnavailable, "The service has gone.") }
         try await connection.synchronize(LayerPlace(domain, uid: uid))
     }
 
     /// The domains that the service has.
     func listDomains() async throws -> [String] {
-        guard let connection, isUp else { throw UbiquitousStoreError(.serviceUnavailable, "The service has gone") }
+        guard let connection, isUp else { throw UbiquitousStoreError(.serviceUnavailable, "The service has gone.") }
         return try await connection.domains(ofUser: uid)
     }
 
     /// Earlier values of a key.
     func history(_ key: String, _ place: LayerPlace) async throws -> [[String: Value]] {
-        guard let connection, isUp else { throw UbiquitousStoreError(.serviceUnavailable, "The service has gone") }
+        guard let connection, isUp else { throw UbiquitousStoreError(.serviceUnavailable, "The service has gone.") }
         return try await connection.history(key, place)
     }
 
     /// Gives the service what other processes could not. A key that changed since stays as it is.
     private func deliverOutbox(_ domain: Text, _ connection: ServiceConnection) async {
-        guard let file = process?.outbox(domain), file.exists, let delivery = file.delivery(),
+        guard let file = process?.outbox(domain), file.exists, let delivery = await delivery(of: file, domain),
             let outbox = file.read()
         else { return }
         defer { extendLifetime(delivery) }
@@ -240,15 +240,25 @@ final class DefaultsLink {
         }
     }
 
+    /// The right to deliver. Where this process has put something into the outbox, another one's delivery is waited for:
+    /// what is read of the service then has it.
+    private func delivery(of file: OutboxFile, _ domain: Text) async -> OutboxFile.Delivery? {
+        let end = EventLoop.now + 2_000_000
+        while true {
+            if let delivery = file.delivery() { return delivery }
+            guard process?.hasBoxed(domain) == true, file.exists, EventLoop.now < end else { return nil }
+            try? await Task.sleep(for: .milliseconds(20))
+        }
+    }
+
     private func deliver(
         _ writes: [Outbox.Write], to target: OutboxTarget, _ connection: ServiceConnection
     ) async throws {
-        let changes = Changes(writes.map { ($0.key, $0.value) }) { $1 }
         do {
-            try await connection.deliver(changes, to: target)
+            try await connection.deliver(writes, to: target)
         } catch let error as UbiquitousStoreError where error.isRefusal {
             // One by one, those are left that the service refuses by themselves. It will never take them.
-            if let only = changes.first, changes.count == 1 {
+            if let only = writes.first, writes.count == 1 {
                 return logDefaults("\"\(only.key)\" of \(target.name) was not stored and is lost: \(error)")
             }
             for write in writes { try await deliver([write], to: target, connection) }

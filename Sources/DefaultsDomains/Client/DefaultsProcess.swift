@@ -31,6 +31,8 @@ final class DefaultsProcess: Sendable {
     let uid: UInt32
     /// The path of this program; `nil` if its name can't be a domain's.
     let program: String?
+    /// Held while outboxes are changed.
+    private let filling = Mutex(())
     /// Where outboxes are; `nil`: there is no place for them.
     private let outboxes: String?
     let state: Mutex<State>
@@ -315,16 +317,21 @@ final class DefaultsProcess: Sendable {
 
     /// Takes out of an outbox what the service has by now, so that nobody delivers it over what is newer.
     func emptyOutbox(_ domain: Text) {
+        if hasBoxed(domain) { Self.queue.async { [self] in filling.withLock { _ in removeTaken(domain) } } }
+    }
+
+    private func removeTaken(_ domain: Text) {
         let taken = state.withLock { state -> [Outbox.Write] in
             let boxed = state.boxed[domain] ?? []
-            if boxed.isEmpty { return [] }
             let pending = state.pendingWrites(of: domain)
             state.boxed[domain] = boxed.filter { write in pending.contains { $0.isSame(as: write) } }
             return boxed.filter { write in !pending.contains { $0.isSame(as: write) } }
         }
-        if taken.isEmpty { return }
-        Self.queue.async { [self] in outbox(domain)?.remove(taken) }
+        if !taken.isEmpty { outbox(domain)?.remove(taken) }
     }
+
+    /// Whether this process has put something into an outbox that it has not seen in the service since.
+    func hasBoxed(_ domain: Text) -> Bool { state.withLock { $0.boxed[domain]?.isEmpty == false } }
 
     /// An outbox has been delivered: what is no longer in it need not be sent.
     func outboxDelivered(_ domain: Text) {
@@ -420,24 +427,32 @@ final class DefaultsProcess: Sendable {
 
     /// Puts what the service has not acknowledged into outboxes.
     func fillOutboxes() -> Bool {
-        let now = Int64(Date().timeIntervalSince1970 * 1_000_000)
-        let pending = state.withLock { state in
-            Set(state.layers.keys.compactMap(\.place?.domain)).union(state.roaming.keys).map {
-                ($0, state.pendingWrites(of: $0, time: now))
-            }
+        // One at a time: what is older must not be written over what is newer.
+        filling.withLock { _ in
+            let domains = state.withLock { Set($0.layers.keys.compactMap(\.place?.domain)).union($0.roaming.keys) }
+            return domains.reduce(true) { fillOutbox($1) && $0 }
         }
-        var isKept = true
-        for (domain, writes) in pending where !writes.isEmpty {
-            guard let file = outbox(domain), file.add(writes) else {
-                isKept = false
-                continue
+    }
+
+    private func fillOutbox(_ domain: Text) -> Bool {
+        let writes = state.withLock { state in
+            let writes = state.pendingWrites(of: domain, time: Int64(Date().timeIntervalSince1970 * 1_000_000))
+            // From now on any process may deliver them.
+            for isHost in [false, true] {
+                let keys = writes.filter { $0.isHost == isHost && $0.store == nil }.map(\.key)
+                state.layers[isHost ? .host(domain) : .domain(domain)]?.keptInOutbox(keys)
             }
-            state.withLock { state in
-                let others = state.boxed[domain, default: []].filter { old in !writes.contains { $0.isAbout(old) } }
-                state.boxed[domain] = others + writes
-            }
+            return writes
         }
-        return isKept
+        if writes.isEmpty { return true }
+        guard let file = outbox(domain), file.add(writes) else { return false }
+        state.withLock { state in
+            let others = state.boxed[domain, default: []].filter { old in !writes.contains { $0.isAbout(old) } }
+            state.boxed[domain] = others + writes
+        }
+        // The service may have taken some of them meanwhile.
+        removeTaken(domain)
+        return true
     }
 
     /// Waits until everything that was set is on the disk, in the service's database or in outboxes.
@@ -580,7 +595,9 @@ extension DefaultsProcess.State {
         [false, true].flatMap { isHost -> [Outbox.Write] in
             guard let copy = layers[isHost ? .host(domain) : .domain(domain)] else { return [] }
             return copy.pending.map { key, value in
-                Outbox.Write(key: key, value: value, isHost: isHost, time: time, generation: copy.known(key))
+                Outbox.Write(
+                    key: key, value: value, isHost: isHost, time: time, generation: copy.known(key),
+                    unanswered: copy.unanswered(key))
             }
         } + (roaming[domain]?.pendingWrites(time: time) ?? [])
     }

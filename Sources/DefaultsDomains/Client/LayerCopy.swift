@@ -67,6 +67,9 @@ package struct LayerCopy {
     private var verifying: UInt64?
     /// What was sent when the service went, and may have been taken.
     private var uncertain: Changes = [:]
+    /// What was put into an outbox, and may have been delivered since: the last two values of a key. Those before were
+    /// replaced in the file.
+    private var boxed: [Text: [Value?]] = [:]
 
     /// A layer of which nothing is known.
     package init() {}
@@ -79,6 +82,21 @@ package struct LayerCopy {
 
     /// The generation that was known when the pending write of a key was made.
     package func known(_ key: Text) -> UInt64 { waiting.last { $0.changes[key] != nil }?.since ?? seen }
+
+    /// What the service may have taken of a key without this process hearing of it.
+    package func unanswered(_ key: Text) -> [Value?] {
+        let onItsWay = verifying == nil ? sent.last { $0.changes[key] != nil }?.changes[key] : nil
+        return (boxed[key] ?? []) + [onItsWay ?? uncertain[key]].compactMap { $0 }
+    }
+
+    /// The last values of some keys are in an outbox.
+    package mutating func keptInOutbox(_ keys: some Sequence<Text>) {
+        let pending = pending
+        for key in keys {
+            guard let value = pending[key], boxed[key]?.last != .some(value) else { continue }
+            boxed[key] = (boxed[key] ?? []).suffix(1) + [value]
+        }
+    }
 
     private var waiting: [Write] { (verifying == nil ? sent : []) + queue }
 
@@ -210,17 +228,18 @@ package struct LayerCopy {
     ///   - generation: that of the snapshot which the service has sent on its return.
     ///   - values: what is in it.
     private mutating func noteLateWrites(_ generation: UInt64, _ values: [Text: Value]) {
-        defer { uncertain = [:] }
+        defer { (uncertain, boxed) = ([:], [:]) }
         guard seen > 0, !queue.isEmpty else { return }
         var since: [Text: UInt64] = [:]
         for write in queue {
             for key in write.changes.keys { since[key] = write.since ?? seen }
         }
         // The service had taken these before it went: what was written here since must not lose to them.
-        for (key, value) in uncertain where since[key] != nil && values[key] == value { since[key] = generation }
+        let taken = since.keys.filter { unanswered($0).contains(values[$0]) }
+        for key in taken { since[key] = generation }
         let (changes, tickets) = (pending, queue.flatMap(\.tickets))
         if queue.contains(where: \.isWhole) {
-            let latest = uncertain.keys.contains { since[$0] == generation } ? generation : since.values.min()
+            let latest = taken.isEmpty ? since.values.min() : generation
             queue = [Write(changes: changes, isWhole: true, tickets: tickets, since: latest)]
             return
         }

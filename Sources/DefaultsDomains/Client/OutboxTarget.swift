@@ -27,23 +27,33 @@ struct OutboxTarget: Hashable {
 
 extension ServiceConnection {
     /// Gives the service writes of an outbox.
-    func deliver(_ changes: Changes, to target: OutboxTarget) async throws {
+    func deliver(_ writes: [Outbox.Write], to target: OutboxTarget) async throws {
         if let store = target.store {
-            try await deliver(changes, to: store.string, target.since)
-        } else {
-            let place = LayerPlace(target.domain, isHost: target.isHost)
-            try await apply(changes, to: place, unlessChangedSince: target.since)
+            return try await deliver(writes, to: store.string, target.since)
         }
+        let place = LayerPlace(target.domain, isHost: target.isHost)
+        var (others, followers) = (writes, [Outbox.Write]())
+        if target.since != nil, writes.contains(where: { !$0.unanswered.isEmpty }) {
+            let snapshot = try await snapshot(place)
+            followers = writes.filter { $0.follows(on: snapshot.values[$0.key]) }
+            others.removeAll { $0.follows(on: snapshot.values[$0.key]) }
+            if !followers.isEmpty {
+                try await apply(followers.changes, to: place, unlessChangedSince: snapshot.generation)
+            }
+        }
+        if !others.isEmpty { try await apply(others.changes, to: place, unlessChangedSince: target.since) }
     }
 
     /// Stores have no option for this: what has changed is looked up, and the write made if nothing changes meanwhile.
-    private func deliver(_ changes: Changes, to identifier: String, _ since: UInt64?) async throws {
+    private func deliver(_ writes: [Outbox.Write], to identifier: String, _ since: UInt64?) async throws {
         let store = try store(try await manager.openStore(identifier).identifier)
         while true {
             let snapshot = try await store.snapshot(since: since ?? 0)
             let changed = Set(snapshot.values.keys).union(snapshot.removed)
             // Where the generation is known no longer, nobody knows what was later.
-            let kept = snapshot.isComplete ? changes : changes.filter { !changed.contains($0.key) }
+            let kept = writes.filter {
+                snapshot.isComplete || !changed.contains($0.key) || $0.follows(on: snapshot.values[$0.key])
+            }.changes
             if kept.isEmpty { return }
             do {
                 try await store.apply(kept, ifGeneration: snapshot.generation)
@@ -53,4 +63,13 @@ extension ServiceConnection {
             }
         }
     }
+}
+
+extension Outbox.Write {
+    /// Whether its process had given the service another value before, and that is the one that the service has.
+    fileprivate func follows(on present: Value?) -> Bool { unanswered.contains(present) }
+}
+
+extension [Outbox.Write] {
+    fileprivate var changes: Changes { Changes(map { ($0.key, $0.value) }) { $1 } }
 }

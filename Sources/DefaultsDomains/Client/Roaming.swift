@@ -35,10 +35,11 @@ struct Roaming: Sendable {
     /// What the service has not acknowledged.
     func pendingWrites(time: Int64) -> [Outbox.Write] {
         guard let mirror else { return [] }
-        let (changes, known) = mirror.pending
+        let (changes, unanswered, known) = mirror.pending
         return changes.filter { keys.contains($0.key) }.map {
             Outbox.Write(
-                key: $0, value: $1, isHost: false, store: Text(mirror.identifier), time: time, generation: known)
+                key: $0, value: $1, isHost: false, store: Text(mirror.identifier), time: time, generation: known,
+                unanswered: [unanswered[$0]].compactMap { $0 })
         }
     }
 

@@ -20,7 +20,7 @@ struct DomainSignal: Sendable {
         isHost = try message.readDictionary()["host"] == .boolean(true)
         let prefix = BusNames.defaultsPath(uid: uid)
         guard let name = ObjectPath.decode(path, prefix: prefix) else {
-            throw BusError.invalidArguments("The signal is of no domain")
+            throw BusError.invalidArguments("The signal is of no domain.")
         }
         domain = Text(name)
     }

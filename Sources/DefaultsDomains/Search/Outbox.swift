@@ -4,7 +4,8 @@
 //
 //     Version   1
 //     Domain    the domain's name
-//     Writes    [ Key, Value (absent: it is removed), Host, Store (of a key that roams), Time, Generation ]
+//     Writes    [ Key, Value (absent: it is removed), Host, Store (of a key that roams), Time, Generation,
+//                 Unanswered [ [ value ], or [ ] for a removal ] (absent: nothing) ]
 //
 // A reader takes nothing from a file of another version, of another domain, or that it can't read to its end.
 
@@ -27,10 +28,14 @@ package struct Outbox: Equatable, Sendable {
         package var time: Int64
         /// The layer's or store's generation that the process had seen; 0: it had seen none.
         package var generation: UInt64
+        /// What the process may have given the service for the key before, without hearing of it; `nil` is a removal.
+        /// If the service has one of these, this write is the later one.
+        package var unanswered: [Value?]
 
         /// A write.
         package init(
-            key: Text, value: Value?, isHost: Bool, store: Text? = nil, time: Int64, generation: UInt64
+            key: Text, value: Value?, isHost: Bool, store: Text? = nil, time: Int64, generation: UInt64,
+            unanswered: [Value?] = []
         ) {
             self.key = key
             self.value = value
@@ -38,6 +43,7 @@ package struct Outbox: Equatable, Sendable {
             self.store = store
             self.time = time
             self.generation = generation
+            self.unanswered = unanswered
         }
     }
 
@@ -122,6 +128,7 @@ extension Outbox.Write {
         ]
         entry["Value"] = value
         entry["Store"] = store.map { .string($0) }
+        if !unanswered.isEmpty { entry["Unanswered"] = .array(unanswered.map { .array($0.map { [$0] } ?? []) }) }
         return .dictionary(entry)
     }
 
@@ -137,8 +144,16 @@ extension Outbox.Write {
             guard case .string(let text) = name else { return nil }
             store = text
         }
+        var unanswered: [Value?] = []
+        if let given = entry["Unanswered"] {
+            guard case .array(let entries) = given else { return nil }
+            for entry in entries {
+                guard case .array(let values) = entry, values.count <= 1 else { return nil }
+                unanswered.append(values.first)
+            }
+        }
         self.init(
             key: key, value: entry["Value"], isHost: isHost, store: store, time: time,
-            generation: UInt64(bitPattern: generation))
+            generation: UInt64(bitPattern: generation), unanswered: unanswered)
     }
 }

@@ -13,7 +13,7 @@ extension Value {
         case .boolean(let value): value
         case .integer(let value): value != 0
         case .real(let value): value != 0
-        case .string(let text): (text.string as NSString).boolValue
+        case .string(let text): Self.numeral(text).boolValue
         default: false
         }
     }
@@ -24,7 +24,7 @@ extension Value {
         case .boolean(let value): value ? 1 : 0
         case .integer(let value): Int(clamping: value)
         case .real(let value): Int(clamping: value)
-        case .string(let text): (text.string as NSString).integerValue
+        case .string(let text): Self.numeral(text).integerValue
         default: 0
         }
     }
@@ -35,13 +35,20 @@ extension Value {
         case .boolean(let value): value ? 1 : 0
         case .integer(let value): Double(value)
         case .real(let value): value
-        case .string(let text): (text.string as NSString).doubleValue
+        case .string(let text): Self.numeral(text).doubleValue
         default: 0
         }
     }
 
     /// `float(forKey:)`.
     package var defaultsFloat: Float { Float(defaultsDouble) }
+
+    /// A text as NSString reads numbers from it, up to the first character beyond 16 bits, which is in no number.
+    ///
+    /// Foundation's `doubleValue` ends the process there: it takes half of a surrogate pair for a character.
+    private static func numeral(_ text: Text) -> NSString {
+        String(String.UnicodeScalarView(text.string.unicodeScalars.prefix { $0.value < 0x10000 })) as NSString
+    }
 
     /// `string(forKey:)`: a number as few digits can say it, "1" for true.
     package var defaultsString: String? {

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Sets and removes values at random, and notes each in a file as soon as the call has returned.
+///
+/// A line is a key and the number that it was set to; "-" for a removal. Keys that begin with the name are this process's
+/// alone, the others are everybody's.
+func writeJournal(to path: String, name: String, count: Int, seed: UInt64) {
+    guard let journal = fopen(path, "w") else { exit(3) }
+    var state = seed
+    func draw(_ bound: Int) -> Int {
+        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        return Int(state >> 33) % bound
+    }
+    for number in 0..<count {
+        let key = (draw(4) == 0 ? "shared " : name + " ") + "\(draw(40))"
+        if draw(6) == 0 {
+            UserDefaults.standard.removeObject(forKey: key)
+            fputs("\(key)\t-\n", journal)
+        } else {
+            let filling = Data(repeating: UInt8(draw(256)), count: draw(50) == 0 ? draw(60_000) : draw(200))
+            UserDefaults.standard.set(["number": number, "filling": filling], forKey: key)
+            fputs("\(key)\t\(number)\n", journal)
+        }
+        fflush(journal)
+        if draw(3) == 0 { usleep(UInt32(draw(4000))) }
+    }
+}
