@@ -30,8 +30,13 @@ let package = Package(
         program("first-reply"),
         program("first-calls"),
         program("sync-delay"),
+        .target(name: "Measuring"),
         .executableTarget(
-            name: "library", dependencies: [.product(name: "UbiquitousStore", package: "ubiquitous-store")]),
+            name: "library",
+            dependencies: ["Measuring", .product(name: "UbiquitousStore", package: "ubiquitous-store")]),
+        .executableTarget(
+            name: "settings",
+            dependencies: ["Measuring", .product(name: "UbiquitousDefaults", package: "ubiquitous-store")]),
     ],
     cLanguageStandard: .gnu17
 )

@@ -17,7 +17,7 @@ from statistics import median
 
 import table
 from etcd import Etcd
-from processes import ONE_CPU, MeasurementFailed, Programs
+from processes import ONE_CPU, MeasurementFailed, Process, Programs
 from subjects import Baseline, Daemon, Subject, Xfconfd, store_path
 from table import Goal, Row
 
@@ -530,6 +530,106 @@ def library(run: Run) -> list[Row]:
     ]
 
 
+def settings(run: Run) -> list[Row]:
+    """UserDefaults beside Foundation's class and GSettings: reads, writes, starts, and another process's changes."""
+    place = run.directory / "settings"
+    homes = {f"XDG_{kind}_HOME": str(place / kind.lower()) for kind in ("CONFIG", "STATE")}
+    for home in homes.values():
+        Path(home).mkdir(parents=True)
+    with Daemon(run.programs, run.directory / "daemon") as daemon:
+        def program(command: str, *arguments) -> list[dict[str, float]]:
+            return run.programs.run(
+                "settings", command, daemon.bus.address, STORE, *arguments, environment=homes)
+
+        def first(command: str) -> float:
+            before = time.monotonic_ns()
+            return (program(command)[-1]["at_nsec"] - before) / 1e6
+
+        program("fill")
+        directories = gsettings(place / "gsettings")
+        calls = [program("calls", run.scaled(1_000_000, 100_000), *directories)[-1] for _ in range(run.rounds)]
+        starts = take_turns(run, "app to its first setting, in ms", {
+            "ours": lambda: first("first"), "Foundation": lambda: first("first-of-foundation")})
+        delays = sorted(settings_delays(run, daemon, homes))
+    own, foundation, others = (
+        {name: [call.get(f"{prefix}{name}nsec") for call in calls] for name in ("number_", "text_", "set_")}
+        for prefix in ("", "foundation_", "gsettings_"))
+    others["number_"] = [call.get("gsettings_nsec") for call in calls]
+    reading, writing = Goal(most=100, text="≤ 100 ns"), Goal(most=5, text="≤ 5 µs")
+
+    def against(measure: str, name: str, other: dict, other_name: str) -> Row:
+        return table.compare(measure, own[name], [v for v in other[name] if v], table.nsec, other_name, Goal())
+
+    added = [ours - theirs for ours, theirs in zip(starts["ours"], starts["Foundation"])]
+    return [
+        table.single("UserDefaults: integer(forKey:)", median(own["number_"]), table.nsec, reading),
+        against("…", "number_", foundation, "Foundation's"),
+        against("…", "number_", others, "g_settings_get_int"),
+        table.single("string(forKey:), 16 bytes", median(own["text_"]), table.nsec, reading),
+        against("…", "text_", foundation, "Foundation's"),
+        table.single("set(_:forKey:) returns", median(own["set_"]) / 1e3, table.usec, writing),
+        against("…", "set_", foundation, "Foundation's, which stores nothing yet"),
+        against("…", "set_", others, "g_settings_set_int"),
+        table.single(
+            "set → observer in another process", median(delays) / 1e3, table.msec, note=f"of {len(delays)}"),
+        table.single("… p99", delays[len(delays) * 99 // 100] / 1e3, table.msec, Goal(most=10, text="≤ 10 ms")),
+        table.single(
+            "an app's start to its first setting, beyond Foundation's", median(added), table.msec,
+            Goal(most=5, text="≤ 5 ms"), f"{table.msec(median(starts['ours']))} in all"),
+    ]
+
+
+def settings_delays(run: Run, daemon: Daemon, homes: dict[str, str]) -> list[float]:
+    """From one process's set to another one's observer, in µs."""
+    words = [daemon.bus.address, STORE]
+    log = run.directory / "follow.log"
+    with Process([run.programs.products / "settings", "follow", *words], log, homes) as follower:
+        deadline = time.monotonic() + 30
+        while "ready" not in log.read_text():
+            if time.monotonic() > deadline or follower.child.poll() is not None:
+                raise MeasurementFailed(f"The observer is not ready. {follower.last_words()}")
+            time.sleep(0.01)
+        run.programs.run("settings", "send", *words, run.scaled(1_000, 200), environment=homes)
+        follower.child.wait(30)
+    return [float(line.split("=")[1]) for line in log.read_text().splitlines() if line.startswith("usec=")]
+
+
+def command(run: Run) -> list[Row]:
+    """A value on the command line, from before the fork to the end of the program."""
+    place = run.directory / "command"
+    place.mkdir()
+    directories = gsettings(place)
+    if shutil.which("gsettings") is None or not directories:
+        raise MeasurementFailed("There is no gsettings to compare with")
+    program = place / "ubiquitousctl"
+    program.symlink_to(run.programs.daemon)
+    with Daemon(run.programs, run.directory / "daemon") as daemon:
+        environment = {
+            **os.environ, "UBIQUITOUS_STORE_BUS": daemon.bus.address, "UBIQUITOUS_STORE_IDENTIFIER": STORE,
+            # The backend is the machine's, usually dconf; what it reads is the schema's default.
+            "GSETTINGS_SCHEMA_DIR": str(directories[0]), "XDG_CONFIG_HOME": str(place / "own"),
+        }
+
+        def time_of(expected: str, *words) -> float:
+            before = time.monotonic_ns()
+            done = subprocess.run(words, env=environment, capture_output=True, text=True)
+            took = (time.monotonic_ns() - before) / 1e6
+            if done.returncode != 0 or done.stdout.strip() != expected:
+                raise MeasurementFailed(f"{words[0]}: {done.stdout}{done.stderr}")
+            return took
+
+        daemon.fill(STORE, 1)
+        call(daemon, store_path(STORE), "", "SetValue", "sv", "number", "x", 42)
+        times = take_turns(run, "a value on the command line, in ms", {
+            "ubiquitousctl get": lambda: median(time_of("42", program, "get", "number") for _ in range(7)),
+            "gsettings get": lambda: median(
+                time_of("0", "gsettings", "get", "com.example.benchmarks", "number") for _ in range(7)),
+        })
+    return [table.compare(
+        "ubiquitousctl get", times["ubiquitousctl get"], times["gsettings get"], table.msec, "gsettings get",
+        Goal(most=1.5, text="≤ 1.5"))]
+
+
 # By name, in the table's order; the flag tells whether there is something to measure without ubiquitous-stored.
 MEASURES = {
     "reads": (reads, True),
@@ -545,4 +645,6 @@ MEASURES = {
     "etcd": (etcd, False),
     "sync": (sync, False),
     "library": (library, False),
+    "settings": (settings, False),
+    "command": (command, False),
 }

@@ -129,13 +129,13 @@ class Programs:
         self.daemon = daemon
         self.xfconfd = find_xfconfd()
 
-    def run(self, name: str, *arguments, cpus: set[int] = CPUS) -> list[dict[str, float]]:
+    def run(self, name: str, *arguments, cpus: set[int] = CPUS, environment=None) -> list[dict[str, float]]:
         """Runs a program that measures; what each line of its output says, by name."""
         command = [str(self.products / name), *map(str, arguments)]
         try:
             done = subprocess.run(
                 command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=MEASUREMENT_TIMEOUT,
-                preexec_fn=lambda: os.sched_setaffinity(0, cpus))
+                env={**os.environ, **(environment or {})}, preexec_fn=lambda: os.sched_setaffinity(0, cpus))
         except subprocess.TimeoutExpired as error:
             raise MeasurementFailed(f"{name} has not ended after {MEASUREMENT_TIMEOUT} s") from error
         if done.returncode != 0:

@@ -10,8 +10,8 @@
 // GSettings is called as a C program calls it, for its integer key `number`; with the keyfile backend, where a value is
 // in memory as well.
 
-import Foundation
 import Glibc
+import Measuring
 import UbiquitousStore
 
 @main
@@ -51,49 +51,4 @@ struct Library {
         }
         print(line)
     }
-
-    /// Nanoseconds a call; the first tenth isn't counted.
-    private static func time(_ calls: Int, _ read: () -> Bool) -> Double {
-        for _ in 0..<calls / 10 where !read() { fail("the value isn't there") }
-        let start = now()
-        for _ in 0..<calls where !read() { fail("the value isn't there") }
-        return Double(now() - start) / Double(calls)
-    }
-
-    /// CLOCK_MONOTONIC.
-    private static func now() -> UInt64 {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
-    }
-
-    private static func fail(_ text: String) -> Never {
-        FileHandle.standardError.write(Data("library: \(text)\n".utf8))
-        exit(1)
-    }
-}
-
-/// GSettings by its functions, so that nobody needs its headers.
-private struct GSettings {
-    private typealias New = @convention(c) (UnsafePointer<CChar>) -> OpaquePointer?
-    private typealias GetInt = @convention(c) (OpaquePointer, UnsafePointer<CChar>) -> Int32
-
-    private let settings: OpaquePointer
-    private let getInt: GetInt
-    private let key: UnsafeMutablePointer<CChar>
-
-    init?(_ schemas: String, _ configuration: String) {
-        setenv("GSETTINGS_SCHEMA_DIR", schemas, 1)
-        setenv("XDG_CONFIG_HOME", configuration, 1)
-        setenv("GSETTINGS_BACKEND", "keyfile", 1)
-        guard let library = dlopen("libgio-2.0.so.0", RTLD_NOW), let new = dlsym(library, "g_settings_new"),
-            let get = dlsym(library, "g_settings_get_int"), let key = strdup("number"),
-            let settings = unsafeBitCast(new, to: New.self)("com.example.benchmarks")
-        else { return nil }
-        self.settings = settings
-        self.key = key
-        getInt = unsafeBitCast(get, to: GetInt.self)
-    }
-
-    var number: Int32 { getInt(settings, key) }
 }
