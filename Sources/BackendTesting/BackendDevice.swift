@@ -4,8 +4,8 @@ public import PropertyList
 public import Replication
 internal import SeededRandom
 
-/// A device without a disk: what the sync engine does with a backend in a pass, without its patience and its
-/// notifications. Deterministic for a seed.
+/// A device without a disk. It makes the service's sync cycles with a backend, but only when it is told to, and
+/// publishes only what was written or has gone missing. Deterministic for a seed.
 public final class BackendDevice {
     /// What it holds, by the stores' identifiers.
     public private(set) var stores: [String: StoreState] = [:]
@@ -18,21 +18,24 @@ public final class BackendDevice {
     /// What was found under its own name at the last pull.
     public private(set) var ownPublication = OwnPublication.asPublished
     /// What the last pull had to say.
-    public private(set) var problems: [String] = []
+    public var problems: [String] { lastPull?.problems ?? [] }
+    package var cycle = SyncCycle()
 
     /// The device's name.
     public let name: String
     /// Through which it goes; a new one is what a restart has.
     public var backend: any RemoteBackend
-    private var cursor: [UInt8]?
+    package private(set) var cursor: [UInt8]?
+    private var lastPull: (any RemotePull)?
     private var random: SplitMix
     private var formerOrigins: [Origin] = []
     private var counts: [Origin: UInt64] = [:]
     private var lastN: [String: UInt64] = [:]
     private var sequences: [String: UInt64] = [:]
     private var published: [String: UInt64] = [:]
+    /// What the push that is under way uploads.
+    private var uploading: [String: UInt64] = [:]
     private var pending: Set<String> = []
-    private var hasPublished = false
 
     /// A device that holds nothing.
     public init(_ name: String, seed: UInt64, backend: any RemoteBackend) {
@@ -56,13 +59,17 @@ public final class BackendDevice {
         var state = stores[store] ?? StoreState()
         let key = Key(unchecked: key)
         time += 1_000_000
-        lastN[store, default: 0] += 1
         let stamp = Stamp(
             after: state.entries[key]?.stamp, wall: time / 1000, origin: origin, isProvisional: false)
-        let entry = Entry(stamp: stamp, n: lastN[store] ?? 1, value: value?.encoded())
+        put(stamp, value?.encoded(), key, in: &state, of: store)
+        stores[store] = state
+    }
+
+    private func put(_ stamp: Stamp, _ value: [UInt8]?, _ key: Key, in state: inout StoreState, of store: String) {
+        lastN[store, default: 0] += 1
+        let entry = Entry(stamp: stamp, n: lastN[store] ?? 1, value: value)
         state.entries[key] = entry
         state.vector.insert(entry.dot)
-        stores[store] = state
         sequences[store, default: 0] += 1
         pending.insert(store)
     }
@@ -86,6 +93,7 @@ public final class BackendDevice {
     /// The machine is started anew: it goes on under another origin.
     public func restart(with backend: any RemoteBackend) {
         self.backend = backend
+        cycle = SyncCycle()
         leaveOrigin()
     }
 
@@ -95,7 +103,7 @@ public final class BackendDevice {
         lastN = [:]
     }
 
-    // MARK: Passes
+    // MARK: Cycles
 
     /// Whether something was written that no push has finished with.
     public var hasPendingChanges: Bool { !pending.isEmpty }
@@ -104,29 +112,104 @@ public final class BackendDevice {
     /// - Returns: whether everything was read.
     @discardableResult
     public func pull() async throws(RemoteError) -> Bool {
-        let pull = try await backend.pull(
-            after: cursor, as: origin, published: counts[origin] ?? 0)
-        guard pull.account.isNamed(account) else { throw RemoteError(.reset, "another account") }
-        account = pull.account.identifier
-        (ownPublication, problems) = (pull.ownPublication, pull.problems)
-        if case .foreign = ownPublication { leaveOrigin() }
-        var joined: Set<String> = []
-        for store in pull.stores {
-            let change = try await pull.change(of: store)
-            let before = stores[store] ?? StoreState()
-            stores[store, default: StoreState()].join(change.states.state(over: before), isDelta: change.isDelta)
-            joined.insert(store)
-            if stores[store] != before { sequences[store, default: 0] += 1 }
-        }
-        problems += pull.problems.filter { !problems.contains($0) }
-        let result = await pull.finish(joined: joined)
-        cursor = result.cursor
-        return result.isComplete
+        cycle.schedule = nil
+        _ = cycle.begin(0)
+        try await makeCycle()
+        return cycle.isPullComplete
     }
 
-    /// What it is about to publish.
-    public var publication: Publication {
-        Publication(
+    /// Publishes all that it holds.
+    public func push() async throws(RemoteError) {
+        cycle.schedule = nil
+        cycle.beginPush(0)
+        try await makeCycle()
+    }
+
+    /// Looks, and publishes if there is something to publish.
+    /// - Returns: whether everything was read.
+    @discardableResult
+    public func sync() async throws(RemoteError) -> Bool {
+        cycle.schedule = SyncSchedule(backend.traits, now: 0)
+        cycle.schedule?.request(0)
+        _ = cycle.begin(0)
+        try await makeCycle()
+        return cycle.isPullComplete
+    }
+
+    private func makeCycle() async throws(RemoteError) {
+        do { try await makeCycle(with: backend) } catch {
+            cycle.cut()
+            throw error as? RemoteError ?? RemoteError(.device, "\(error)")
+        }
+    }
+
+    /// Collects garbage.
+    /// - Parameter origins: those of devices that the user has removed from the list.
+    public func collectGarbage(forgetting origins: Set<Origin> = []) async throws(RemoteError) {
+        try await backend.collectGarbage(
+            GarbageCollection(account: account, origin: origin, forgottenOrigins: origins, time: time))
+    }
+}
+
+extension BackendDevice: BackendUser {
+    /// Nothing is done because of the time: the daily upload and the daily garbage collection are not due.
+    package var facts: SyncCycle.Facts {
+        SyncCycle.Facts(
+            now: 0, time: time, traits: backend.traits, isDownloaded: true, isPending: hasPendingChanges,
+            lastPush: time, lastGarbageCollection: time)
+    }
+
+    /// None: it forgets tombstones whenever it is told to.
+    package var rememberedTimes: Range<UInt64> { 0..<0 }
+    package var downloadEpoch: Int { 0 }
+    package var publicationCount: UInt64 { counts[origin] ?? 0 }
+
+    package func isCurrent(_ backend: any RemoteBackend) -> Bool { true }
+
+    package func leave(_ shared: Set<Origin>) -> Bool {
+        let left = shared.intersection(formerOrigins + [origin])
+        if left.isEmpty { return false }
+        leaveOrigin()
+        for store in stores.keys.sorted() { redot(store, from: left) }
+        return true
+    }
+
+    /// Gives what was written under origins that another device has as well dots under the present one.
+    private func redot(_ store: String, from left: Set<Origin>) {
+        guard var state = stores[store] else { return }
+        state.vector = state.vector.filter { !left.contains($0.origin) }
+        for (key, entry) in state.entries.sorted(by: { $0.key < $1.key }) where left.contains(entry.stamp.origin) {
+            let old = entry.stamp
+            let stamp = Stamp(isProvisional: old.isProvisional, wall: old.wall, counter: old.counter, origin: origin)
+            put(stamp, entry.value, key, in: &state, of: store)
+        }
+        stores[store] = state
+    }
+
+    package func replica(of store: String) -> (StoreState, isArriving: Bool)? {
+        (stores[store] ?? StoreState(), false)
+    }
+
+    package func carryOut(_ plan: JoinPlan, in state: StoreState, of store: String, isArriving: Bool) -> Bool {
+        var state = state
+        state.carryOut(plan)
+        stores[store] = state
+        sequences[store, default: 0] += 1
+        return true
+    }
+
+    package func note(_ pull: any RemotePull) throws {
+        guard pull.account.isNamed(account) else { throw RemoteError(.reset, "The remote holds another account.") }
+        account = pull.account.identifier
+        (lastPull, ownPublication) = (pull, pull.ownPublication)
+    }
+
+    package func keep(_ result: PullResult, isRead: Bool, tooLarge: Set<String>) { cursor = result.cursor }
+
+    package func publication() -> Publication {
+        counts[origin, default: 0] += 1
+        uploading = sequences
+        return Publication(
             account: account, origin: origin, formerOrigins: formerOrigins, counts: counts,
             device: RemoteDevice(identifier: name, name: name),
             stores: stores.keys.sorted().map {
@@ -135,33 +218,21 @@ public final class BackendDevice {
             time: time)
     }
 
-    /// Publishes all that it holds.
-    public func push() async throws(RemoteError) {
-        counts[origin, default: 0] += 1
-        let push = try await backend.push(publication)
-        let sent = sequences
-        for store in push.stores {
-            try await push.upload(
-                StoreSnapshot(identifier: store, state: stores[store] ?? StoreState(), sequence: sent[store] ?? 0))
+    package func snapshots(of stores: [String]) -> [StoreSnapshot] {
+        stores.map {
+            StoreSnapshot(identifier: $0, state: self.stores[$0] ?? StoreState(), sequence: uploading[$0] ?? 0)
         }
-        try await push.finish()
-        (published, pending, hasPublished) = (sent, [], true)
+    }
+
+    package func synchronize() async {}
+
+    package func markPublished(_ snapshots: [StoreSnapshot], under origin: Origin) {
+        published = uploading
+        pending = pending.filter { sequences[$0] != uploading[$0] }
         ownPublication = .asPublished
     }
 
-    /// Looks, and publishes if there is something to publish.
-    @discardableResult
-    public func sync() async throws(RemoteError) -> Bool {
-        let isComplete = try await pull()
-        var isMissing = hasPublished
-        if case .asPublished = ownPublication { isMissing = false }
-        if hasPendingChanges || isMissing { try await push() }
-        return isComplete
-    }
-
-    /// Cleans up.
-    public func collectGarbage(forgetting origins: Set<Origin> = []) async throws(RemoteError) {
-        try await backend.collectGarbage(
-            GarbageCollection(account: account, origin: origin, forgottenOrigins: origins, time: time))
+    package func garbageCollection() -> GarbageCollection {
+        GarbageCollection(account: account, origin: origin, forgottenOrigins: [], time: time)
     }
 }

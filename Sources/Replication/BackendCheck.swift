@@ -6,7 +6,7 @@ public struct BackendCheck: Equatable, Sendable {
     public let step: String
     /// Whether it worked.
     public let isPassed: Bool
-    /// A sentence for a person; empty where there is nothing to say.
+    /// A sentence for users; empty where there is nothing to say.
     public let detail: String
 
     /// A step of its parts.

@@ -2,7 +2,7 @@
 
 // What orders and identifies writes among devices: origins, dots and stamps.
 
-/// The random name under which a device writes, until something makes it doubtful that nobody else does.
+/// The random name under which a device writes, until another device might write under it, too.
 ///
 /// It is never the machine's identity: a cloned disk or a restored backup has that as well.
 public struct Origin: Hashable, Comparable, Sendable, CustomStringConvertible {

@@ -12,8 +12,8 @@ extension Join {
     /// write under the dot that it had before its origin was left. See docs/decisions/0015.
     /// - Parameters:
     ///   - present: the origin under which this device writes.
-    ///   - times: when an entry was written, in milliseconds since 1970, of which nobody has forgotten the tombstone
-    ///     that replaced it. Of others nothing can be told.
+    ///   - times: when an entry was written, in milliseconds since 1970, if the tombstone that replaced it is still
+    ///     kept everywhere. Earlier entries tell nothing.
     ///   - isDelta: of the state only what has changed is there.
     public static func sharedOrigins(
         _ present: Origin, _ here: some Joinable, in there: StoreState, writtenIn times: Range<UInt64>,

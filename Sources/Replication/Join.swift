@@ -48,7 +48,7 @@ public enum Join {
         case take
         /// It has no entry any more.
         case drop
-        /// One dot names two values, or one stamp two dots: somebody wrote under a name that was not theirs.
+        /// One dot names two values, or one stamp two dots: a device wrote under another's origin.
         /// The greater value decides, the same one on every device.
         case compareValues
     }
@@ -102,7 +102,7 @@ public enum Join {
                 plan.taken[key] = entry
                 continue
             }
-            // Of what is the same here and there, as most is, nobody asks who has seen it.
+            // Most entries are the same on both sides, and need no look at the vectors.
             let asks = Rule.vectors.isOn && version?.dot != entry.dot
             let isSeenHere = asks && here.vector.contains(entry.dot)
             let isSeenThere = asks && version.map { there.vector.contains($0.dot) } ?? false
@@ -153,7 +153,7 @@ extension StoreState: Joinable {
     public func version(of key: Key) -> EntryVersion? { entries[key]?.version }
     /// The entry under a key.
     public func entry(for key: Key) -> Entry? { entries[key] }
-    /// Never: a state that travels was written by whoever published it.
+    /// Never: that is known of a device's own copy, and not of a state.
     public func isProvisionalHere(_ key: Key) -> Bool { false }
 
     /// Takes in another state, or what has changed in it since it was taken in.
@@ -162,7 +162,7 @@ extension StoreState: Joinable {
     }
 
     /// Does what a join decided.
-    mutating func carryOut(_ plan: JoinPlan) {
+    package mutating func carryOut(_ plan: JoinPlan) {
         for (key, entry) in plan.taken { entries[key] = entry }
         for key in plan.dropped { entries[key] = nil }
         vector = plan.vector

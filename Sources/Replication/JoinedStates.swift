@@ -15,7 +15,7 @@ public struct JoinedStates: Equatable, Sendable {
     /// Under each key what gave way to the entry there, and lives as well.
     private var others: [Key: [Entry]] = [:]
 
-    /// One state; without any, that of a store that nobody ever wrote to.
+    /// One state; without any, that of a store that was never written to.
     public init(_ state: StoreState = StoreState()) { self.state = state }
 
     /// Takes in another state.

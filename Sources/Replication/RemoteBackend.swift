@@ -6,7 +6,7 @@
 //
 //   C1  After a push has finished, every later complete pull by anyone returns its entries, or a state
 //       whose version vector has their dots.
-//   C2  Nothing is returned that nobody pushed.
+//   C2  Only what was pushed is returned.
 //   C3  A version vector is never returned without the entries that it covers.
 //   C4  Every call may be repeated, and cut anywhere.
 //   C5  Nothing is promised about order, exactly-once, freshness, clocks, locks, conditions, or about several
@@ -14,7 +14,7 @@
 
 internal import PlainText
 
-/// A place that a person's devices share.
+/// A remote that a user's devices share.
 public protocol RemoteBackend: Sendable {
     /// What the backend costs, and whether it tells of changes. No trait may influence correctness.
     var traits: BackendTraits { get }
@@ -41,9 +41,9 @@ public protocol RemoteBackend: Sendable {
     /// Begins to upload this device's state.
     func push(_ publication: Publication) async throws(RemoteError) -> any RemotePush
 
-    /// Removes what nobody needs any more: heads of devices that are gone, blobs that no device refers to, files
-    /// that a crash left half written. May be cut anywhere, may be repeated, and harms nobody: what it removes too
-    /// early is put there again by whoever holds it. A backend in which nothing is ever left over does nothing.
+    /// Removes what is no longer needed: heads of devices that are gone, blobs that no device refers to, files that a
+    /// crash left half written. It may be cut anywhere and repeated, and does no harm: a device that holds what was
+    /// removed too early writes it again. A backend that leaves nothing over does nothing.
     ///
     /// It goes by what this backend has seen in its own pulls, and remembers for how long in the cursor of the next
     /// one; so it follows a pull, at most once a day, or once a device was forgotten.
@@ -73,7 +73,7 @@ public protocol RemotePull: Sendable {
     var stores: [String] { get }
     /// What became of this device's own publication.
     var ownPublication: OwnPublication { get }
-    /// What could not be read so far, in words for a person: damaged objects are passed over, the rest counts. What is
+    /// What could not be read so far, in words for users: damaged objects are skipped, the rest counts. What is
     /// found as stores are read is added, so it is asked for again after that.
     var problems: [String] { get }
 
@@ -132,7 +132,7 @@ public enum OwnPublication: Sendable {
     case outdated
     /// Nothing, or something older: it has to be put there again.
     case missing
-    /// Something that this process did not write: somebody else writes under the same origin.
+    /// Something that this process did not write: a clone writes under the same origin.
     case foreign
 }
 
@@ -155,7 +155,7 @@ public struct Publication: Sendable {
     /// Under which it published before; what is left there may go when this publication has finished.
     public let formerOrigins: [Origin]
     /// How often it has begun to publish under each of these, this time included. What is there under a former origin
-    /// and has been published later is of somebody who goes on under it: of the disk that this one was copied from.
+    /// and was published later is a clone's: that of the disk from which this one was copied.
     public let counts: [Origin: UInt64]
     /// The device's own name for itself.
     public let device: RemoteDevice
@@ -179,13 +179,13 @@ public struct Publication: Sendable {
     }
 }
 
-/// Who tidies up, and what the person has said about it.
+/// Which device collects garbage, and what the user has said about it.
 public struct GarbageCollection: Sendable {
     /// The account, under the identifier that this device knows.
     public let account: String
     /// Under which this device publishes: what is there of it stays.
     public let origin: Origin
-    /// Those of devices that the person has forgotten. What they published may go as soon as all of it was joined
+    /// Those of devices that the user has forgotten. What they published may go as soon as all of it was joined
     /// here and is in what this device has published; a device that was forgotten and comes back publishes anew.
     public let forgottenOrigins: Set<Origin>
     /// Microseconds since 1970, by the device's clock. A clock that jumps makes nothing go early by more than a day.
@@ -220,7 +220,7 @@ public struct RemoteAccount: Equatable, Sendable {
     public let identifier: String
     /// The others, where several devices made the account at once.
     public let aliases: Set<String>
-    /// Nobody has published anything to it yet, as far as can be seen.
+    /// Nothing was published to it yet, as far as can be seen.
     public let isNew: Bool
 
     /// An account of its parts.

@@ -6,7 +6,7 @@ internal import PlainText
 public struct RemoteError: Error, Equatable, CustomStringConvertible {
     /// What kind of failure it is.
     public let code: Code
-    /// A sentence for a person, without secrets: 1000 bytes at most, without control characters.
+    /// A sentence for users, without secrets: 1000 bytes at most, without control characters.
     public let message: String
     /// When the remote asks to be left alone until: seconds from now.
     public let retryAfter: Int?
@@ -41,7 +41,7 @@ public struct RemoteError: Error, Equatable, CustomStringConvertible {
         case denied
         /// There is no space left.
         case full
-        /// The place is there, and nobody has made an account in it.
+        /// The remote is there, without an account.
         case noAccount
         /// The account that was there is gone, or is another one.
         case reset

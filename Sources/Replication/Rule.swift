@@ -24,7 +24,7 @@ package enum Rule: String, CaseIterable, Sendable {
     case recordFirst = "record-first"
     /// What leaves the device is on its disk before.
     case syncFirst = "sync-first"
-    /// Whoever finds a stranger under its own name takes another one.
+    /// A device that finds a clone under its origin takes another origin.
     case leaveClones = "leave-clones"
     /// An own write that others have seen, and replaced by what was seen here and gave way, was not the same write.
     case seenReplacements = "seen-replacements"
@@ -36,7 +36,7 @@ package enum Rule: String, CaseIterable, Sendable {
     case wholeStates = "whole-states"
     /// Segments are written before the head that names them.
     case segmentsFirst = "segments-first"
-    /// Only heads under which nobody writes any more are removed.
+    /// Only heads under origins that are no longer written under are removed.
     case retiredHeads = "retired-heads"
     /// Another device's head stays until it has not changed for a month.
     case headsStay = "heads-stay"
@@ -59,15 +59,15 @@ package enum Rule: String, CaseIterable, Sendable {
 
     /// In a cluster, a transaction is made if the account is as its maker has seen it.
     case oneOrder = "one-order"
-    /// In a cluster, whoever finds that the history is not the one that they know reads and publishes everything.
+    /// In a cluster, a device that finds another history than the one it knows reads and publishes everything.
     case knownHistory = "known-history"
-    /// In a cluster, an entry is written before anybody is told that it was seen.
+    /// In a cluster, an entry is written before the version vector that covers it.
     case entriesFirst = "entries-first"
     /// In a cluster, what has changed is asked for since the account's last transaction, not since the cluster's.
     case accountRevision = "account-revision"
     /// In a cluster, what was read is used if it is of the history that was looked at.
     case sameHistory = "same-history"
-    /// In a cluster, whoever has left an origin reads everything anew.
+    /// In a cluster, a device that has left an origin reads everything anew.
     case readAnew = "read-anew"
 
     #if RuleSwitches

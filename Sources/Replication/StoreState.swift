@@ -10,7 +10,7 @@ public struct Entry: Equatable, Sendable {
     public let n: UInt64
     /// The value in its canonical encoding, as it came; `nil` is a tombstone.
     ///
-    /// It may break the rules of values: such an entry is passed on all the same, and shown to nobody.
+    /// It may break the rules of values: such an entry is passed on, and never shown.
     public let value: [UInt8]?
 
     /// An entry of its parts.
@@ -26,12 +26,12 @@ public struct Entry: Equatable, Sendable {
 
 /// A store's state as devices exchange it: an element of a join-semilattice.
 public struct StoreState: Equatable, Sendable {
-    /// The entries, tombstones and entries that nobody is shown among them.
+    /// The entries, with tombstones and entries that are never shown.
     public var entries: [Key: Entry]
     /// What the state has taken in.
     public var vector: VersionVector
 
-    /// A state of its parts; without any, that of a store that nobody ever wrote to.
+    /// A state of its parts; without any, that of a store that was never written to.
     public init(entries: [Key: Entry] = [:], vector: VersionVector = VersionVector()) {
         self.entries = entries
         self.vector = vector

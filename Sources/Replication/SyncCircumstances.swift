@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What decides about how often a remote is looked at, besides the remote: where the person is, and what the machine is
+/// What decides how often a remote is polled, besides the remote: whether the user is present, and what the machine is
 /// to save.
 public struct SyncCircumstances: Equatable, Sendable {
-    /// Where the person is.
+    /// Whether the user is present.
     public var presence = Presence.unknown
     /// The network is paid for by what goes over it.
     public var isMetered = false
     /// The machine is to save power.
     public var savesPower = false
 
-    /// Where a person is, as far as the sessions of a machine tell.
+    /// Whether the user is present, as far as the machine's sessions tell.
     public enum Presence: Sendable {
-        /// Nobody can tell.
+        /// It is unknown.
         case unknown
         /// At the machine: a session is active, and neither idle nor locked.
         case present
@@ -22,7 +22,7 @@ public struct SyncCircumstances: Equatable, Sendable {
         case absent
     }
 
-    /// Nobody can tell anything.
+    /// Nothing is known.
     public init() {}
 
     /// Whether looks and uploads are to be fewer.

@@ -4,13 +4,13 @@
 public struct SyncPace: Equatable, Sendable {
     /// How long a change waits for others before it is uploaded, be it the first; `nil`: as the backend has it.
     public var coalescing: Duration?
-    /// How often a remote that tells of nothing is looked at while something happens.
+    /// How often a remote without hints is polled while something happens.
     public var shortestPoll: Duration = .seconds(5)
-    /// How often it is looked at when nothing happens, and when nobody subscribes. Never less than ``shortestPoll``.
+    /// How often it is polled when nothing happens or no client subscribes. Never less than ``shortestPoll``.
     public var longestPoll: Duration = .seconds(300)
-    /// How often it is looked at all the same while the person is at the machine.
+    /// How often it is polled in any case while the user is present.
     public var presentPoll: Duration = .seconds(30)
-    /// How often it is looked at while the person isn't logged in, and not more often than ``longestPoll``; zero: not at
+    /// How often it is polled while the user isn't logged in, and not more often than ``longestPoll``; zero: not at
     /// all.
     public var absentPoll: Duration = .seconds(900)
     /// How often there are looks and uploads on a metered network and while power is saved; zero: as otherwise.

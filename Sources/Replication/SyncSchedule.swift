@@ -2,14 +2,14 @@
 
 /// When an account looks at its remote, and when it uploads.
 ///
-/// A value that is told what happens and says when the next pass is due; it has no clock and no timer.
+/// A value that is told what happens and says when the next cycle is due; it has no clock and no timer.
 /// All times are microseconds of one monotonic clock.
 public struct SyncSchedule: Equatable, Sendable {
     /// What the backend costs. It may come to tell of changes, or not to any more.
     public var traits: BackendTraits
     /// What an administrator says of how often something is done.
     public private(set) var pace: SyncPace
-    /// Where the person is, and what the machine is to save.
+    /// Whether the user is present, and what the machine has to save.
     public private(set) var circumstances: SyncCircumstances
 
     private var pullDue: UInt64?
@@ -38,7 +38,7 @@ public struct SyncSchedule: Equatable, Sendable {
     private static let leastRest = 5 * second
     /// The next attempt is made up for after 4 s then.
     private static let failuresBeforeNetwork = 2
-    /// Somebody waits for the first change after so long without an upload, and hardly another one follows it.
+    /// After so long without an upload, the first change goes up early: few others follow it.
     private static let quietTime = 10 * second
 
     /// A schedule for a backend, which is looked at at once.
@@ -60,8 +60,7 @@ public struct SyncSchedule: Equatable, Sendable {
         if let interval { pullDue = min(pullDue ?? (isCycling ? .max : now), now + interval) }
     }
 
-    /// The person comes or goes, or the machine has something to save, or not any more. Whoever comes back finds what is
-    /// new.
+    /// The user comes or goes, or the machine begins or ceases to save something. A user who comes back finds what is new.
     public mutating func follow(_ circumstances: SyncCircumstances, _ now: UInt64) {
         let former = self.circumstances.presence
         if circumstances == self.circumstances { return }
@@ -82,7 +81,7 @@ public struct SyncSchedule: Equatable, Sendable {
         if interval != nil { pullDue = min(pullDue ?? .max, max(now, (lastLook ?? 0) + rest)) }
     }
 
-    /// When the next pass is due; `nil`: not before something happens.
+    /// When the next cycle is due; `nil`: not before something happens.
     public var nextCycle: UInt64? {
         if pullDue == nil, pushDue == nil { return nil }
         return max(min(pullDue ?? .max, pushDue ?? .max), retryAt ?? 0)
@@ -91,8 +90,8 @@ public struct SyncSchedule: Equatable, Sendable {
     /// When failed attempts are made up for; `nil` if the last one did not fail.
     public var nextAttempt: UInt64? { retryAt }
 
-    /// Somebody begins to listen, or nobody does any more. Whoever begins has come to see what is new, and does not wait
-    /// for a look that was put off while nobody listened.
+    /// The first client subscribes, or the last one ends. The first one comes to see what is new, and doesn't wait for a
+    /// poll that was put off while there was none.
     public mutating func noteSubscribers(_ hasSubscribers: Bool, _ now: UInt64) {
         self.hasSubscribers = hasSubscribers
         guard hasSubscribers, !traits.tellsOfChanges else { return }
@@ -120,12 +119,12 @@ public struct SyncSchedule: Equatable, Sendable {
         failures = min(failures, Self.failuresBeforeNetwork)
     }
 
-    /// Somebody wants what is pending to be uploaded without waiting for more.
+    /// What is pending is to be uploaded without waiting for more.
     public mutating func hasten(_ now: UInt64) {
         if pushDue != nil { pushDue = max(now, earliestUpload(now)) }
     }
 
-    /// Somebody wants a pass now, whatever failed before.
+    /// A cycle is to run now, whatever failed before.
     public mutating func request(_ now: UInt64) {
         pullDue = now
         pushDue = now
@@ -177,14 +176,14 @@ public struct SyncSchedule: Equatable, Sendable {
     private var longestPoll: UInt64? { pace.longestInterval(circumstances.presence) }
     private var rest: UInt64 { pace.rest(circumstances) }
 
-    /// How long after a look the next one is due; `nil`: not before something happens.
+    /// How long after a poll the next one is due; `nil`: not before something happens.
     private var interval: UInt64? {
         guard let longestPoll else { return nil }
         if traits.tellsOfChanges { return max(Self.precaution, rest) }
         return max(rest, hasSubscribers ? max(pace.shortestInterval, min(pollInterval, longestPoll)) : longestPoll)
     }
 
-    /// When somebody who has come finds what is new: soon, and not twice within the shortest interval.
+    /// When a user who has come back gets what is new: soon, and not twice within the shortest interval.
     private func nextLook(_ now: UInt64) -> UInt64 {
         lastLook.map { max(now, $0 + max(pace.shortestInterval, rest)) } ?? now
     }

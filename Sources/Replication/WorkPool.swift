@@ -4,7 +4,7 @@ internal import Glibc
 internal import Synchronization
 
 /// A few threads for work that waits for a disk or another machine, or that takes long: started when there is some, and
-/// ended when there was none for a moment, so that accounts at rest have none.
+/// ended when there was none for a moment, so that idle accounts have none.
 ///
 /// Each ``WorkThread`` gives its work to a pool, which takes one piece of each in turn. What can block for hours, as a
 /// mount whose server is gone, has a pool of its own, so that it holds up nothing else.
@@ -31,7 +31,7 @@ package final class WorkPool: Sendable {
         /// Those that have work which no thread has taken, in their order.
         var ready: [WorkThread] = []
         var threads = 0
-        /// Threads that wait, and that nobody has woken yet.
+        /// Threads that wait and were not woken yet.
         var idle = 0
     }
 
@@ -145,7 +145,7 @@ package final class WorkPool: Sendable {
 
     private func hasBeenWoken() -> Bool {
         var end = timespec()
-        // By the clock that may be set: then the thread is there for shorter or longer, which harms nobody.
+        // On a clock that may be set: the thread then ends sooner or later, which does no harm.
         clock_gettime(CLOCK_REALTIME, &end)
         let nanoseconds = end.tv_nsec + Int(patience * 1e9)
         (end.tv_sec, end.tv_nsec) = (end.tv_sec + nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000)

@@ -27,6 +27,16 @@ package final class WorkThread: Sendable {
         if isNew { pool.add(self) }
     }
 
+    /// Does something after what was asked for before.
+    /// - Returns: what it returns.
+    package func result<Result: Sendable>(
+        of work: @escaping @Sendable () throws -> Result
+    ) async throws -> Result {
+        try await withCheckedThrowingContinuation { continuation in
+            run { continuation.resume(with: .init(catching: work)) }
+        }
+    }
+
     /// Does the next piece, on a thread of the pool.
     /// - Returns: whether there is more.
     func runOne() -> Bool {

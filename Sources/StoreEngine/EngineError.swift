@@ -42,13 +42,11 @@ public enum EngineError: Error, Equatable {
     }
 }
 
-/// Which limit a write would break, by the names that the bus uses.
+/// Which limit a write would break.
 public struct QuotaViolation: Error, Equatable, Sendable {
     /// The limits that count a whole store or a whole value.
-    public enum Limit: String, Sendable {
-        case keys
-        case totalBytes = "total-bytes"
-        case valueBytes = "value-bytes"
+    public enum Limit: Sendable {
+        case keys, totalBytes, valueBytes
     }
 
     /// The limit.

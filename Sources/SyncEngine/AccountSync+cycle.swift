@@ -36,11 +36,11 @@ extension AccountSync: BackendUser {
     package func note(_ pull: any RemotePull) throws {
         guard pull.account.isNamed(database.account.identifier) else {
             throw RemoteError(
-                .reset, "the remote holds another account, or was emptied; say which side is right with Resolve")
+                .reset, "The remote holds another account, or was emptied; say which side is right with Resolve.")
         }
         try rename(to: pull.account)
-        names.merge(pull.devices) { $1 }
-        presentDevices = Set(pull.devices.values.map(\.identifier))
+        identifiers = pull.account.aliases.union([pull.account.identifier])
+        devices.note(pull.devices)
         if !pull.stores.isEmpty && database.account.isDownloaded { setState(.syncing, error: lastError) }
     }
 
@@ -60,7 +60,9 @@ extension AccountSync: BackendUser {
         _ plan: JoinPlan, in store: Store, of identifier: String, isArriving: Bool
     ) throws -> Bool {
         guard store.canHold(plan) else {
-            noteProblem("the store \(identifier) has grown too large to be joined any further")
+            noteProblem(
+                "The store \(identifier) has grown too large to be joined any further. Remove keys that are no longer "
+                    + "needed.")
             if isArriving { try store.noteWaiting() }
             return false
         }
@@ -72,12 +74,14 @@ extension AccountSync: BackendUser {
         let (hadPreviousValues, wasOverQuota) = (store.hasPreviousValues, store.isOverQuota)
         let change = store.stage(plan, cause: isArriving ? .downloaded : .joined)
         try database.commit()
-        if HiddenStore.isHidden(store.identifier) { return noteDevices(in: store) }
+        if HiddenStore.isHidden(store.identifier) { return devices.noteEntries(in: store) }
         if isArriving || !change.keys.isEmpty {
             let reason: StoreNotice.Reason =
                 isArriving ? (hadPreviousValues ? .accountChange : .initialSyncChange) : ownReason(in: store)
             onNotice?(
-                StoreNotice(store: store, reason: reason, keys: change.keys, device: soleDevice(change.origins)))
+                StoreNotice(
+                    store: store, reason: reason, keys: change.keys,
+                    device: devices.soleIdentifier(of: change.origins)))
         }
         if store.isOverQuota && !wasOverQuota {
             onNotice?(StoreNotice(store: store, reason: .quotaViolationChange, keys: store.overflow, device: nil))
@@ -85,7 +89,7 @@ extension AccountSync: BackendUser {
     }
 
     package func keep(_ result: PullResult, isRead: Bool, tooLarge: Set<String>) throws {
-        // A look that left something out is not one by which a store that comes later may judge who removed what.
+        // A pull that left something out does not tell a store that arrives later what was removed.
         let isComplete = isRead && tooLarge.isEmpty
         if database.account.beginsAnew { try arriveEverywhere(besides: tooLarge) }
         if result.cursor != database.account.cursor {
@@ -113,8 +117,8 @@ extension AccountSync: BackendUser {
     private func noteHiddenEntries() throws(EngineError) {
         guard cycle.problem == nil, let found = try database.hiddenEntries() else { return }
         noteProblem(
-            "the store \(found.store) holds entries that break the rules for keys and values (\(found.count)): they are "
-                + "passed on, and shown to nobody")
+            "The store \(found.store) holds entries that break the rules for keys and values (\(found.count)): they are "
+                + "passed on, and no app is shown them.")
     }
 
     /// Why a store changes by what the remote says. Before its values have arrived it says only whose they are.
@@ -130,11 +134,11 @@ extension AccountSync: BackendUser {
 
     package func publication() throws -> Publication {
         setState(.syncing, error: lastError)
-        try announceDevice()
+        try devices.announceOwn()
         try database.willPublish()
         return Publication(
             account: database.account.identifier, origin: database.origin,
-            formerOrigins: try database.formerOrigins(), counts: try database.publicationCounts(), device: device,
+            formerOrigins: try database.formerOrigins(), counts: try database.publicationCounts(), device: devices.own,
             stores: try database.accountStores(), time: database.environment.time())
     }
 
@@ -157,7 +161,7 @@ extension AccountSync: BackendUser {
     package func garbageCollection() throws -> GarbageCollection {
         try database.noteGarbageCollection()
         return GarbageCollection(
-            account: database.account.identifier, origin: database.origin, forgottenOrigins: try forgottenOrigins(),
-            time: database.environment.time())
+            account: database.account.identifier, origin: database.origin,
+            forgottenOrigins: try devices.forgottenOrigins(), time: database.environment.time())
     }
 }

@@ -7,58 +7,52 @@ extension AccountSync {
     /// Uploads and downloads now, and returns when both are done.
     /// - Throws: why it could not be done.
     public func syncNow() async throws(RemoteError) {
-        guard backend != nil else { throw lastError ?? RemoteError(.noAccount, "no account is signed in") }
+        guard backend != nil else { throw lastError ?? RemoteError(.noAccount, "No account is signed in.") }
         if isPaused { throw pauseReason }
-        if waiters.count >= Self.maximumWaiters {
-            throw RemoteError(.unavailable, "\(Self.maximumWaiters) others wait for the account already")
+        if waiters.isFull {
+            throw RemoteError(.unavailable, "\(CycleWaiters.most) others wait for the account already.")
         }
-        // A place that was empty may be a drive that is back.
+        // A remote that was found empty may be a drive that was not mounted.
         looksAgain = isReset || needsKey
         schedule?.request(monotonicTime())
         let result = await withCheckedContinuation { continuation in
-            waiters.append(continuation)
+            waiters.add(continuation)
             onScheduleChange?()
         }
         try result.get()
     }
 
-    private static let maximumWaiters = 256
-
-    var pauseReason: RemoteError { lastError ?? RemoteError(.unavailable, "sync is paused on this device") }
+    var pauseReason: RemoteError { lastError ?? RemoteError(.unavailable, "Sync is paused on this device.") }
 
     /// Makes the cycles that are due.
     public func runDueCycles() async {
         guard !cycle.isRunning else { return }
         while let due = nextCycle, due <= monotonicTime(), let backend {
             looksAgain = false
-            (answeredByCycle, waiters) = (waiters, [])
+            waiters.beginCycle()
             let result = await runCycle(with: backend)
             // Meanwhile the account may have left this backend, and even be in a cycle with another one.
             guard isWith(backend) else { return }
-            // Whoever waits for an upload that was interrupted waits for the next one.
-            if cycle.isInterrupted { waiters = answeredByCycle + waiters } else { answer(answeredByCycle, result) }
-            answeredByCycle = []
+            waiters.endCycle(cycle.isInterrupted ? nil : result)
             if let damage {
                 self.damage = nil
                 return onDamage?(damage) ?? ()
             }
-            // Whoever asked during the cycle wants one that began later.
+            // A call that came during the cycle waits for one that begins later.
             if !waiters.isEmpty { schedule?.request(monotonicTime()) }
-            if state == .paused {
-                answer(waiters, .failure(pauseReason))
-                waiters = []
-            }
+            if state == .paused { waiters.failWaiting(pauseReason) }
         }
         onScheduleChange?()
     }
 
     private func runCycle(with backend: any RemoteBackend) async -> Result<Void, RemoteError> {
         let uploads = cycle.begin(monotonicTime())
-        // The look before an upload may take long, and nobody should be told meanwhile that there is nothing to do.
+        // The pull before an upload may take long, and the state should not say meanwhile that there is nothing to do.
         if uploads, state == .idle, cycle.wantsPublication(facts) { setState(.syncing, error: lastError) }
         do {
             try await makeCycle(with: backend)
             guard isCurrent(backend) else { return cut(backend, pauseReason) }
+            noteCycle(hasEnded: true)
             setState(restingState, error: cycle.problem)
             if database.account.isDownloaded, cycle.isPullComplete { return .success(()) }
             return .failure(cycle.problem ?? RemoteError(.unavailable, "Not all of the account has arrived yet."))
@@ -66,6 +60,7 @@ extension AccountSync {
             if case EngineError.corrupt(let reason) = error, isWith(backend) { damage = reason }
             let error = RemoteError(error)
             guard isCurrent(backend), damage == nil else { return cut(backend, error) }
+            noteCycle(hasEnded: false)
             cycle.fail(error, monotonicTime(), jitter: database.environment.random())
             setState(State(after: error), error: error)
             return .failure(error)

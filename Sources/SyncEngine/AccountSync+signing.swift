@@ -22,9 +22,9 @@ extension AccountSync {
         deviceName: String? = nil
     ) throws(EngineError) {
         try enter(remote, bringsValues: bringsValues && remote.isNew)
-        leaveBackend("the account was signed in anew")
+        leaveBackend("The account was signed in anew.")
         isPaused = false
-        if let deviceName { takeName(deviceName) }
+        if let deviceName { devices.takeName(deviceName) }
         start(backend)
     }
 
@@ -32,6 +32,16 @@ extension AccountSync {
     public func resume(with backend: any RemoteBackend, isPaused: Bool = false) {
         self.isPaused = isPaused
         start(backend)
+    }
+
+    /// Goes on with the account that is signed in by another backend.
+    /// - Parameter onlyReads: nothing is written to it.
+    public func change(to backend: any RemoteBackend, onlyReads: Bool) {
+        leaveBackend("The account is moving to another key.")
+        start(backend)
+        cycle.onlyReads = onlyReads
+        schedule?.request(monotonicTime())
+        onScheduleChange?()
     }
 
     /// Waits before the next cycle for as long as an error says that the remote is to be left alone. ``syncNow()`` does
@@ -55,16 +65,16 @@ extension AccountSync {
     /// - Throws: nothing has changed then.
     public func signOut(keepingValues keepsValues: Bool) throws(EngineError) {
         let changes = keepsValues ? [] : try database.clearAccount()
-        leaveBackend("the account was signed out")
+        leaveBackend("The account was signed out.")
         isPaused = false
-        // First, as when an account is entered: who hears of the state finds nothing that was not told.
+        // Before the state changes, as in signing in: a client that hears of the state has heard of every change.
         tell(changes, .accountChange)
         setState(.signedOut, error: nil)
     }
 
     /// Ends what is under way; the account stays signed in.
     public func close() {
-        leaveBackend("the service is ending")
+        leaveBackend("The service is ending.")
     }
 
     /// Says that an account that is signed in can't be used.
@@ -113,22 +123,23 @@ extension AccountSync {
 
     func start(_ backend: any RemoteBackend) {
         self.backend = backend
-        (names, presentDevices) = ([:], [])
+        identifiers = []
+        devices.forgetWriters()
         cycle = SyncCycle(SyncSchedule(backend.traits, pace: pace, circumstances, now: monotonicTime()))
+        noteCycle(hasEnded: false)
         schedule?.hasSubscribers = hasSubscribers
         if hasPendingChanges { schedule?.noteChange(monotonicTime()) }
         setState(restingState, error: nil)
         onScheduleChange?()
     }
 
-    /// Leaves the backend to itself: it may hang, and nobody waits for it. A pass that is still under way with it
-    /// finds out when it comes back.
+    /// Abandons the backend: closing it may hang, so nothing waits for it. A cycle that is still under way notices when
+    /// its call returns.
     func leaveBackend(_ reason: String) {
         let leaving = backend
         backend = nil
         (cycle, looksAgain) = (SyncCycle(), false)
-        answer(answeredByCycle + waiters, .failure(RemoteError(.unavailable, reason)))
-        (answeredByCycle, waiters) = ([], [])
+        waiters.failAll(RemoteError(.unavailable, reason))
         if let leaving { onLeave?(leaving) }
     }
 }

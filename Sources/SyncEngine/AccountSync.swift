@@ -12,30 +12,26 @@ public import StoreEngine
 public final class AccountSync {
     /// Where the account stands.
     public internal(set) var state: State = .signedOut
-    /// What went wrong last; `nil` after a pass that went well.
+    /// What went wrong last; `nil` after a cycle without a problem.
     public internal(set) var lastError: RemoteError?
-    /// When the last complete look at the remote ended, in microseconds since 1970; 0: never.
+    /// When the last complete pull ended, in microseconds since 1970; 0: never.
     public var lastPull: UInt64 { isSignedIn ? database.account.lastPull : 0 }
     /// When the last upload ended, in microseconds since 1970; 0: never.
     public var lastPush: UInt64 { isSignedIn ? database.account.lastPush : 0 }
-    /// This device, as the others are told of it.
-    public var device: RemoteDevice
-    /// The person has chosen the device's name here, and it counts whatever the account says, until that has it.
-    public var announcesName = false
-    /// The person has it rest.
+    /// The account's devices, this one among them.
+    public let devices: DeviceList
+    /// The user has paused sync.
     public internal(set) var isPaused = false
 
     /// Called when ``state``, ``lastError``, the account or whether its values have arrived becomes another one.
     public var onStateChange: (() -> Void)?
-    /// Called when this device got another name, and when the account has the one that was chosen here.
-    public var onDeviceChange: (() -> Void)?
-    /// Called after a pass that found the database damaged, with the reason.
+    /// Called after a cycle that found the database damaged, with the reason.
     public var onDamage: ((String) -> Void)?
     /// Called when the remote, or an account, has changed what a store shows.
     public var onNotice: ((StoreNotice) -> Void)?
     /// Called when the account goes on under another identifier.
     public var onRename: (() -> Void)?
-    /// Called with a backend that the account has left, to be closed. It may hang: nobody should wait for it.
+    /// Called with a backend that the account has left, to be closed. Closing may hang, so nothing should wait for it.
     public var onLeave: ((any RemoteBackend) -> Void)?
     /// Called when ``nextCycle`` may have become another one.
     public var onScheduleChange: (() -> Void)?
@@ -46,33 +42,25 @@ public final class AccountSync {
     let monotonicTime: () -> UInt64
     var backend: (any RemoteBackend)?
     package var cycle = SyncCycle()
-    /// Whom the account's origins belong to, as far as a pull has ever said.
-    var names: [Origin: RemoteDevice] = [:]
-    /// Those of whom the last pull has found something.
-    var presentDevices: Set<String> = []
     var damage: String?
-    /// Somebody wants a remote that was reset to be looked at all the same.
+    /// The identifiers of the account, as a pull has found them last; none before the first one with this backend.
+    public internal(set) var identifiers: Set<String> = []
+    /// A sync was requested although the account waits for a decision of the user's.
     var looksAgain = false
     private var told: Told?
 
-    typealias Waiter = CheckedContinuation<Result<Void, RemoteError>, Never>
-    /// Those that wait for a pass that is still to begin, and those whom the one under way will answer.
-    var waiters: [Waiter] = []
-    var answeredByCycle: [Waiter] = []
+    var waiters = CycleWaiters()
 
-    /// Where an account stands, by the names that the bus uses.
-    public enum State: String, Sendable {
-        case initialSync = "initial-sync"
-        case idle, syncing, offline, paused, error
-        case authFailed = "auth-failed"
-        case signedOut = "signed-out"
+    /// Where an account stands.
+    public enum State: Sendable {
+        case initialSync, idle, syncing, offline, paused, error, authFailed, signedOut
     }
 
     /// An account that is signed out.
     /// - Parameter monotonicTime: microseconds of a clock that never jumps.
     public init(_ database: UserDatabase, device: RemoteDevice, monotonicTime: @escaping () -> UInt64) {
         self.database = database
-        self.device = device
+        devices = DeviceList(database, own: device)
         self.monotonicTime = monotonicTime
         told = Told(
             state: state, error: nil, account: database.account.identifier,
@@ -81,7 +69,7 @@ public final class AccountSync {
 
     // MARK: What happens around it
 
-    /// Somebody subscribes to what the remote changes.
+    /// Whether a client subscribes to remote changes.
     public var hasSubscribers = false {
         didSet {
             guard hasSubscribers != oldValue else { return }
@@ -90,7 +78,7 @@ public final class AccountSync {
         }
     }
 
-    /// What an administrator says of how often the remote is looked at.
+    /// How often the remote is polled, as the administrator has set it.
     public var pace = SyncPace() {
         didSet {
             guard pace != oldValue else { return }
@@ -99,7 +87,7 @@ public final class AccountSync {
         }
     }
 
-    /// Where the person is, and what the machine is to save.
+    /// Whether the user is present, and what the machine has to save.
     public var circumstances = SyncCircumstances() {
         didSet {
             guard circumstances != oldValue else { return }
@@ -127,7 +115,7 @@ public final class AccountSync {
         onScheduleChange?()
     }
 
-    /// This machine may have come to a network, or left one.
+    /// The machine's network may have changed.
     public func noteNetwork() {
         schedule?.noteNetwork(monotonicTime())
         onScheduleChange?()
@@ -142,36 +130,46 @@ public final class AccountSync {
     /// The remote's hints, to be passed to ``noteHint()``; ends when the account leaves this backend.
     public var hints: AsyncStream<Void>? { backend?.hints() }
 
-    /// When the next pass is due, on the monotonic clock; `nil`: not before something happens.
+    /// When the next cycle is due, on the monotonic clock; `nil`: not before something happens.
     public var nextCycle: UInt64? {
         isPaused || (isStopped && !looksAgain) ? nil : cycle.nextCycle
     }
 
-    /// Has the account rest, or go on. It rests without an error, and what is pending waits.
+    /// Pauses or resumes sync. A pause is no error, and what is pending waits.
     public func setPaused(_ isPaused: Bool) {
         guard isPaused != self.isPaused else { return }
         self.isPaused = isPaused
         guard backend != nil, !isStopped else { return }
         setState(restingState, error: nil)
         if isPaused {
-            answer(answeredByCycle + waiters, .failure(pauseReason))
-            (answeredByCycle, waiters) = ([], [])
+            waiters.failAll(pauseReason)
         } else {
             schedule?.request(monotonicTime())
         }
         onScheduleChange?()
     }
 
-    /// The remote is not what it was: it rests until somebody says which side is right.
+    /// The remote was reset: sync is paused until the user says which side is right.
     public var isReset: Bool { state == .paused && lastError?.code == .reset }
 
-    /// The account is encrypted under a key that is not here: it rests until somebody enters the recovery phrase.
+    /// The last cycle with this backend that has ended has joined all of the account, and skipped nothing.
+    public internal(set) var hasReadAll = false
+
+    /// It has also found in the remote what this device had put there before.
+    public internal(set) var isPublished = false
+
+    func noteCycle(hasEnded: Bool) {
+        hasReadAll = hasEnded && database.account.isDownloaded && cycle.isPullComplete && cycle.problem == nil
+        isPublished = hasReadAll && cycle.foundPublication && lastPush != 0
+    }
+
+    /// The account's key is not on this device: sync is paused until the user enters the recovery phrase.
     public var needsKey: Bool { state == .paused && lastError?.code == .keyNeeded }
 
-    /// It rests until a person decides something.
+    /// Sync is paused until the user decides something.
     private var isStopped: Bool { isReset || needsKey }
 
-    /// When a failed pass is tried again, on the monotonic clock; `nil` if the last one did not fail.
+    /// When a failed cycle is tried again, on the monotonic clock; `nil` if the last one did not fail.
     public var nextAttempt: UInt64? { state == .paused ? nil : schedule?.nextAttempt }
 
     /// Whether there is something that the remote does not have and may have.
@@ -186,6 +184,9 @@ public final class AccountSync {
         }
     }
 
+    /// The backend that the account is with.
+    package var current: (any RemoteBackend)? { backend }
+
     var schedule: SyncSchedule? {
         get { cycle.schedule }
         set { cycle.schedule = newValue }
@@ -193,12 +194,12 @@ public final class AccountSync {
 
     // MARK: State
 
-    /// Whether the account is still with the backend that a pass began with.
+    /// Whether the account still has the backend that a cycle began with.
     func isWith(_ backend: any RemoteBackend) -> Bool {
         self.backend.map { $0 as AnyObject === backend as AnyObject } ?? false
     }
 
-    /// Whether a pass that began with a backend may go on.
+    /// Whether a cycle that began with a backend may go on.
     package func isCurrent(_ backend: any RemoteBackend) -> Bool { isWith(backend) && !isPaused }
 
     var restingState: State { isPaused ? .paused : database.account.isDownloaded ? .idle : .initialSync }
@@ -220,10 +221,6 @@ public final class AccountSync {
         let error: RemoteError?
         let account: String
         let isDownloaded: Bool
-    }
-
-    func answer(_ waiters: [Waiter], _ result: Result<Void, RemoteError>) {
-        for waiter in waiters { waiter.resume(returning: result) }
     }
 }
 

@@ -14,15 +14,12 @@ public struct StoreNotice {
     /// The identifier of the device that wrote, where it was one and is known.
     public let device: String?
 
-    /// Why a store changed, by the numbers of the bus. The first four are Apple's.
-    public enum Reason: UInt32, Sendable {
-        case serverChange = 0
-        case initialSyncChange = 1
-        case quotaViolationChange = 2
-        case accountChange = 3
-        case localChange = 16
-        /// What an administrator says about a defaults domain changed.
-        case managedChange = 32
+    /// Why a store changed. The first four are Apple's.
+    public enum Reason: Sendable {
+        case serverChange, initialSyncChange, quotaViolationChange, accountChange
+        case localChange
+        /// An administrator changed a defaults domain.
+        case managedChange
     }
 
     /// A notice of its parts.

@@ -11,7 +11,10 @@ struct HeadNewsTests {
 
     private func head(_ number: UInt64, state: UInt64) -> SeenHead {
         let state = HeadState(digest: Bits128(high: 1, low: state), vector: vector)
-        return SeenHead(digest: Bits128(high: 0, low: number), isCopy: false, isWhole: true, states: [store: state])
+        let identity = HeadIdentity(
+            origin: Origin(bits: number), digest: Bits128(high: 0, low: number), sequence: 1)
+        return SeenHead(
+            identity, under: identity.origin.description, isWhole: true, states: [store: state], segments: [])
     }
 
     @Test func `a state that was passed over is read when another head has it`() {

@@ -54,6 +54,17 @@ struct SyncCycleTests {
         #expect(cycle.nextCycle ?? 0 > facts.now)
     }
 
+    @Test mutating func `a cycle that begins at its upload publishes without a look`() {
+        cycle.beginPush(facts.now)
+        #expect(cycle.action == .beginPush)
+        expect(.synchronize, after: .began(stores: ["a"]))
+        expect(.upload("a"))
+        expect(.endPush)
+        expect(.markPublished)
+        expect(.rest)
+        #expect(cycle.uploaded)
+    }
+
     @Test mutating func `what is pending is uploaded after everything that is new was joined`() {
         facts.isPending = true
         begin(uploading: true)

@@ -7,6 +7,19 @@ import StoreEngine
 import Testing
 
 @Suite struct ReopeningTests {
+    @Test func `memory that is given back in between changes nothing`() throws {
+        let device = try Device()
+        let store = try device.store()
+        try device.write([("a", .integer(1)), ("b", .integer(1))])
+        device.database.releaseMemory()
+        try device.write([("b", .integer(2))], removing: ["a"])
+        device.database.releaseMemory()
+        #expect(try device.database.storeIdentifiers() == ["app"])
+        let before = Picture(store)
+        try device.reopen()
+        #expect(try Picture(device.store()) == before)
+    }
+
     @Test func `everything is as it was`() throws {
         let device = try Device()
         _ = try device.database.enter(account: "A", bringingValues: false)

@@ -64,7 +64,7 @@ struct AccountDailyTests {
         device.sync.localKeys = { _ in LocalKeys(["local"]) }
         let store = try device.database.store("app", localKeys: LocalKeys(["local"]))
         try await join()
-        #expect(device.notices == ["1 k"])
+        #expect(device.notices == ["initialSyncChange k"])
         try device.write("mine", 1)
         try await device.syncNow()
         #expect(Set(store.values.keys.map(\.string)) == ["k", "mine"])
@@ -100,8 +100,8 @@ struct AccountDailyTests {
         func said(_ count: Int) -> RemoteError {
             RemoteError(
                 .damaged,
-                "the store app holds entries that break the rules for keys and values (\(count)): they are passed on, "
-                    + "and shown to nobody")
+                "The store app holds entries that break the rules for keys and values (\(count)): they are passed on, "
+                    + "and no app is shown them.")
         }
         var state = arriving(["k": 1]).states.state
         for n: UInt64 in [7, 8, 9] {

@@ -14,13 +14,7 @@ struct AccountLeavingTests {
     @Test(arguments: ["forgotten", "off"])
     func `a store that leaves the sync while an upload begins stays in the remote as it was`(how: String) async throws {
         let backend = ScriptedBackend()
-        try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
-        try await device.syncNow()
-        try device.write("k", 1)
-        await backend.change { $0.holdsPush = true }
-        await backend.hold()
-        let upload = device.startSyncNow()
-        await backend.someoneWaits()
+        let upload = try await device.startHeldUpload(to: backend)
         if how == "off" {
             try device.database.synchronize(store: "app", false)
             try device.write("k", 2)
@@ -34,13 +28,7 @@ struct AccountLeavingTests {
 
     @Test func `whoever waits is told at once that the account is paused, and nothing more happens`() async throws {
         let backend = ScriptedBackend()
-        try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
-        try await device.syncNow()
-        try device.write("k", 1)
-        await backend.change { $0.holdsPush = true }
-        await backend.hold()
-        let waiting = device.startSyncNow()
-        await backend.someoneWaits()
+        let waiting = try await device.startHeldUpload(to: backend)
         device.sync.setPaused(true)
         #expect(await waiting.value?.code == .unavailable)
         await backend.letGo()
@@ -64,7 +52,7 @@ struct AccountLeavingTests {
         device.sync.onStateChange = { [device] in toldBefore = device.notices }
         try device.sync.signOut(keepingValues: false)
         #expect(store.values.isEmpty)
-        #expect(toldBefore == ["1 k", "3 k"])
+        #expect(toldBefore == ["initialSyncChange k", "accountChange k"])
     }
 
     @Test func `what this device has of an account under another name is no news of the remote before that arrives`()
@@ -88,7 +76,7 @@ struct AccountLeavingTests {
         try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "C"), bringingValues: false)
         await #expect(throws: RemoteError.self) { try await device.syncNow() }
         #expect(!store.isDownloaded)
-        #expect(device.notices == ["1 k", "3 k", "3 k"])
+        #expect(device.notices == ["initialSyncChange k", "accountChange k", "accountChange k"])
         #expect(try device.value("k") == 1)
     }
 
@@ -117,7 +105,7 @@ struct AccountLeavingTests {
         let told = device.notices.count
         try device.sync.signIn(to: other, as: remote, bringingValues: true)
         try await device.syncNow()
-        #expect(device.notices.dropFirst(told) == ["3 "])
+        #expect(device.notices.dropFirst(told) == ["accountChange "])
         #expect(try device.value("k") == 1)
     }
 
@@ -140,7 +128,7 @@ struct AccountLeavingTests {
         try await device.syncNow()
         #expect(try device.value("published") == 1)
         #expect(try device.value("pending") == 1)
-        #expect(device.notices.last == "0 pending published")
+        #expect(device.notices.last == "serverChange pending published")
         let uploaded = await next.uploads["app"]
         #expect(uploaded?.entries[Key(unchecked: "removed")].map { $0.value == nil } == true)
         #expect(uploaded?.entries.count == 3)

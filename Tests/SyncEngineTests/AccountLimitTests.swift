@@ -11,7 +11,9 @@ import Testing
 struct AccountLimitTests {
     private let device = SyncDevice()
     private let backend = ScriptedBackend()
-    private let problem = RemoteError(.damaged, "the store huge has grown too large to be joined any further")
+    private let problem = RemoteError(
+        .damaged,
+        "The store huge has grown too large to be joined any further. Remove keys that are no longer needed.")
 
     /// More keys than a store is joined with.
     private func tooLarge() -> RemoteChange {
@@ -90,6 +92,6 @@ struct AccountLimitTests {
         try await device.syncNow()
         try await expectWaiting(["huge"])
         #expect(store.values.isEmpty)
-        #expect(device.notices.last == "\(StoreNotice.Reason.accountChange.rawValue) old")
+        #expect(device.notices.last == "accountChange old")
     }
 }

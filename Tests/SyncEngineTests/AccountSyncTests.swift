@@ -58,7 +58,7 @@ struct AccountSyncTests {
         try await device.syncNow()
         #expect(try device.store().isDownloaded)
         #expect(try device.value("default") == 1)
-        #expect(device.notices == ["1 default theirs"])
+        #expect(device.notices == ["initialSyncChange default theirs"])
     }
 
     @Test func `a store that is taken into use again during a pass is downloaded with the next one`() async throws {
@@ -102,7 +102,7 @@ struct AccountSyncTests {
         await pass.value
         try await device.syncNow()
         #expect(store.isDownloaded)
-        #expect(device.notices == ["1 k", "1 k later"])
+        #expect(device.notices == ["initialSyncChange k", "initialSyncChange k later"])
     }
 
     @Test func `signing out does not wait for a backend that hangs, and the next account begins at once`() async throws
@@ -307,10 +307,10 @@ struct AccountSyncTests {
         await backend.change { $0.changes = ["@devices": listed(["B": 5])] }
         try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
         try await device.syncNow()
-        #expect(Set(try device.sync.devices().map(\.identifier)) == ["B", "d"])
+        #expect(Set(try device.sync.listDevices().map(\.identifier)) == ["B", "d"])
         #expect(try device.sync.forget(device: "B"))
         try await device.syncNow()
-        #expect(try device.sync.devices().map(\.identifier) == ["d"])
+        #expect(try device.sync.listDevices().map(\.identifier) == ["d"])
         #expect(try device.database.store("@devices").values.map(\.key.string) == ["d"])
     }
 
@@ -330,7 +330,7 @@ struct AccountSyncTests {
         try device.write("k", 1)
         try await device.syncNow()
         #expect(try device.database.store("@devices").values.map(\.key.string) == ["d"])
-        #expect(device.sync.deviceIdentifier(of: origin) == "B", "what it wrote is still there")
+        #expect(device.sync.devices.identifier(of: origin) == "B", "what it wrote is still there")
     }
 
     @Test func `where there are more devices than a store has keys the one that was away for longest is not listed`()

@@ -71,7 +71,7 @@ final class SyncDevice {
     private func listen() {
         sync.onLeave = { backend in Task { await backend.close() } }
         sync.onNotice = { [weak self] notice in
-            let text = "\(notice.reason.rawValue) " + notice.keys.map(\.string).joined(separator: " ")
+            let text = "\(notice.reason) " + notice.keys.map(\.string).joined(separator: " ")
             MainActor.assumeIsolated { self?.notices.append(text) }
         }
     }
@@ -96,6 +96,18 @@ final class SyncDevice {
     /// Makes the passes that are due, as a timer would.
     func startCycle() -> Task<Void, Never> {
         Task { await sync.runDueCycles() }
+    }
+
+    /// Signs in and writes a value, whose upload begins and waits until the backend lets it go.
+    func startHeldUpload(to backend: ScriptedBackend) async throws -> Task<RemoteError?, Never> {
+        try sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
+        try await syncNow()
+        try write("k", 1)
+        await backend.change { $0.holdsPush = true }
+        await backend.hold()
+        let upload = startSyncNow()
+        await backend.someoneWaits()
+        return upload
     }
 
     /// Asks for a pass and makes it; comes to why it failed.

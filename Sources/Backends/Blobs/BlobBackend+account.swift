@@ -10,6 +10,7 @@ extension BlobBackend {
     /// Checks that the place can be used and finds its account.
     public func open(creatingAccount createsAccount: Bool) async throws(RemoteError) -> RemoteAccount {
         try checkOpen()
+        if protection.move != nil { throw RemoteError.moving }
         try await storage.check(makingPlace: createsAccount)
         var found = try await readMarkers()
         try await unlock(found)
@@ -100,6 +101,7 @@ extension BlobBackend {
         memory.account = nil
         memory.forgetMarkers()
         try checkOpen()
+        if protection.move != nil { throw RemoteError.moving }
         guard let identifier = Bits128(account) else {
             throw RemoteError(.unsupported, "The account has an identifier that no folder can have.")
         }
@@ -131,7 +133,7 @@ extension BlobBackend {
         switch protection {
         case .none: return AccountMarker(identifier: identifier, time: environment.time()).encoded()
         case .key(let held) where Bits128(held.key.identifier) == identifier: return held.marker.bytes
-        case .key, .phrase, .locked: throw RemoteError.keyNeeded
+        case .key, .phrase, .locked, .moving: throw RemoteError.keyNeeded
         }
     }
 
@@ -153,8 +155,13 @@ extension BlobBackend {
     /// The account that the markers say is here.
     func markedAccount() async throws(RemoteError) -> RemoteAccount {
         memory.account = nil
-        let found = try await readMarkers(expecting: accountIdentifiers)
-        let identifiers = try await choose(among: found, as: .looking)
+        let identifiers: Set<Bits128>
+        if let move = protection.move {
+            identifiers = try await prepare(move)
+        } else {
+            let found = try await readMarkers(expecting: accountIdentifiers)
+            identifiers = try await choose(among: found, as: .looking)
+        }
         accountIdentifiers.formUnion(identifiers)
         let account = Self.account(identifiers)
         memory.account = account

@@ -5,11 +5,13 @@
 internal import BackendSupport
 internal import PropertyList
 public import Replication
+internal import Sealing
 
 extension BlobBackend {
     /// Begins to upload this device's state. Nothing that the look before has seen is asked for again
     /// (docs/decisions/0018).
     public func push(_ publication: Publication) async throws(RemoteError) -> any RemotePush {
+        if protection.move != nil { throw RemoteError.moving }
         let (account, names, own) = try await present(under: publication.origin)
         let wrapping = try wrapping
         guard account.isNamed(publication.account), let identifier = Bits128(publication.account) else {
@@ -20,8 +22,8 @@ extension BlobBackend {
         {
             throw RemoteError(.unavailable, "Somebody else writes under this device's name; it is looked at first.")
         }
-        let dead = Rule.retiredHeads.isOn ? publication.formerOrigins : names.sorted().compactMap { Origin($0[...]) }
-        let formerOrigins = dead.filter { $0 != publication.origin && names.contains($0.description) }
+        let formerOrigins = OwnHeads.retired(
+            publication.formerOrigins, present: names, as: publication.origin)
         let former = try await formerHead(own, formerOrigins, of: account)
         return BlobPush(
             backend: self,
@@ -57,12 +59,12 @@ extension BlobBackend {
         _ own: FoundHead?,
         _ formerOrigins: [Origin],
         of account: RemoteAccount
-    ) async throws(RemoteError) -> (head: Head, isTrusted: Bool)? {
-        if let published = memory.published { return (published.head, published.isTrusted) }
-        if let own, account.isNamed(own.head.account.description) { return (own.head, false) }
+    ) async throws(RemoteError) -> BlobMemory.PublishedHead? {
+        if let published = memory.published { return published }
+        if let own, account.isNamed(own.head.account.description) { return own.asPublished }
         for origin in formerOrigins.reversed() {
             if let found = try await readHead(of: origin), account.isNamed(found.head.account.description) {
-                return (found.head, false)
+                return found.asPublished
             }
         }
         return nil
@@ -112,7 +114,7 @@ extension BlobBackend {
         memory.damagedSegments.remove(name)
         memory.segmentVersions[name] = nil
         memory.segments?.insert(name)
-        memory.superseded.noteLength(bytes.count, of: name)
+        memory.garbage.noteLength(bytes.count, of: name)
     }
 
     /// Writes a head under this device's own name.
@@ -127,7 +129,8 @@ extension BlobBackend {
         try await storage.put(BlobName.head(head.origin), bytes)
         // What was published before a download began anew has nothing in its place until it was read again.
         let former = memory.published.flatMap { $0.isTrusted ? $0.head.segmentNames : nil } ?? []
-        memory.superseded.note(former, now: written.head.segmentNames(with: head), time: environment.time())
+        memory.garbage.noteReplaced(
+            former, by: written.head.segmentNames(with: head), time: environment.time())
         memory.notePublished(
             BlobMemory.PublishedHead(
                 head: written.head.with(head.parts), digest: digest, length: bytes.count, isTrusted: true))
@@ -183,7 +186,7 @@ extension BlobBackend {
     }
 
     /// Notes what a draft has written, and sees to it that it is there.
-    func ensure(_ draft: PartDraft, present: Set<Bits128>) async throws(RemoteError) {
+    func ensure(_ draft: PartDraft<Wrapping>, present: Set<Bits128>) async throws(RemoteError) {
         for (name, bytes) in draft.segments.sorted(by: { $0.key < $1.key }) {
             try await ensure(name, bytes, isListed: present.contains(name))
             memory.hasFolded = memory.hasFolded || bytes.count > IndexLimits.headBytes
@@ -210,7 +213,7 @@ extension BlobBackend {
             }
         }
         try await storage.delete(BlobName.head(origin))
-        memory.latest.forget(origin.description)
+        memory.garbage.forget(origin.description)
     }
 }
 
@@ -226,6 +229,13 @@ enum IndexLimits {
     static let headBytes = 3 << 10
     /// Not together with a bucket, unless it can't wait.
     static let headBytesWithSegment = 12 << 10
+}
+
+extension FoundHead {
+    /// As the head that this device published, if that is what it seems to be.
+    fileprivate var asPublished: BlobMemory.PublishedHead {
+        BlobMemory.PublishedHead(head: head, digest: digest, length: length, isTrusted: false)
+    }
 }
 
 extension Head {

@@ -144,7 +144,9 @@ extension BlobBackend {
         do throws(BlobFlaw) { written = try wrapping.head(bytes) } catch {
             switch error {
             case .tooNew: throw RemoteError.tooNew
-            case .otherKey where protection.held == nil: throw RemoteError.keyNeeded
+            case .otherKey where !protection.isWanted: throw RemoteError.keyNeeded
+            // Of this account as it was before, or as it is going to be.
+            case .otherKey where protection.passesOver(bytes): break
             case .otherKey:
                 // The account may be under another key since.
                 memory.account = nil
@@ -297,7 +299,7 @@ extension BlobBackend {
             }
             memory.damagedSegments.remove(name)
             memory.goodSegments.insert(name)
-            memory.superseded.noteLength(bytes.count, of: name)
+            memory.garbage.noteLength(bytes.count, of: name)
             return .bytes(content)
         }
     }

@@ -39,17 +39,13 @@ struct BlobMemory {
     var doubtedAt: UInt64?
     /// An own head that other devices had time to read before the next one came.
     var settled: Head?
-    /// Segments that this process has put others in the place of.
-    var superseded = Superseded()
     /// The push that is under way has written more than a head.
     var hasFolded = false
-    /// For how long what nobody needs was seen to lie there.
-    var observations = Observations()
+    /// What may go.
+    var garbage = GarbageMemory()
 
     /// The heads that the last pull found, by their names.
     var found: [String: FoundHead] = [:]
-    /// What these and those of earlier looks name.
-    var latest = LatestHeads()
     /// The names of heads that the storage listed then; the push that follows this look uses them up.
     var listed: Set<String>?
     /// Whether these are all that the storage listed, and every one could be read.
@@ -81,6 +77,17 @@ struct BlobMemory {
         let length: Int
         /// What the engine has marked as published is in it.
         var isTrusted: Bool
+
+        var identity: HeadIdentity {
+            HeadIdentity(origin: head.origin, digest: digest, sequence: head.sequence)
+        }
+
+        /// What decisions are made on.
+        var seen: SeenHead {
+            SeenHead(
+                identity, under: head.origin.description, isWhole: true, states: head.states,
+                segments: head.segmentNames)
+        }
     }
 
     /// Forgets the markers, which are to be read anew.
@@ -129,7 +136,7 @@ struct BlobMemory {
     mutating func doubtOwnSegments(_ now: UInt64, isThorough: Bool, since before: [String: FoundHead]) {
         guard let own = published?.head else { return }
         let age = doubtedAt.map { now < $0 ? UInt64.max : now - $0 } ?? 0
-        let isDue = isThorough && age >= Observations.day
+        let isDue = isThorough && age >= Retention.day
         guard isDue || (age >= Self.doubtInterval && isBehind(now, own, since: before)) else {
             doubtedAt = doubtedAt ?? now
             return
@@ -164,9 +171,7 @@ struct BlobMemory {
     /// Remembers a head that is there as this device has it.
     mutating func know(_ published: PublishedHead) {
         self.published = published
-        own.notePublished(
-            HeadIdentity(
-                origin: published.head.origin, digest: published.digest, sequence: published.head.sequence))
+        own.notePublished(published.identity)
     }
 
     /// Forgets what segments have that no head names any more.

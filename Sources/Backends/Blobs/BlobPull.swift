@@ -16,10 +16,9 @@ extension BlobBackend {
         try await checkPlace()
         let cursor = cursor.map(BlobCursor.init(decoding:))
         if cursor == nil { memory.forgetJoined() }
-        if let cursor, memory.observations.time == 0 { memory.observations = cursor.observations }
+        if let cursor { memory.garbage.resume(cursor.observations) }
         let found = try await look(as: origin)
-        var own = try await look(at: found.heads.named(origin), as: origin, published: count, cursor)
-        if own == .asPublished, isFormerLost(found.heads, origin, cursor?.own) { own = .missing }
+        let own = try await look(at: found.heads, as: origin, published: count, cursor)
         if memory.own.readsAnew { (memory.joinedHeads, memory.joinedParts, memory.passedOver) = ([], [:], [:]) }
         var known = memory.own.readsAnew ? [] : cursor?.heads ?? []
         // What was published before everything was to be downloaded anew is not here any more.
@@ -71,7 +70,7 @@ extension BlobBackend {
         guard let own = memory.published?.head else { return false }
         let now = environment.time()
         let age = now > own.time ? now - own.time : own.time - now
-        guard age >= Observations.day else { return false }
+        guard age >= Retention.day else { return false }
         return heads.contains { found in
             guard known.contains(found.digest), found.head.origin != own.origin else { return false }
             return found.head.parts.contains { store, part in
@@ -84,13 +83,14 @@ extension BlobBackend {
 
     /// What became of this device's own head.
     private func look(
-        at found: FoundHead?,
+        at heads: FoundHeads,
         as origin: Origin,
         published count: UInt64,
         _ cursor: BlobCursor?
     ) async throws(RemoteError) -> OwnPublication {
+        let found = heads.named(origin)
         switch memory.own.classify(found?.identity, as: origin, published: count, last: cursor?.own) {
-        case .none: return .asPublished
+        case .none: return try await isFormerThere(heads, origin, cursor?.own) ? .asPublished : .missing
         case .lost, .older, .inherited: return .missing
         case .foreign: return .foreign
         case .current:
@@ -104,10 +104,16 @@ extension BlobBackend {
         }
     }
 
-    private func isFormerLost(_ heads: FoundHeads, _ origin: Origin, _ last: HeadIdentity?) -> Bool {
-        memory.own.isFormerLost(as: origin, last: last) { origin in
+    /// Whether what the process before this one published is still there, or there was nothing.
+    private func isFormerThere(
+        _ heads: FoundHeads, _ origin: Origin, _ last: HeadIdentity?
+    ) async throws(RemoteError) -> Bool {
+        let isLost = memory.own.isFormerLost(as: origin, last: last) { origin in
             heads.named(origin).map { ($0.identity, $0.isWhole) }
         }
+        if isLost { return false }
+        guard memory.published == nil, let last, let former = heads.named(last.origin) else { return true }
+        return try await hasAllSegments(former.head)
     }
 
     /// Whether what our head names is still there. Somebody whom our head had not reached may remove, minutes after they
@@ -150,7 +156,7 @@ extension BlobBackend {
         memory.corrupt = corrupt
         memory.forgetUnnamed()
         forgetNews()
-        memory.latest.note(memory.found.values, time: environment.time())
+        memory.garbage.note(memory.found.values.map(\.seen), time: environment.time())
         await sweep()
         var cursor = BlobCursor()
         cursor.heads = result.heads.subtracting(result.headsWithGaps)
@@ -160,7 +166,7 @@ extension BlobBackend {
             cursor.heads.remove(found.digest)
         }
         cursor.own = memory.own.published ?? formerOwn
-        cursor.observations = memory.observations
+        cursor.observations = memory.garbage.observations
         return cursor
     }
 }
@@ -269,9 +275,7 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
 
 extension FoundHead {
     /// What decisions are made on.
-    fileprivate var seen: SeenHead {
-        SeenHead(
-            digest: digest, isCopy: isCopy, isWhole: isWhole,
-            states: head.parts.mapValues { HeadState(digest: $0.digest, vector: $0.vector) })
+    var seen: SeenHead {
+        SeenHead(identity, under: name, isWhole: isWhole, states: head.states, segments: head.segmentNames)
     }
 }

@@ -30,13 +30,9 @@ actor BlobPush<Storage: BlobStorage>: RemotePush {
     /// What is going to be published.
     private var parts: [String: Head.Part]
     /// What is written after the head, where that is tried.
-    private var late: [PartDraft] = []
+    private var late: [PartDraft<Wrapping>] = []
     /// The stores whose state was given.
     private var uploaded: Set<String> = []
-
-    /// A base of which more would have to be read is not worth it.
-    private static var mostUnknownSegments: Int { 4 }
-    private static var mostCandidates: Int { 8 }
 
     init(
         backend: BlobBackend<Storage>,
@@ -44,7 +40,7 @@ actor BlobPush<Storage: BlobStorage>: RemotePush {
         account: Bits128,
         wrapping: Wrapping,
         own: FoundHead?,
-        former: (head: Head, isTrusted: Bool)?,
+        former: BlobMemory.PublishedHead?,
         formerOrigins: [Origin],
         foreign: [String: [Head.Part]],
         present: Set<Bits128>
@@ -58,8 +54,9 @@ actor BlobPush<Storage: BlobStorage>: RemotePush {
         self.present = present
         self.former = former?.head.parts ?? [:]
         formerLength = own?.length
-        let sequences = [own?.head, former?.head].compactMap { $0?.origin == publication.origin ? $0?.sequence : nil }
-        sequence = max((sequences.max() ?? 0) &+ 1, publication.counts[publication.origin] ?? 0)
+        sequence = OwnHeads.nextSequence(
+            as: publication.origin, there: own?.identity, published: former?.identity,
+            count: publication.counts[publication.origin] ?? 0)
         // Stores that this device holds no more as well: what was published is nobody's to take back.
         let usable = self.former.filter { present.isSuperset(of: $0.value.segmentNames) }
         parts = usable
@@ -79,10 +76,10 @@ actor BlobPush<Storage: BlobStorage>: RemotePush {
             parts[store] = same
             return
         }
-        let (base, contents) = try await bestBase(of: store, digests)
+        let base = try await bestBase(of: store, digests)
         let draft = PartDraft(
-            state, digests: digests, store: store, over: base, contents: contents,
-            contextBase: try await contextBase(of: base), limits: limits(besides: store), wrapping)
+            state, digests: digests, store: store, over: base.part, contents: base.contents,
+            contextBase: try await contextBase(of: base.part), limits: limits(besides: store), wrapping)
         if Rule.segmentsFirst.isOn { try await backend.ensure(draft, present: present) } else { late.append(draft) }
         present.formUnion(draft.segments.keys)
         parts[store] = draft.part
@@ -93,10 +90,8 @@ actor BlobPush<Storage: BlobStorage>: RemotePush {
         return try await backend.contextBase(of: part)
     }
 
-    /// The ways in which a store is cut already, this device's own first, of which all segments are there.
-    private func candidates(of store: String) -> [Head.Part] {
-        let all = [former[store]].compactMap(\.self) + (foreign[store] ?? [])
-        return Array(all.filter { present.isSuperset(of: $0.segmentNames) }.prefix(Self.mostCandidates))
+    private func candidates(of store: String) -> [StatePart] {
+        StatePart.candidates(own: former[store], others: foreign[store] ?? [], present: present)
     }
 
     /// The way of cutting a state that all who hold it prefer, of those that are there.
@@ -117,21 +112,15 @@ actor BlobPush<Storage: BlobStorage>: RemotePush {
         return shared
     }
 
-    /// The base over which the tail is smallest; among equals the one with the smallest names, as on other devices.
-    private func bestBase(
-        of store: String, _ digests: StateDigests
-    ) async throws(RemoteError) -> (Head.Part?, [Key: Bits128]) {
-        var best: (part: Head.Part, contents: [Key: Bits128], bytes: Int)?
+    private func bestBase(of store: String, _ digests: StateDigests) async throws(RemoteError) -> BaseChoice {
+        var choice = BaseChoice(for: digests)
         for part in candidates(of: store) {
-            if best != nil, await backend.unknownSegments(of: part.base) > Self.mostUnknownSegments { continue }
-            guard let contents = try await backend.contents(of: part.base, store: store) else { continue }
-            let bytes = PartDraft.tailBytes(of: digests, over: contents)
-            if let best, best.bytes < bytes || (best.bytes == bytes && best.part.base.names <= part.base.names) {
-                continue
-            }
-            best = (part, contents, bytes)
+            guard choice.isWorth(reading: await backend.unknownSegments(of: part.base)),
+                let contents = try await backend.contents(of: part.base, store: store)
+            else { continue }
+            choice.consider(part, contents)
         }
-        return (best?.part, best?.contents ?? [:])
+        return choice
     }
 
     private func limits(besides store: String) -> DraftLimits {
@@ -185,8 +174,4 @@ extension Head.Part {
     fileprivate var roughTailBytes: Int {
         tail.reduce(removed.count * 16) { $0 + $1.key.string.utf8.count + 16 + ($1.value.value?.count ?? 0) }
     }
-}
-
-extension [Bits128] {
-    fileprivate static func <= (a: Self, b: Self) -> Bool { !b.lexicographicallyPrecedes(a) }
 }

@@ -167,13 +167,10 @@ extension CanonicalDecoder {
     }
 }
 
-/// The digests of a state's entries, and of the state, which is the digest of those.
-struct StateDigests {
-    private(set) var entries: [Key: Bits128] = [:]
-    private(set) var sizes: [Key: Int] = [:]
-    let state: Bits128
-
+extension StateDigests {
+    /// The digests of a state.
     init(of state: StoreState, store identifier: String) {
+        var (entries, sizes): ([Key: Bits128], [Key: Int]) = ([:], [:])
         var whole = CanonicalEncoder()
         whole.data(Array(identifier.utf8))
         whole.count(state.vector.dots.count)
@@ -191,9 +188,6 @@ struct StateDigests {
             sizes[key] = record.bytes.count
             whole.bits128(digest)
         }
-        self.state = Bits128(digestOf: whole.bytes)
+        self.init(entries: entries, sizes: sizes, state: Bits128(digestOf: whole.bytes))
     }
-
-    /// The bytes of all entries together.
-    var totalSize: Int { sizes.values.reduce(0, +) }
 }

@@ -58,44 +58,14 @@ struct Head: Equatable, Sendable {
         return names
     }
 
-    /// Whether everything that another head has seen was taken in here.
-    func dominates(_ other: Head) -> Bool {
-        other.parts.allSatisfy { store, part in
-            part.vector.dots.isEmpty || parts[store]?.vector.isSuperset(of: part.vector) == true
-        }
+    /// Its states, by the stores' identifiers.
+    var states: [String: HeadState] {
+        parts.mapValues { HeadState(digest: $0.digest, vector: $0.vector) }
     }
+
+    /// Whether everything that another head has seen was taken in here.
+    func dominates(_ other: Head) -> Bool { states.dominate(other.states) }
 
     /// One store's state.
-    struct Part: Equatable, Sendable {
-        /// The digest of the state.
-        var digest: Bits128
-        /// The dots that the state has taken in.
-        var vector: VersionVector
-        /// The segment that has most of the version vector; zero for none.
-        var vectorSegment = Bits128.zero
-        /// The buckets of the base, in their order; none if there is no base.
-        var base: [BaseSegment]
-        /// The entries that are not in the base as they are now.
-        var tail: [Key: Entry]
-        /// The keys that have an entry in the base and none now.
-        var removed: Set<Key>
-
-        /// The names of segments that have to be there.
-        var segmentNames: [Bits128] { base.names + (vectorSegment == .zero ? [] : [vectorSegment]) }
-
-        /// The state, given the entries of the base.
-        func state(over base: [Key: Entry]) -> StoreState {
-            var entries = base
-            for key in removed { entries[key] = nil }
-            entries.merge(tail) { $1 }
-            return StoreState(entries: entries, vector: vector)
-        }
-
-        /// Which of two ways of cutting one state all devices prefer, so that they come to share segments.
-        func isPreferable(to other: Part) -> Bool {
-            if tail.count != other.tail.count { return tail.count < other.tail.count }
-            let (mine, others) = (segmentNames, other.segmentNames)
-            return mine != others && mine.lexicographicallyPrecedes(others)
-        }
-    }
+    typealias Part = StatePart
 }

@@ -3,9 +3,9 @@
 // Blobs as they are in a remote, in plain or under the account's key. What is inside, and how it is read, is the same
 // but for the names of segments and the hashes of keys.
 
-internal import PropertyList
-internal import Replication
-internal import Sealing
+package import PropertyList
+package import Replication
+package import Sealing
 
 extension Wrapping {
     /// No head in a remote is longer.
@@ -71,8 +71,20 @@ extension Wrapping {
         }
     }
 
+}
+
+extension Wrapping: SegmentWriter {
     /// The hash by which a key belongs to a bucket.
-    func hash(of key: Key) -> Int { bucketHash(of: Array(key.string.utf8)) }
+    package func hash(of key: Key) -> Int { bucketHash(of: Array(key.string.utf8)) }
+
+    package func write(
+        _ entries: [Key: Entry], in bucket: Bucket, of store: String
+    ) -> ([UInt8], name: Bits128, bytes: Int) {
+        let (bytes, name) = named(Segment(store: store, bucket: bucket, entries: entries).encoded())
+        return (bytes, name, bytes.count)
+    }
+
+    package func write(_ vector: VersionVector) -> ([UInt8], name: Bits128) { named(VectorSegment.encode(vector)) }
 }
 
 extension Bits128 {

@@ -52,7 +52,7 @@ private struct BackendCycle<Device: BackendUser> {
     }
 
     mutating func run() async throws {
-        var action = SyncCycle.Action.pull
+        var action = device.cycle.action
         while action != .rest {
             let event = try await carryOut(action)
             guard device.isCurrent(backend) else { return }

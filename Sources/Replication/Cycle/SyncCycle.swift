@@ -111,16 +111,21 @@ package struct SyncCycle: Sendable {
     package private(set) var isRunning = false
     /// What this device published is not in the remote any more, or what it wrote goes under another name.
     package private(set) var needsRepublication = true
+    /// The remote is read, and nothing is written there.
+    package var onlyReads = false
     /// A device was forgotten: what it left in the remote may go.
     package var collectsGarbage = false
     /// Something that was skipped while the rest went well.
     package private(set) var problem: RemoteError?
     /// The last pull read everything that was there.
     package private(set) var isPullComplete = false
+    /// The last pull found what this device had published last.
+    package private(set) var foundPublication = false
     /// The cycle could not do all that it was to do: the next one does it.
     package private(set) var isInterrupted = false
 
-    private var action = Action.rest
+    /// What is to be done, or being done.
+    package private(set) var action = Action.rest
     private var uploads = false
     /// The cycle has uploaded.
     package private(set) var uploaded = false
@@ -149,10 +154,17 @@ package struct SyncCycle: Sendable {
     package mutating func begin(_ now: UInt64) -> Bool {
         uploads = schedule?.begin(now) ?? false
         (isRunning, isInterrupted, isPullComplete, problem) = (true, false, false, nil)
-        (uploaded, received, isWaiting) = (false, false, false)
+        (uploaded, received, isWaiting, foundPublication) = (false, false, false, false)
         (stores, joined, tooLarge) = ([], [], [])
         action = .pull
         return uploads
+    }
+
+    /// Begins a cycle at its upload: for a device that is told what to do, in the conformance suite.
+    /// - Parameter now: by the clock that never jumps.
+    package mutating func beginPush(_ now: UInt64) {
+        _ = begin(now)
+        action = .beginPush
     }
 
     /// The action after one.
@@ -213,7 +225,8 @@ package struct SyncCycle: Sendable {
     // MARK: Download
 
     private mutating func note(_ own: OwnPublication) -> Action {
-        if case .asPublished = own { needsRepublication = false } else { needsRepublication = true }
+        if case .asPublished = own { foundPublication = true }
+        needsRepublication = !foundPublication
         if Rule.leaveClones.isOn, case .foreign = own { return .leaveOrigin }
         return read()
     }
@@ -248,6 +261,7 @@ package struct SyncCycle: Sendable {
     // MARK: Upload
 
     private mutating func publish(_ facts: Facts) -> Action {
+        if onlyReads { return rest(facts) }
         let isDue = uploads || Self.isPublicationDue(facts)
         return isDue && facts.isDownloaded && wantsPublication(facts) ? .beginPush : collect(facts)
     }

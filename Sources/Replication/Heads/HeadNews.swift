@@ -17,8 +17,23 @@ package struct HeadState: Sendable {
     }
 }
 
+extension [String: HeadState] {
+    /// Whether everything that other states have seen was taken in here.
+    package func dominate(_ others: Self) -> Bool {
+        others.allSatisfy { store, state in
+            state.vector.dots.isEmpty || self[store]?.vector.isSuperset(of: state.vector) == true
+        }
+    }
+}
+
 /// A head that was found.
 package struct SeenHead: Sendable {
+    /// Under which name.
+    package let name: String
+    /// Under which its writer writes.
+    package let origin: Origin
+    /// Which of its writer's publications it is.
+    package let sequence: UInt64
     /// The digest of its bytes.
     package let digest: Bits128
     /// It lies under a name that is not its own. What it names may never come, and nothing waits for it.
@@ -27,13 +42,17 @@ package struct SeenHead: Sendable {
     package let isWhole: Bool
     /// What it holds, by the stores' identifiers.
     package let states: [String: HeadState]
+    /// The names of the segments that have to be there.
+    package let segments: Set<Bits128>
 
     /// A head of its parts.
-    package init(digest: Bits128, isCopy: Bool, isWhole: Bool, states: [String: HeadState]) {
-        self.digest = digest
-        self.isCopy = isCopy
-        self.isWhole = isWhole
-        self.states = states
+    package init(
+        _ identity: HeadIdentity, under name: String, isWhole: Bool, states: [String: HeadState],
+        segments: Set<Bits128>
+    ) {
+        (self.name, self.isWhole, self.states, self.segments) = (name, isWhole, states, segments)
+        (origin, sequence, digest) = (identity.origin, identity.sequence, identity.digest)
+        isCopy = name != identity.origin.description
     }
 }
 

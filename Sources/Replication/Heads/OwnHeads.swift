@@ -120,6 +120,24 @@ package struct OwnHeads: Sendable {
         return found.head.sequence < last.sequence
     }
 
+    /// The number of the next publication.
+    /// - Parameters:
+    ///   - there: the head that is there under the device's name.
+    ///   - count: how often the database says that something was about to be published under the origin.
+    package static func nextSequence(
+        as origin: Origin, there: HeadIdentity?, published: HeadIdentity?, count: UInt64
+    ) -> UInt64 {
+        let sequences = [there, published].compactMap { $0?.origin == origin ? $0?.sequence : nil }
+        return max((sequences.max() ?? 0) &+ 1, count)
+    }
+
+    /// The origins whose heads may be in the remote's way: those under which this device writes no more.
+    /// - Parameter names: those of the heads that are there.
+    package static func retired(_ former: [Origin], present names: Set<String>, as origin: Origin) -> [Origin] {
+        let origins = Rule.retiredHeads.isOn ? former : names.sorted().compactMap { Origin($0[...]) }
+        return origins.filter { $0 != origin && names.contains($0.description) }
+    }
+
     /// Whether the head of an origin under which this device writes no more may be removed: all of it was joined here,
     /// and it is not later than what this device published. A later one is of the disk that this one was copied from.
     package mutating func mayRetire(_ head: HeadIdentity, upTo count: UInt64, joined: Set<Bits128>) -> Bool {

@@ -13,13 +13,12 @@ public struct FormerValue: Equatable, Sendable {
     public let time: UInt64
     /// Who had written it.
     public let origin: Origin
-    /// Why it is not the key's value any more, by the names that the bus uses.
+    /// Why it is no longer the key's value.
     public let why: Reason
 
     /// Why a value went.
-    public enum Reason: String, Sendable {
-        case replaced, removed, account, merge
-        case initialSync = "initial-sync"
+    public enum Reason: Sendable {
+        case replaced, removed, account, merge, initialSync
     }
 }
 

@@ -86,6 +86,9 @@ final class Connection {
         unlink(path + "-shm")
     }
 
+    /// Lets go of what only makes the next use faster: pages, the schema, and statements that aren't in use.
+    func releaseMemory() { queue.releaseMemory() }
+
     // MARK: Another file
 
     /// Whether the file that is open is still the one at the path.

@@ -113,6 +113,9 @@ public final class UserDatabase {
         connection.close()
     }
 
+    /// Lets go of memory that only makes the next use faster.
+    public func releaseMemory() { connection.releaseMemory() }
+
     /// Closes a database that is damaged, as ``close()`` but without writing to it. Whatever is asked of it afterwards
     /// fails with `EngineError.corrupt`.
     public func abandon(_ reason: String) { connection.close(because: .corrupt(reason)) }

@@ -14,71 +14,82 @@ enum CoreBlob {
     case torn
 }
 
-/// One store's entries, under a name that says what they are.
+/// One bucket of a store's entries, under a name that says what they are.
 final class CoreSegment {
-    let name: Name
+    let name: Bits128
     let entries: [Key: Entry]
+    private(set) lazy var digests = entries.mapValues(Digest.of)
 
-    struct Name: Hashable, Comparable {
-        let digest: UInt64
-        let string: String
+    init(_ name: Bits128, _ entries: [Key: Entry]) { (self.name, self.entries) = (name, entries) }
 
-        init(_ digest: UInt64) { (self.digest, string) = (digest, "s/\(digest)") }
+    /// Under which it is in a remote.
+    static func path(of name: Bits128) -> String { "s/\(name.low)" }
+    static func name(of path: some StringProtocol) -> Bits128? { UInt64(path).map { Bits128(high: 0, low: $0) } }
+}
 
-        static func == (a: Self, b: Self) -> Bool { a.digest == b.digest }
-        static func < (a: Self, b: Self) -> Bool { a.digest < b.digest }
-        func hash(into hasher: inout Hasher) { hasher.combine(digest) }
+/// Makes segments; each entry counts as a byte.
+struct CoreSegmentWriter: SegmentWriter {
+    func hash(of key: Key) -> Int {
+        Int(key.string.utf8.reduce(0x811C_9DC5 as UInt64) { ($0 ^ UInt64($1)) &* 0x0100_0193 } >> 8 & 0xFFFF)
     }
 
-    init(_ name: Name, _ entries: [Key: Entry]) { (self.name, self.entries) = (name, entries) }
+    func write(
+        _ entries: [Key: Entry], in bucket: Bucket, of store: String
+    ) -> (CoreSegment, name: Bits128, bytes: Int) {
+        let place = store.utf8.reduce(UInt64(bucket.depth << 16 | bucket.prefix)) { $0 &* 31 &+ UInt64($1) }
+        let name = Bits128(high: 0, low: Digest.of(Digest.of(entries), place))
+        return (CoreSegment(name, entries), name, entries.count)
+    }
+
+    func write(_ vector: VersionVector) -> (CoreSegment, name: Bits128) { (CoreSegment(.zero, [:]), .zero) }
+}
+
+extension DraftLimits {
+    /// For entries that count as a byte each; version vectors stay in heads.
+    static let core = {
+        var limits = DraftLimits(stores: 1, otherTails: 0)
+        (limits.inlineBytes, limits.tailBytes, limits.leastTail) = (1, 2, 2)
+        (limits.bucketBytes, limits.mergedBytes, limits.contextOrigins) = (3, 1, 1 << 20)
+        return limits
+    }()
 }
 
 /// One device's publication.
 final class CoreHead {
-    let origin: Origin
-    let sequence: UInt64
-    let parts: [Part]
-    let digest: Bits128
-
-    var identity: HeadIdentity { HeadIdentity(origin: origin, digest: digest, sequence: sequence) }
-
-    /// One store's state: what is in the segment, without what is removed, and what is in the tail.
-    struct Part {
-        var digest: Bits128
-        var vector: VersionVector
-        var segment: CoreSegment.Name?
-        var tail: [Key: Entry]
-        var removed: [Key]
-
-        func state(over base: [Key: Entry]) -> StoreState {
-            var entries = base
-            for key in removed { entries[key] = nil }
-            entries.merge(tail) { $1 }
-            return StoreState(entries: entries, vector: vector)
-        }
-
-        var summary: String {
-            let base = segment.map { "over \($0.string) without \(removed.map(\.string)): " } ?? ""
-            return base + StoreState(entries: tail, vector: vector).summary
-        }
-    }
-
-    init(origin: Origin, sequence: UInt64, parts: [Part]) {
-        (self.origin, self.sequence, self.parts) = (origin, sequence, parts)
-        digest = Bits128(high: 0, low: parts.reduce(Digest.of(origin.bits, sequence)) { Digest.of($0, $1.digest.low) })
-    }
-
-    /// What decisions are made on.
-    func seen(under name: String) -> SeenHead {
-        let states = parts.enumerated().map { store, part in
+    let identity: HeadIdentity
+    let parts: [StatePart]
+    private(set) lazy var segments = Set(parts.flatMap(\.segmentNames))
+    private lazy var states = Dictionary(
+        uniqueKeysWithValues: parts.enumerated().map { store, part in
             (Names.stores[store], HeadState(digest: part.digest, vector: part.vector))
-        }
-        return SeenHead(
-            digest: digest, isCopy: name != Self.name(of: origin), isWhole: true,
-            states: Dictionary(uniqueKeysWithValues: states))
+        })
+
+    var origin: Origin { identity.origin }
+    var digest: Bits128 { identity.digest }
+
+    init(origin: Origin, sequence: UInt64, parts: [StatePart]) {
+        self.parts = parts
+        let digest = parts.reduce(Digest.of(origin.bits, sequence)) { Digest.of($0, $1.digest.low) }
+        identity = HeadIdentity(origin: origin, digest: Bits128(high: 0, low: digest), sequence: sequence)
+    }
+
+    /// What decisions are made on, under its own name.
+    private(set) lazy var seen = seen(as: origin.description)
+
+    func seen(under name: Substring) -> SeenHead { name == seen.name ? seen : seen(as: String(name)) }
+
+    private func seen(as name: String) -> SeenHead {
+        SeenHead(identity, under: name, isWhole: true, states: states, segments: segments)
     }
 
     static func name(of origin: Origin) -> String { "h/\(origin)" }
+}
+
+extension StatePart {
+    var summary: String {
+        let base = base.isEmpty ? "" : "over \(base.names.map(\.low)) without \(removed.map(\.string).sorted()): "
+        return base + StoreState(entries: tail, vector: vector).summary
+    }
 }
 
 /// Numbers that are equal if what they are made of is.
@@ -92,15 +103,23 @@ enum Digest {
         return hash
     }
 
-    static func of(_ entries: [Key: Entry]) -> UInt64 {
-        entries.values.reduce(0) { sum, entry in
-            let value = entry.value?.reduce(1) { $0 &* 31 &+ UInt64($1) } ?? 0
-            return sum &+ of(entry.stamp.origin.bits, entry.n, entry.stamp.wall, UInt64(entry.stamp.counter), value)
-        }
+    static func of(_ entry: Entry) -> Bits128 {
+        let value = entry.value?.reduce(1) { $0 &* 31 &+ UInt64($1) } ?? 0
+        let low = of(entry.stamp.origin.bits, entry.n, entry.stamp.wall, UInt64(entry.stamp.counter), value)
+        return Bits128(high: 0, low: low)
     }
 
-    static func of(_ state: StoreState) -> Bits128 {
-        Bits128(high: 0, low: state.vector.dots.reduce(of(state.entries)) { $0 &+ of($1.origin.bits, $1.n, 1) })
+    static func of(_ entries: [Key: Entry]) -> UInt64 { entries.values.reduce(0) { $0 &+ of($1).low } }
+}
+
+extension StateDigests {
+    /// Those of a state, each entry of which counts as a byte.
+    init(_ state: StoreState) {
+        let entries = state.entries.mapValues(Digest.of)
+        let whole = entries.values.reduce(0) { $0 &+ $1.low }
+        let digest = state.vector.dots.reduce(whole) { $0 &+ Digest.of($1.origin.bits, $1.n, 1) }
+        self.init(
+            entries: entries, sizes: state.entries.mapValues { _ in 1 }, state: Bits128(high: 0, low: digest))
     }
 }
 

@@ -191,7 +191,7 @@ final class CoreDevice: SimulatedDevice {
         case .marker: "marker"
         case .torn: "torn"
         case .segment(let segment): StoreState(entries: segment.entries).summary
-        case .head(let head): "\(head.sequence), " + head.parts.map(\.summary).joined(separator: "; ")
+        case .head(let head): "\(head.identity.sequence), " + head.parts.map(\.summary).joined(separator: "; ")
         }
     }
     static var looksUntilNoticed: UInt64 { 4 }

@@ -31,6 +31,9 @@ struct CoreDisk {
         var own: HeadIdentity?
         /// When it was uploaded last, by this device's clock.
         var pushed: UInt64 = 0
+        /// When garbage was collected last, likewise.
+        var collected: UInt64 = 0
+        var observations = Observations()
         /// In a cluster: its identifier, and what was joined.
         var account: String?
         var cursor: [UInt8]?

@@ -19,7 +19,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
     /// What is known of what this process published.
     private var own = OwnHeads()
     private var published: CoreHead?
-    private var publishedBase: [CoreSegment.Name: CoreSegment] = [:]
+    private var garbage = GarbageMemory()
     /// The digests of the states that are joined, of those that were there at the last look.
     private var joinedStates: [String: Set<Bits128>] = [:]
     private var passedOver: [String: Set<Bits128>] = [:]
@@ -27,20 +27,32 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
     /// What there was to see when everything was joined.
     private var lookedAt: Int?
     private var pull = Pull()
-    private var push: (head: CoreHead, segments: [CoreSegment], marks: [UInt64])?
+    private var push: Push?
 
     /// What a pull has found.
     private struct Pull {
         var revision: Int?
         var heads: Heads = []
-        var segments: [CoreSegment] = []
+        /// The same as decisions see them.
+        var seen: [SeenHead] = []
+        /// The names of all that lies where heads do.
+        var names: [Substring] = []
+        var segments: [Bits128: CoreSegment] = [:]
         var news = HeadNews([], known: [], joined: [:], passedOver: [:])
         /// The digests of the heads of which everything is joined.
         var joined: Set<Bits128> = []
     }
 
-    /// Heads as they were found, in the order of names.
-    private typealias Heads = [(name: String, head: CoreHead)]
+    private struct Push {
+        let head: CoreHead
+        let segments: [CoreSegment]
+        let marks: [UInt64]
+        /// Those whose heads may be in the way.
+        let retired: [Origin]
+    }
+
+    /// Heads as they were found, in the order of names, which begin after the folder's.
+    private typealias Heads = [(name: Substring, head: CoreHead)]
 
     private var place: Place<CoreBlob>? {
         device.disk.isSignedIn ? device.disk.place.map { world.places[$0] } : nil
@@ -57,7 +69,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
         self.device = device
         (world, timeline) = (device.world, device.world.timeline)
         client = Client(device: device.number)
-        (own, published, publishedBase) = (other.own, other.published, other.publishedBase)
+        (own, published, garbage) = (other.own, other.published, other.garbage)
         (joinedHeads, joinedStates, passedOver) = (other.joinedHeads, other.joinedStates, other.passedOver)
     }
 
@@ -123,7 +135,8 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
             }
         case .endPush: endPush()
         case .markPublished: markPublished()
-        case .upload, .collectGarbage: goOn(after: .done)
+        case .collectGarbage: collectGarbage()
+        case .upload: goOn(after: .done)
         case .rest: rest()
         }
     }
@@ -160,7 +173,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
         return SyncCycle.Facts(
             now: timeline.now, time: time, traits: traits, isDownloaded: device.disk.current.isDownloaded,
             isPending: device.isPending || isOld, lastPush: device.disk.current.pushed * 1000,
-            lastGarbageCollection: time)
+            lastGarbageCollection: device.disk.current.collected * 1000)
     }
 
     /// Tombstones are forgotten at any time where they are forgotten.
@@ -230,23 +243,34 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
             guard let heads else { return goOn(after: .unchanged) }
             (lookedAt, pull) = (nil, Pull())
             pull.revision = revision
-            pull.heads = heads.compactMap { if case .head(let head) = $0.blob { ($0.name, head) } else { nil } }
+            note(heads)
+            garbage.resume(device.disk.current.observations)
             let publication = look()
-            let needed = segments(of: pull.heads)
+            let needed = Set(pull.heads.flatMap(\.head.segments)).sorted()
             if needed.isEmpty { return sort(publication) }
-            place?.getAll(named: needed.map(\.string), client) { [self] in
+            place?.getAll(named: needed.map(CoreSegment.path), client) { [self] in
                 guard let found = proceed($0)?.0 else { return }
-                pull.segments = found.compactMap { if case .segment(let segment) = $0.blob { segment } else { nil } }
+                for case .segment(let segment) in found.map(\.blob) { pull.segments[segment.name] = segment }
                 sort(publication)
             }
         }
     }
 
-    private func head(_ name: String) -> CoreHead? { pull.heads.first { $0.name == name }?.head }
+    private func note(_ found: [(name: String, blob: CoreBlob)]) {
+        pull.names = found.map { $0.name.dropFirst(2) }
+        pull.heads = zip(pull.names, found).compactMap { name, found in
+            if case .head(let head) = found.blob { (name, head) } else { nil }
+        }
+        pull.seen = pull.heads.map { $0.head.seen(under: $0.name) }
+    }
+
+    private func head(of origin: Origin?) -> CoreHead? {
+        zip(pull.heads, pull.seen).first { $1.origin == origin && !$1.isCopy }?.0.head
+    }
 
     /// What became of this device's own head.
     private func look() -> OwnPublication {
-        let (found, last) = (head(device.disk.headName), device.disk.current.own)
+        let (found, last) = (head(of: origin), device.disk.current.own)
         switch own.classify(found?.identity, as: origin, published: device.disk.publications, last: last) {
         case .none: return isFormerLost ? .missing : .asPublished
         case .current:
@@ -262,37 +286,25 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
 
     private var isFormerLost: Bool {
         own.isFormerLost(as: origin, last: device.disk.current.own) { origin in
-            head(CoreHead.name(of: origin)).map { ($0.identity, true) }
+            head(of: origin).map { ($0.identity, true) }
         }
-    }
-
-    private func segments(of heads: Heads) -> [CoreSegment.Name] {
-        var names: [CoreSegment.Name] = []
-        for (_, head) in heads {
-            for part in head.parts {
-                if let name = part.segment, !names.contains(name) { names.append(name) }
-            }
-        }
-        return names.sorted()
     }
 
     /// Finds what is new in what is there.
     private func sort(_ publication: OwnPublication) {
         var publication = publication
-        if case .asPublished = publication, let published, !published.parts.allSatisfy(isThere) {
+        // What the process before this one published counts until something is published under the present origin.
+        if case .asPublished = publication, let kept = published ?? head(of: device.disk.current.own?.origin),
+            !kept.segments.isSubset(of: pull.segments.keys)
+        {
             publication = .missing
         }
         if own.readsAnew { (joinedHeads, joinedStates, passedOver) = ([], [:], [:]) }
         pull.news = HeadNews(
-            pull.heads.map { $0.head.seen(under: $0.name) }, known: known, joined: joinedStates,
-            passedOver: passedOver)
+            pull.seen, known: known, joined: joinedStates, passedOver: passedOver)
         goOn(
             after: .pulled(
                 publication, stores: pull.news.stores, beginsAnew: !device.disk.current.isDownloaded))
-    }
-
-    private func isThere(_ part: CoreHead.Part) -> Bool {
-        part.segment.map { name in pull.segments.contains { $0.name == name } } ?? true
     }
 
     private var known: Set<Bits128> {
@@ -318,9 +330,16 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
         return RemoteChange(states, isComplete: isComplete)
     }
 
-    private func base(of part: CoreHead.Part) -> [Key: Entry]? {
-        guard let name = part.segment else { return [:] }
-        return pull.segments.first { $0.name == name }?.entries ?? (Rule.wholeStates.isOn ? nil : [:])
+    private func base(of part: StatePart) -> [Key: Entry]? {
+        var entries: [Key: Entry] = [:]
+        for name in part.base.names {
+            if let segment = pull.segments[name] {
+                entries.merge(segment.entries) { $1 }
+            } else if Rule.wholeStates.isOn {
+                return nil
+            }
+        }
+        return entries
     }
 
     private func endPull(_ joined: Set<String>) {
@@ -328,7 +347,8 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
         (joinedHeads, joinedStates, passedOver) = (result.heads, result.states, result.passedOver)
         own.noteJoined()
         pull.joined = result.heads.subtracting(result.headsWithGaps)
-        goOn(after: .ended(isComplete: result.isComplete))
+        garbage.note(pull.seen, time: time)
+        sweep { [self] in goOn(after: .ended(isComplete: result.isComplete)) }
     }
 
     private func keep(isRead: Bool) {
@@ -336,6 +356,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
         arriveEverywhere()
         device.disk.current.heads = pull.joined
         device.disk.current.own = own.published ?? device.disk.current.own
+        device.disk.current.observations = garbage.observations
         goOn(after: .done)
     }
 
@@ -343,49 +364,60 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
 
     private func beginPush() {
         recordPublication()
-        let there = head(device.disk.headName)
-        let last = max(published?.origin == origin ? published?.sequence ?? 0 : 0, there?.sequence ?? 0)
-        var (parts, segments) = ([CoreHead.Part](), [CoreSegment]())
+        let there = head(of: origin)
+        guard there.map({ own.mayReplace($0.identity, of: origin) }) ?? true else {
+            return fail(RemoteError(.unavailable, "another device writes under this one's name"))
+        }
+        let sequence = OwnHeads.nextSequence(
+            as: origin, there: there?.identity, published: published?.identity, count: device.disk.publications)
+        var (parts, segments) = ([StatePart](), [CoreSegment]())
         for store in 0..<world.conditions.stores { parts.append(part(store, &segments)) }
-        let head = CoreHead(origin: origin, sequence: max(last + 1, device.disk.publications), parts: parts)
-        push = (head, segments.sorted { $0.name < $1.name }, device.disk.current.replicas.map(\.sequence))
+        push = Push(
+            head: CoreHead(origin: origin, sequence: sequence, parts: parts),
+            segments: segments.sorted { $0.name < $1.name }, marks: device.disk.current.replicas.map(\.sequence),
+            retired: OwnHeads.retired(device.disk.formerOrigins, present: Set(pull.names.map(String.init)), as: origin))
         goOn(after: .began(stores: []))
     }
 
-    /// Cuts a store: what changed is in the tail until there is too much of it.
-    private func part(_ store: Int, _ segments: inout [CoreSegment]) -> CoreHead.Part {
+    /// Cuts a store, as it is cut already if that is good enough.
+    private func part(_ store: Int, _ segments: inout [CoreSegment]) -> StatePart {
         let state = device.disk.replica(store).state
-        let former = published.flatMap { store < $0.parts.count ? $0.parts[store] : nil }
-        var part = CoreHead.Part(digest: Digest.of(state), vector: state.vector, tail: state.entries, removed: [])
-        if let name = former?.segment, let base = publishedBase[name]?.entries, !cycle.needsRepublication {
-            let tail = state.entries.filter { base[$0.key] != $0.value }
-            if tail.count <= 2 {
-                (part.segment, part.tail) = (name, tail)
-                part.removed = base.keys.filter { state.entries[$0] == nil }.sorted()
-                return part
-            }
-        }
-        if state.entries.count > 1 {
-            let name = CoreSegment.Name(Digest.of(Digest.of(state.entries), UInt64(store)))
-            let segment = CoreSegment(name, state.entries)
-            segments.append(segment)
-            publishedBase[name] = segment
-            (part.segment, part.tail) = (name, [:])
-        }
-        return part
+        let digests = StateDigests(state)
+        let own = published.flatMap { store < $0.parts.count ? $0.parts[store] : nil }
+        let others = pull.heads.filter { $0.head.origin != origin && store < $0.head.parts.count }
+        let candidates = StatePart.candidates(
+            own: own, others: others.map { $0.head.parts[store] }, present: Set(pull.segments.keys))
+        let shared = candidates.filter { $0.digest == digests.state }
+        if let best = shared.first { return shared.reduce(best) { $1.isPreferable(to: $0) ? $1 : $0 } }
+        var base = BaseChoice(for: digests)
+        for part in candidates { base.consider(part, contents(of: part)) }
+        let draft = PartDraft(
+            state, digests: digests, store: Names.stores[store], over: base.part, contents: base.contents,
+            contextBase: VersionVector(), limits: .core, CoreSegmentWriter())
+        segments += draft.segments.values.filter { pull.segments[$0.name] == nil }
+        return draft.part
+    }
+
+    private func contents(of part: StatePart) -> [Key: Bits128] {
+        part.base.names.reduce(into: [:]) { $0.merge(pull.segments[$1]?.digests ?? [:]) { $1 } }
     }
 
     private func endPush() {
         guard let push, push.head.origin == origin else { return goOn(after: .interrupted) }
-        let segments = push.segments[...]
-        if Rule.segmentsFirst.isOn { return put(segments) { [self] in put(push.head) { [self] in retireHeads() } } }
-        put(push.head) { [self] in put(segments) { [self] in retireHeads() } }
+        let end = { [self] in sweep { [self] in retire(push.retired[...]) } }
+        if Rule.segmentsFirst.isOn { return put(push.segments[...]) { [self] in put(push.head, then: end) } }
+        put(push.head) { [self] in put(push.segments[...], then: end) }
     }
 
     private func put(_ segments: ArraySlice<CoreSegment>, then next: @escaping () -> Void) {
         guard let first = segments.first else { return next() }
-        place?.put(first.name.string, .segment(first), client) { [self] in
+        world.trace.note(
+            timeline.now, 8, UInt64(device.number), first.name.low,
+            line: "device \(device.number) puts \(CoreSegment.path(of: first.name))")
+        place?.put(CoreSegment.path(of: first.name), .segment(first), client) { [self] in
             guard proceed($0) != nil else { return }
+            pull.segments[first.name] = first
+            garbage.noteLength(first.entries.count, of: first.name)
             put(segments.dropFirst(), then: next)
         }
     }
@@ -396,6 +428,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
         own.noteWriting(head.digest)
         place?.put(device.disk.headName, .head(head), client) { [self] in
             guard proceed($0) != nil else { return }
+            garbage.noteReplaced(published?.segments ?? [], by: head.segments, time: time)
             published = head
             own.notePublished(head.identity)
             next()
@@ -411,35 +444,111 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
     }
 
     /// Removes the heads of origins under which nobody writes any more, as far as this device knows. Not worth a failure.
-    private func retireHeads() {
-        var origins = device.disk.formerOrigins
-        if !Rule.retiredHeads.isOn {
-            origins = (place?.names(seenBy: device.number) ?? []).compactMap { Origin($0.dropFirst(2)) }
+    private func retire(_ origins: ArraySlice<Origin>) {
+        guard let origin = origins.first else { return goOn(after: .done) }
+        remove(CoreHead.name(of: origin), if: { [self] in mayRetire($0, origin) }) { [self] in
+            guard let isRemoved = $0 else { return goOn(after: .done) }
+            if isRemoved { garbage.forget(origin.description) }
+            retire(origins.dropFirst())
         }
-        retire(origins.filter { $0 != origin }[...])
     }
 
-    private func retire(_ origins: ArraySlice<Origin>) {
-        guard let place, let origin = origins.first else { return goOn(after: .done) }
-        let name = CoreHead.name(of: origin)
-        guard place.has(name, seenBy: device.number) else { return retire(origins.dropFirst()) }
-        place.get(name, client) { [self] in
+    private func mayRetire(_ blob: CoreBlob, _ origin: Origin) -> Bool {
+        if case .head(let head) = blob {
+            let count = device.disk.formerCounts[head.origin] ?? 0
+            return own.mayRetire(head.identity, upTo: count, joined: joinedHeads.union(device.disk.current.heads))
+        }
+        return own.mayRetireUnreadable(origin, time)
+    }
+
+    // MARK: Garbage
+
+    /// By the device's clock, in microseconds.
+    private var time: UInt64 { world.now(device) * 1000 }
+
+    /// Removes an object, if it is what it should be.
+    /// - Parameter next: told whether it was removed; `nil` if a request failed.
+    private func remove(
+        _ path: String, if mayGo: @escaping (CoreBlob) -> Bool, then next: @escaping (Bool?) -> Void
+    ) {
+        guard let place else { return next(nil) }
+        place.get(path, client) { [self] in
             guard client.isAlive else { return }
-            guard case .success(let blob) = $0 else { return goOn(after: .done) }
-            if !mayRetire(blob, origin) { return retire(origins.dropFirst()) }
-            place.delete(name, client) { [self] in
+            guard case .success(let found) = $0 else { return next(nil) }
+            guard let blob = found, mayGo(blob) else { return next(false) }
+            place.delete(path, client) { [self] in
                 guard client.isAlive else { return }
-                if case .success = $0 { retire(origins.dropFirst()) } else { goOn(after: .done) }
+                if case .success = $0 { next(true) } else { next(nil) }
             }
         }
     }
 
-    private func mayRetire(_ blob: CoreBlob?, _ origin: Origin) -> Bool {
-        if case .head(let head)? = blob {
-            let count = device.disk.formerCounts[head.origin] ?? 0
-            return own.mayRetire(head.identity, upTo: count, joined: joinedHeads.union(device.disk.current.heads))
+    /// Removes what this process has put others in the place of. Not worth a failure.
+    private func sweep(then next: @escaping () -> Void) {
+        guard garbage.hasReplaced, !sharesWithTheLost else { return next() }
+        let names = garbage.takeReplaced(time, heads: pull.seen, published: published?.seen)
+        removeSegments(names[...], then: next)
+    }
+
+    /// Whether a head in a folder may name a segment that goes before the head arrives, and nobody is left to mend it:
+    /// docs/simulation.md has that as open.
+    private var sharesWithTheLost: Bool {
+        world.conditions.isFolder && world.conditions.hazards.contains(where: \.losesDevices)
+    }
+
+    private func removeSegments(_ names: ArraySlice<Bits128>, then next: @escaping () -> Void) {
+        guard let name = names.first, let place else { return next() }
+        pull.segments[name] = nil
+        world.trace.note(
+            timeline.now, 8, UInt64(device.number), name.low,
+            line: "device \(device.number) removes \(CoreSegment.path(of: name))")
+        place.delete(CoreSegment.path(of: name), client) { [self] in
+            guard client.isAlive else { return }
+            if case .success = $0 { removeSegments(names.dropFirst(), then: next) } else { next() }
         }
-        return own.mayRetireUnreadable(origin, world.now(device) * 1000)
+    }
+
+    private func collectGarbage() {
+        device.disk.current.collected = world.now(device)
+        place?.getAll(below: "h/", client) { [self] in
+            guard client.isAlive else { return }
+            guard case .success((let found?, _)) = $0 else { return goOn(after: .done) }
+            note(found)
+            place?.list("s", client) { [self] in
+                guard client.isAlive else { return }
+                guard case .success(let names) = $0 else { return goOn(after: .done) }
+                remove(going(of: names.compactMap { CoreSegment.name(of: $0.name) }))
+            }
+        }
+    }
+
+    private func going(of segments: [Bits128]) -> GarbageMemory.Going {
+        let remains = Remains(
+            heads: pull.seen, areAllHeads: pull.heads.count == pull.names.count, segments: Set(segments),
+            leftovers: [])
+        let request = GarbageCollection(account: "", origin: origin, forgottenOrigins: [], time: time)
+        return garbage.look(
+            at: remains, for: request, joined: joinedHeads,
+            published: published?.seen)
+    }
+
+    private func remove(_ going: GarbageMemory.Going) {
+        removeHeads(going.heads[...]) { [self] in
+            removeSegments(going.segments[...]) { [self] in sweep { [self] in goOn(after: .done) } }
+        }
+    }
+
+    /// Removes heads, unless they were written anew since they were read.
+    private func removeHeads(_ heads: ArraySlice<SeenHead>, then next: @escaping () -> Void) {
+        guard let head = heads.first else { return next() }
+        let isSame = { (blob: CoreBlob) in
+            if case .head(let found) = blob { found.digest == head.digest } else { false }
+        }
+        remove("h/\(head.name)", if: isSame) { [self] in
+            guard let isRemoved = $0 else { return goOn(after: .done) }
+            if isRemoved { garbage.forget(head.name) }
+            removeHeads(heads.dropFirst(), then: next)
+        }
     }
 }
 

@@ -146,7 +146,7 @@ final class Process: @unchecked Sendable {
         // Without the directory, whose name is another one in each process.
         world.trace.note(
             world.timeline.now, 6, UInt64(device.number),
-            line: "device \(device.number) is \(sync.state.rawValue)\(sync.lastError.map { ": \($0)" } ?? "")"
+            line: "device \(device.number) is \(sync.state)\(sync.lastError.map { ": \($0)" } ?? "")"
                 .replacing(world.root, with: ""))
         noteOrigin()
         verify()
@@ -174,7 +174,7 @@ final class Process: @unchecked Sendable {
         world.trace.note(
             world.timeline.now, 7, UInt64(device.number), notice.store.generation,
             line:
-                "device \(device.number) is told of \(notice.keys) in store \(index), reason \(notice.reason.rawValue)")
+                "device \(device.number) is told of \(notice.keys) in store \(index), reason \(notice.reason)")
         subscribers[index].hear(notice)
         world.onNotice(device.number, notice)
     }

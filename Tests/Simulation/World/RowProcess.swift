@@ -135,7 +135,8 @@ final class RowProcess: CoreProcess, BackendUser, @unchecked Sendable {
     }
 
     func garbageCollection() -> GarbageCollection {
-        GarbageCollection(
+        device.disk.current.collected = world.now(device)
+        return GarbageCollection(
             account: device.disk.current.account ?? "", origin: origin, forgottenOrigins: [],
             time: world.now(device) * 1000)
     }

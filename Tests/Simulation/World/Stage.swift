@@ -237,7 +237,7 @@ extension WholeDevice {
                 setting: text.map { [(key, .string(Text($0)))] } ?? [], removing: text == nil ? [key] : [])
             try process.database.commit()
         } catch {
-            if case .quota(let violation) = error { return "refused: \(violation.limit.rawValue) \(violation.maximum)" }
+            if case .quota(let violation) = error { return "refused: \(violation.limit) \(violation.maximum)" }
             return "\(error)"
         }
         process.noteOwnWrite(0)
@@ -258,6 +258,6 @@ extension WholeDevice {
     var stateDescription: String {
         guard let process else { return "off" }
         let error = process.sync.lastError.map { ": \($0.message)" } ?? ""
-        return process.sync.state.rawValue + error
+        return "\(process.sync.state)" + error
     }
 }

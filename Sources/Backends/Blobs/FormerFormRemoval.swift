@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// After an account has moved to a key: what it was before is removed, so that it lies open no longer. Nothing goes that
+// may be another account's. It may be cut anywhere; what is left is removed the next time.
+
+internal import Replication
+internal import Sealing
+
+/// Removes what is left of an account in forms that it had before.
+struct FormerFormRemoval<Storage: BlobStorage> {
+    let storage: Storage
+    let former: FormerForms
+
+    func run() async throws(RemoteError) {
+        let (hasRemoved, hasOthers) = try await removeHeads()
+        if hasRemoved || !former.areRemoved { try await removeSegments(keepingPlain: hasOthers) }
+        try await removeMarkers()
+    }
+
+    /// - Returns: whether there were any, and whether another head in plain is there: nobody knows what that names.
+    private func removeHeads() async throws(RemoteError) -> (hasRemoved: Bool, hasOthers: Bool) {
+        var (hasRemoved, hasOthers) = (false, false)
+        for listing in try await storage.list(BlobName.heads) where BlobName.origin(inHeadName: listing.name) != nil {
+            let name = "\(BlobName.heads)/\(listing.name)"
+            let content = try await storage.get(name, limit: SealedBlob.Limit.head, unless: nil)
+            guard case .content(let bytes, _) = content else { continue }
+            if former.hasHead(bytes) {
+                try await storage.delete(name)
+                hasRemoved = true
+            } else if !Envelope.isSealed(bytes) {
+                hasOthers = true
+            }
+        }
+        return (hasRemoved, hasOthers)
+    }
+
+    private func removeSegments(keepingPlain keepsPlain: Bool) async throws(RemoteError) {
+        for listing in try await storage.list(BlobName.segments) where Bits128(listing.name) != nil {
+            let name = "\(BlobName.segments)/\(listing.name)"
+            let content = try await storage.get(name, limit: SealedBlob.Limit.segment, unless: nil)
+            guard case .content(let bytes, _) = content, former.hasSegment(bytes, keepingPlain: keepsPlain) else {
+                continue
+            }
+            try await storage.delete(name)
+        }
+    }
+
+    /// Sealed markers stay: they say nothing, and tell who has a former phrase that it was replaced.
+    private func removeMarkers() async throws(RemoteError) {
+        for identifier in former.plain.sorted() {
+            let name = BlobName.marker(Bits128(identifier))
+            let content = try await storage.get(name, limit: AccountMarker.limit, unless: nil)
+            guard case .content(let bytes, _) = content, let marker = try? AccountMarker(decoding: bytes),
+                marker.identifier == Bits128(identifier)
+            else { continue }
+            try await storage.delete(name)
+        }
+    }
+}
+
+extension FormerForms {
+    /// Whether a head is of the account in one of these forms.
+    func hasHead(_ bytes: [UInt8]) -> Bool {
+        if Envelope.isSealed(bytes) { return hasKey(of: bytes, Envelope.head) }
+        guard !plain.isEmpty, let written = try? WrittenHead(decoding: bytes) else { return false }
+        return plain.contains(KeyIdentifier(written.head.account))
+    }
+
+    /// Whether a segment is. One in plain does not say whose it is.
+    func hasSegment(_ bytes: [UInt8], keepingPlain keepsPlain: Bool) -> Bool {
+        if Envelope.isSealed(bytes) { return hasKey(of: bytes, Array("UKVx".utf8)) }
+        let isOurs = [Envelope.bucket, Envelope.vector, Envelope.index].contains { bytes.starts(with: $0) }
+        return isOurs && !plain.isEmpty && !keepsPlain
+    }
+
+    /// Whether a sealed blob names one of the keys, of which it need not be proven here.
+    private func hasKey(of bytes: [UInt8], _ magic: [UInt8]) -> Bool {
+        let start = magic.count + 2
+        guard bytes.starts(with: magic), bytes.count >= start + 16 else { return false }
+        return keys.contains(KeyIdentifier(Bits128(prefixOf: Array(bytes[start..<start + 16]))))
+    }
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import PropertyList
+
+/// One store's state as a head has it: segments that hold the base, and what has changed since, the tail.
+package struct StatePart: Equatable, Sendable {
+    /// The digest of the state, however it is cut.
+    package var digest: Bits128
+    /// The dots that the state has taken in.
+    package var vector: VersionVector
+    /// The segment that has most of the version vector; zero for none.
+    package var vectorSegment: Bits128
+    /// The buckets of the base, in their order; none if there is no base.
+    package var base: [BaseSegment]
+    /// The entries that are not in the base as they are now.
+    package var tail: [Key: Entry]
+    /// The keys that have an entry in the base and none now.
+    package var removed: Set<Key>
+
+    /// A part of its parts.
+    package init(
+        digest: Bits128, vector: VersionVector, vectorSegment: Bits128 = .zero, base: [BaseSegment],
+        tail: [Key: Entry], removed: Set<Key>
+    ) {
+        (self.digest, self.vector, self.vectorSegment) = (digest, vector, vectorSegment)
+        (self.base, self.tail, self.removed) = (base, tail, removed)
+    }
+
+    /// The names of segments that have to be there.
+    package var segmentNames: [Bits128] { base.names + (vectorSegment == .zero ? [] : [vectorSegment]) }
+
+    /// The state, given the entries of the base.
+    package func state(over base: [Key: Entry]) -> StoreState {
+        var entries = base
+        for key in removed { entries[key] = nil }
+        entries.merge(tail) { $1 }
+        return StoreState(entries: entries, vector: vector)
+    }
+
+    /// Which of two ways of cutting one state all devices prefer, so that they come to share segments.
+    package func isPreferable(to other: StatePart) -> Bool {
+        if tail.count != other.tail.count { return tail.count < other.tail.count }
+        let (mine, others) = (segmentNames, other.segmentNames)
+        return mine != others && mine.lexicographicallyPrecedes(others)
+    }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import Replication
+
+/// What may be removed from a remote. Heads are named by their origins, segments by numbers.
+struct GarbageTests {
+    private let own = Origin(bits: 1)
+    private let other = Origin(bits: 2)
+    private let start: UInt64 = 1_700_000_000_000_000
+    private var memory = GarbageMemory()
+
+    private func head(_ origin: Origin, _ sequence: UInt64 = 1, knows n: UInt64, segments: UInt64...) -> SeenHead {
+        let state = HeadState(
+            digest: Bits128(high: n, low: sequence), vector: VersionVector([Origin(bits: 7): n]))
+        let identity = HeadIdentity(
+            origin: origin, digest: Bits128(high: origin.bits, low: sequence), sequence: sequence)
+        return SeenHead(
+            identity, under: origin.description, isWhole: true, states: ["s": state], segments: names(segments))
+    }
+
+    private func names(_ numbers: [UInt64]) -> Set<Bits128> { Set(numbers.map { Bits128(high: 0, low: $0) }) }
+
+    /// Collects garbage on so many days, and says what goes on the last one.
+    private mutating func collect(
+        days: UInt64, _ heads: [SeenHead], segments: [UInt64] = [], joined: Set<Bits128>, published: SeenHead,
+        areAllHeads: Bool = true, forgotten: Set<Origin> = []
+    ) -> GarbageMemory.Going {
+        let remains = Remains(heads: heads, areAllHeads: areAllHeads, segments: names(segments), leftovers: [])
+        var going: GarbageMemory.Going?
+        for day in 0...days {
+            let request = GarbageCollection(
+                account: "", origin: own, forgottenOrigins: forgotten, time: start + day * Retention.day)
+            going = memory.look(at: remains, for: request, joined: joined, published: published)
+        }
+        return going ?? GarbageMemory.Going(heads: [], segments: [], leftovers: [])
+    }
+
+    @Test(arguments: [(29, 0), (30, 1)] as [(UInt64, Int)])
+    mutating func `another device's head goes after a month if all in it is published here`(
+        days: UInt64, count: Int
+    ) {
+        let (mine, theirs) = (head(own, knows: 5), head(other, knows: 5))
+        let going = collect(days: days, [mine, theirs], joined: [theirs.digest], published: mine)
+        #expect(going.heads.count == count)
+    }
+
+    @Test mutating func `a head stays if it was not joined, or knows more than what is published here`() {
+        let (mine, theirs) = (head(own, knows: 5), head(other, knows: 5))
+        #expect(collect(days: 40, [mine, theirs], joined: [], published: mine).heads.isEmpty)
+        let later = head(other, 2, knows: 6)
+        #expect(collect(days: 40, [mine, later], joined: [later.digest], published: mine).heads.isEmpty)
+    }
+
+    @Test mutating func `the head of a device that was removed from the list goes at once`() {
+        let (mine, theirs) = (head(own, knows: 5), head(other, knows: 5))
+        let going = collect(days: 0, [mine, theirs], joined: [theirs.digest], published: mine, forgotten: [other])
+        #expect(going.heads.map(\.origin) == [other])
+    }
+
+    @Test mutating func `a segment goes after a week if no head names it, and every head could be read`() {
+        let (mine, theirs) = (head(own, knows: 5, segments: 1), head(other, knows: 5, segments: 2))
+        func going(days: UInt64, areAll: Bool = true) -> [Bits128] {
+            memory = GarbageMemory()
+            return collect(
+                days: days, [mine, theirs], segments: [1, 2, 3], joined: [], published: mine, areAllHeads: areAll
+            ).segments
+        }
+        #expect(going(days: 6).isEmpty)
+        #expect(going(days: 7) == [Bits128(high: 0, low: 3)])
+        #expect(going(days: 40, areAll: false).isEmpty)
+    }
+
+    @Test mutating func `a segment that was replaced goes after minutes unless another head names it`() {
+        let (former, mine) = (head(own, knows: 5, segments: 1, 2), head(own, 2, knows: 6, segments: 3))
+        memory.note([head(other, knows: 5, segments: 2)], time: start)
+        memory.noteReplaced(former.segments, by: mine.segments, time: start)
+        #expect(memory.takeReplaced(start + 1, heads: [], published: mine).isEmpty)
+        // A listing leaves the other head out; it was seen less than a day ago.
+        let later = start + 120_000_000
+        #expect(memory.takeReplaced(later, heads: [], published: mine) == [Bits128(high: 0, low: 1)])
+        memory.note([], time: start + Retention.day)
+        #expect(memory.takeReplaced(start + Retention.day, heads: [], published: mine) == [Bits128(high: 0, low: 2)])
+    }
+}
