@@ -70,11 +70,12 @@ let package = Package(
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
             resources: [.embedInCode("Schema")]),
+        // The words of recovery phrases, for the service and for those who type them.
+        .target(name: "RecoveryWordList", resources: [.embedInCode("english.txt")]),
         // Blobs of encrypted accounts: keys, phrases, and which marker counts. No I/O.
         .target(
             name: "Sealing",
-            dependencies: ["PropertyList", .product(name: "Crypto", package: "swift-crypto")],
-            resources: [.embedInCode("WordList/english.txt")]),
+            dependencies: ["RecoveryWordList", "PropertyList", .product(name: "Crypto", package: "swift-crypto")]),
         .target(name: "SyncEngine", dependencies: ["StoreEngine", "Replication", "PropertyList"]),
         // The kinds of remotes, a target each: what two or more need, blobs for those that store files, and the list.
         .target(
@@ -196,7 +197,8 @@ let package = Package(
         .testTarget(name: "ReplicationTests", dependencies: ["Replication", "PropertyList", "SeededRandom"]),
         .testTarget(
             name: "SyncEngineTests", dependencies: ["SyncEngine", "StoreEngine", "Replication", "PropertyList"]),
-        .testTarget(name: "SealingTests", dependencies: ["Sealing", "PropertyList", "SeededRandom"]),
+        .testTarget(
+            name: "SealingTests", dependencies: ["Sealing", "RecoveryWordList", "PropertyList", "SeededRandom"]),
         .testTarget(
             name: "SyncBackendsTests",
             dependencies: [
@@ -228,7 +230,8 @@ let package = Package(
         .testTarget(
             name: "StoreDaemonTests",
             dependencies: [
-                "StoreDaemon", "SDBus", "Sealing", "SyncEngine", "Replication", "PropertyList", "AppManifest",
+                "StoreDaemon", "SDBus", "Sealing", "StoreEngine", "SyncEngine", "Replication", "PropertyList",
+                "AppManifest",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         // Devices, remotes and everything that goes wrong, in one thread from a seed.
@@ -286,7 +289,7 @@ let package = Package(
             dependencies: [
                 "ControlCommands", "ubiquitousctl", "UbiquitousStoreTesting", "ServerTesting", "SDBus", "PropertyList",
                 "PropertyListFiles",
-                "ubiquitous-stored",
+                "ubiquitous-stored", .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
         .testTarget(
             name: "IntegrationTests",
@@ -319,15 +322,19 @@ if Context.environment["UBIQUITOUS_STORE_DESKTOP"] != nil {
             providers: [.apt(["libadwaita-1-dev"])]),
         .target(name: "GLibLoop", dependencies: ["CGio"], path: "Sources/Desktop/GLibLoop"),
         .target(name: "Adwaita", dependencies: ["CAdwaita", "GLibLoop"], path: "Sources/Desktop/Adwaita"),
+        .target(name: "PrefsColors", dependencies: ["GLibLoop"], path: "Sources/Desktop/PrefsColors"),
         .executableTarget(
-            name: "prefs-in-cloud", dependencies: ["Adwaita", "GLibLoop", "UbiquitousStore"],
+            name: "prefs-in-storage", dependencies: ["Adwaita", "GLibLoop", "PrefsColors", "UbiquitousDefaults"],
+            path: "Sources/Desktop/PrefsInStorage", resources: [.embedInCode("UI/window.ui")]),
+        .executableTarget(
+            name: "prefs-in-cloud", dependencies: ["Adwaita", "GLibLoop", "PrefsColors", "UbiquitousStore"],
             path: "Sources/Desktop/PrefsInCloud", resources: [.embedInCode("UI/window.ui")]),
         // What the settings panel shows and does: no GTK.
         .target(
             name: "PanelModel",
             dependencies: [
                 "GLibLoop", "UbiquitousStore", "AppManifest", "HTTPClient", "PlaceAddress", "PropertyListFiles",
-                "PropertyList", "SDBus", "EventLoop",
+                "PropertyList", "SDBus", "EventLoop", "RecoveryWordList",
             ],
             path: "Sources/Desktop/PanelModel"),
         .executableTarget(
@@ -367,12 +374,12 @@ if Context.environment["UBIQUITOUS_STORE_DESKTOP"] != nil {
         .testTarget(
             name: "PrefsInCloudTests",
             dependencies: [
-                "prefs-in-cloud", "DesktopTesting", "UbiquitousStoreTesting", "UbiquitousStore", "SDBus",
-                "PropertyList", "ubiquitous-stored",
+                "prefs-in-cloud", "prefs-in-storage", "PrefsColors", "DesktopTesting", "UbiquitousStoreTesting",
+                "UbiquitousStore", "SDBus", "PropertyList", "ubiquitous-stored",
             ],
             path: "Tests/Desktop/PrefsInCloudTests"),
     ]
-    for program in ["prefs-in-cloud", "ubiquitous-store-notifier", "ubiquitous-store-settings"] {
+    for program in ["prefs-in-cloud", "prefs-in-storage", "ubiquitous-store-notifier", "ubiquitous-store-settings"] {
         package.products.append(.executable(name: program, targets: [program]))
     }
 }

@@ -22,6 +22,8 @@ public enum HTTPFailure: Error, Equatable {
     case proxy(HTTPProxy?, String)
     /// The answer exceeds the request's limit.
     case tooLarge(String)
+    /// There is no memory for the answer, as ``HTTPRequest/mayKeep`` says.
+    case noRoom(String)
     /// The answer is not HTTP.
     case corrupt(String)
     /// The server redirects to another one, to which no credentials are sent.
@@ -47,6 +49,7 @@ extension HTTPFailure: CustomStringConvertible {
         case .authority: "The certificates to trust are no PEM that can be read."
         case .proxy(let proxy, let clause): "The proxy \(proxy.map { "\($0) " } ?? "")\(clause)."
         case .tooLarge(let host): "\(host) answered more than what can have been asked for."
+        case .noRoom(let host): "There is no memory for what \(host) answers at the moment. It is tried again later."
         case .corrupt(let host): "What \(host) answers is no HTTP."
         case .sentAway(let host, let place):
             "\(host) sends to \(place). Credentials don't go there; if that is the right place, sign in with its address."

@@ -14,6 +14,9 @@ public struct HTTPRequest: Sendable {
     public var limit: Int
     /// Receives the body of an answer with one status piece by piece, instead of collecting it.
     public var sink: Sink?
+    /// Asked before so many bytes more of the answer's body are kept. False ends the request with
+    /// ``HTTPFailure/noRoom(_:)``.
+    public var mayKeep: @Sendable (_ bytes: Int) -> Bool = { _ in true }
     /// How long to wait for an answer.
     public var patience = Patience.usual
 

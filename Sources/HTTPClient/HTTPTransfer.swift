@@ -224,7 +224,9 @@ final class HTTPTransfer {
         // Of an error's body, the beginning is enough.
         let isAnswer = (200..<300).contains(response.status)
         guard receivedBytes <= request.limit || !isAnswer else { return refuse(.tooLarge(host)) }
-        response.body += data.prefix(max(0, request.limit - response.body.count))
+        let kept = data.prefix(max(0, request.limit - response.body.count))
+        guard request.mayKeep(kept.count) else { return refuse(.noRoom(host)) }
+        response.body += kept
         return receivedBytes <= Self.mostUselessBytes || isAnswer || refuse(.tooLarge(host))
     }
 

@@ -7,20 +7,20 @@ package struct HeldKey: Equatable, Sendable {
     package var marker: SealedMarker
     /// Markers that the person does not want.
     package var rejected: Set<KeyIdentifier>
+    /// What the account was before it was under this key.
+    package var former: FormerForms
 
-    package init(key: AccountKey, marker: SealedMarker, rejected: Set<KeyIdentifier> = []) {
-        (self.key, self.marker, self.rejected) = (key, marker, rejected)
+    package init(
+        key: AccountKey, marker: SealedMarker, rejected: Set<KeyIdentifier> = [], former: FormerForms = FormerForms()
+    ) {
+        (self.key, self.marker, self.rejected, self.former) = (key, marker, rejected, former)
     }
 
     /// A new key with the first marker of an account.
     /// - Parameters:
     ///   - time: microseconds since 1970, for people.
     ///   - random: 64 bits from the system's cryptographic generator.
-    package init(time: UInt64, random: () -> UInt64) {
-        key = AccountKey(random: random)
-        marker = SealedMarker(of: key, time: time, links: [])
-        rejected = []
-    }
+    package init(time: UInt64, random: () -> UInt64) { self.init(replacing: nil, time: time, random: random) }
 }
 
 /// What a device knows of an account's encryption.
@@ -33,17 +33,30 @@ package enum Protection: Sendable {
     case phrase(RecoveryPhrase)
     /// It is encrypted, and its key is not here. Nothing may be written, nor be believed.
     case locked
+    /// It is moving to another key: its former form is read, and written no more.
+    case moving(KeyMove)
 
     /// Whether the account is to be encrypted.
     package var isWanted: Bool { if case .none = self { false } else { true } }
 
-    package var held: HeldKey? { if case .key(let held) = self { held } else { nil } }
+    /// The key under which the account is.
+    package var held: HeldKey? {
+        switch self {
+        case .key(let held): held
+        case .moving(let move): move.former
+        case .none, .phrase, .locked: nil
+        }
+    }
 
-    /// How blobs are written; `nil`: not at all.
+    /// The move that is under way.
+    package var move: KeyMove? { if case .moving(let move) = self { move } else { nil } }
+
+    /// How blobs are read, and written; `nil`: not at all.
     package var wrapping: Wrapping? {
         switch self {
         case .none: .plain
         case .key(let held): .sealed(held.key.blobs)
+        case .moving(let move): move.former.map { .sealed($0.key.blobs) } ?? .plain
         case .phrase, .locked: nil
         }
     }
@@ -53,4 +66,10 @@ package enum Protection: Sendable {
 package protocol KeyHolding: Sendable {
     /// The account's key, once it is known: with a phrase, when the account was opened.
     var heldKey: HeldKey? { get async }
+
+    /// Tells those who have the account's former key, if it had one, that this device has gone over to its key.
+    func noteJoining(from former: AccountKey) async throws
+
+    /// Removes what is left of the account in the forms that it had before it was under its key.
+    func removeFormerForms() async throws
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Crypto
+internal import RecoveryWordList
 
 /// An account key's secret in twelve words, for people to write down and to type in elsewhere.
 ///

@@ -4,7 +4,7 @@ public import SDBus
 
 /// The names of defaults domains on the bus.
 extension BusNames {
-    /// The interface of one person's domains.
+    /// The interface of one user's domains.
     public static let defaultsInterface = "org.example.UbiquitousStore.Defaults"
     /// The interface of one layer of a domain.
     public static let domainInterface = "org.example.UbiquitousStore.Domain"

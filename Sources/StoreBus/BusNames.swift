@@ -11,7 +11,7 @@ public enum BusNames {
     public static let managerInterface = "org.example.UbiquitousStore.Manager"
     /// The interface for root, of the service's own object.
     public static let administrationInterface = "org.example.UbiquitousStore.Administration"
-    /// The interface of one person's account.
+    /// The interface of one user's account.
     public static let accountInterface = "org.example.UbiquitousStore.Account"
     /// The interface of one app's store.
     public static let storeInterface = "org.example.UbiquitousStore"

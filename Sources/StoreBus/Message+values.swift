@@ -85,7 +85,7 @@ extension Message {
         }
         var keys = Set<Text>(minimumCapacity: values.count)
         for (key, _) in values where !keys.insert(Text(key)).inserted {
-            throw BusError.invalidArguments("The key \"\(key)\" comes twice")
+            throw BusError.invalidArguments("The key \"\(key)\" comes twice.")
         }
     }
 
@@ -105,7 +105,7 @@ extension Message {
     }
 
     private func nextType() throws(BusError) -> Unicode.Scalar {
-        guard let next = try peekType() else { throw .store(.invalidValue, "A value is missing") }
+        guard let next = try peekType() else { throw .store(.invalidValue, "A value is missing.") }
         return next
     }
 
@@ -145,7 +145,7 @@ extension Message {
         try checkElements(contents)
         guard depth < budget.maximumDepth else {
             throw .store(
-                .depthExceeded, "A value may have \(budget.maximumDepth) containers around it, and this has more")
+                .depthExceeded, "A value may have \(budget.maximumDepth) containers around it, and this has more.")
         }
         return contents.first == "{"
             ? try readDictionary(contents, depth: depth + 1, &budget)
@@ -165,7 +165,7 @@ extension Message {
     private func readLargeInteger() throws(BusError) -> Int64 {
         let number = try readUInt64()
         guard let integer = Int64(exactly: number) else {
-            throw .store(.invalidValue, "An integer can be \(Int64.max) at most, and this is \(number)")
+            throw .store(.invalidValue, "An integer can be \(Int64.max) at most, and this is \(number).")
         }
         return integer
     }
@@ -177,7 +177,7 @@ extension Message {
         let seconds = try readDouble()
         try exitContainer()
         guard seconds.isFinite else {
-            throw .store(.invalidValue, "A date is a finite number of seconds since 2001, and this is \(seconds)")
+            throw .store(.invalidValue, "A date is a finite number of seconds since 2001, and this is \(seconds).")
         }
         return seconds
     }
@@ -218,7 +218,7 @@ extension Message {
             try budget.spend(key.utf8Count, memory: ValueBudget.container)
             let value = try readValue(depth: depth, &budget)
             guard values.updateValue(value, forKey: key) == nil else {
-                throw .store(.invalidValue, "A dictionary has the key \"\(key)\" twice")
+                throw .store(.invalidValue, "A dictionary has the key \"\(key)\" twice.")
             }
             try exitContainer()
         }
@@ -244,6 +244,6 @@ extension Message {
     private func notAValue(_ type: String) -> BusError {
         .store(
             .invalidValue,
-            "A value of the D-Bus type \"\(type)\" is no property list; use b, x, d, s, ay, (d), av or a{sv}")
+            "A value of the D-Bus type \"\(type)\" is no property list; use b, x, d, s, ay, (d), av or a{sv}.")
     }
 }

@@ -49,16 +49,17 @@ extension BusError {
             switch error {
             case .key(let error): BusError(key: error)
             case .value(let key, .tooDeep(let limit)):
-                .store(.depthExceeded, "The value of \"\(key)\" is nested deeper than \(limit) containers")
-            case .value(let key, let error): .store(.invalidValue, "The value of \"\(key)\": \(error)")
+                .store(.depthExceeded, "The value of \"\(key)\" is nested deeper than \(limit) containers.")
+            case .value(let key, let error): .store(.invalidValue, "The value of \"\(key)\" can't be stored. \(error)")
             case .quota(let violation): .store(.quotaExceeded, violation.sentence)
-            case .conflict(let generation): .store(.conflict, "The store is at generation \(generation)")
+            case .conflict(let generation):
+                .store(.conflict, "The store is at generation \(generation) already. Read it and try again.")
             case .corrupt:
-                .store(.corrupt, "The user's database is damaged; the service's log says what became of it")
+                .store(.corrupt, "The user's database is damaged; the service's log says what became of it.")
             case .newer:
-                .store(.corrupt, "The user's database was written by a newer version of this service; install that one")
-            case .diskFull: .inputOutput("There is no space left for the data of this user; nothing was stored")
-            case .storage(let reason): .inputOutput("The service's data can't be read or written: \(reason)")
+                .store(.corrupt, "The user's database was written by a newer version of the service; install that.")
+            case .diskFull: .inputOutput("There is no space left for the data of this user; nothing was stored.")
+            case .storage(let reason): .inputOutput("The service's data can't be read or written: \(reason).")
             }
     }
 
@@ -95,11 +96,11 @@ extension QuotaViolation {
     var sentence: String {
         switch limit {
         case .keys:
-            "The store has \(used) keys of \(maximum) (limit keys), and the write needs \(needed)"
+            "The store has \(used) keys of \(maximum) (limit keys), and the write needs \(needed)."
         case .totalBytes:
-            "The store's values have \(used) bytes of \(maximum) (limit total-bytes), and the write needs \(needed)"
+            "The store's values have \(used) bytes of \(maximum) (limit total-bytes), and the write needs \(needed)."
         case .valueBytes:
-            "A value may have \(maximum) bytes (limit value-bytes), and this one needs \(needed)"
+            "A value may have \(maximum) bytes (limit value-bytes), and this one needs \(needed)."
         }
     }
 }

@@ -62,7 +62,7 @@ public struct Configuration: Sendable {
     public enum Mode: String, Sendable {
         /// A service of the machine: it enters no homes.
         case system
-        /// A service of one person: a folder is that person's own.
+        /// A service of one user: a folder is that user's own.
         case user
     }
 
@@ -105,7 +105,7 @@ extension Configuration {
     func check(scheme url: String) throws(RemoteError) {
         let scheme = BackendRequest.scheme(of: url)
         guard let backends, Settings.schemes.contains(scheme), !backends.contains(scheme) else { return }
-        throw RemoteError(.denied, "accounts at \(scheme): addresses are not allowed on this machine")
+        throw RemoteError(.denied, "Accounts at \(scheme): addresses are not allowed on this machine.")
     }
 }
 
@@ -130,7 +130,7 @@ public struct BackendRequest: Sendable {
     static func scheme(of url: String) -> String { String(url.prefix { $0 != ":" }).lowercased() }
 }
 
-/// What a person signs in with. It is never logged, and never in an error or a property.
+/// What a user signs in with. It never appears in a log, an error or a property.
 public struct BackendCredentials: Equatable, Sendable, Codable {
     /// A name.
     public var user: String?
@@ -154,13 +154,13 @@ public struct BackendCredentials: Equatable, Sendable, Codable {
     func check() throws(BusError) {
         for (name, secret) in [("user", user), ("password", password), ("token", token)] {
             guard let secret else { continue }
-            if secret.utf8.count > 8192 { throw .invalidArguments("\(name) has 8192 bytes at most") }
+            if secret.utf8.count > 8192 { throw .invalidArguments("The option \"\(name)\" has 8192 bytes at most.") }
             if secret.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
-                throw .invalidArguments("\(name) has a control character in it, as the end of a line is: leave it out")
+                throw .invalidArguments("\(name) has a control character in it, as the end of a line is: leave it out.")
             }
         }
         if let certificateAuthority, certificateAuthority.count > 256 << 10 {
-            throw .invalidArguments("ca-pem has 256 KiB at most")
+            throw .invalidArguments("The option \"ca-pem\" has 256 KiB at most.")
         }
     }
 }

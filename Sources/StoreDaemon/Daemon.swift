@@ -26,6 +26,8 @@ public final class Daemon {
     private(set) lazy var clients = Clients(daemon: self)
     private(set) lazy var surroundings = Surroundings(daemon: self)
     let writes = WriteQueue()
+    /// For the data of whole users, which takes as long as it is large.
+    let files = WorkThread(.disk)
     private var refusals = RefusalLog()
 
     private let readConfiguration: @Sendable () throws -> Configuration
@@ -42,9 +44,9 @@ public final class Daemon {
     private var callsEnded: (@BusActor () -> Void)?
     private var endTimer: EventSource?
 
-    /// Opens the bus and everything that the service begins with. Nobody can call it yet: see ``serve()``.
+    /// Opens the bus and everything that the service begins with. It takes no calls yet: see ``serve()``.
     /// - Parameter renewed: what the configuration is when it is asked for anew.
-    /// - Throws: a sentence for the person who started it: `DaemonError`.
+    /// - Throws: `DaemonError`, a sentence for the administrator.
     public init(_ configuration: Configuration, renewed: @escaping @Sendable () throws -> Configuration) throws {
         self.configuration = configuration
         readConfiguration = renewed
@@ -73,6 +75,7 @@ public final class Daemon {
             EventLoop.shared.onSignal(SIGHUP) { try? self.reload() },
         ]
         EventLoop.shared.enableWatchdog()
+        files.run { [directory = configuration.stateDirectory] in RemovedData.finish(in: directory) }
         users.resumeAccounts()
         try await connection.requestName(BusNames.service)
         notifyServiceManager("READY=1\nSTATUS=\(Self.status(configuration.settingsErrors))")
@@ -92,7 +95,7 @@ public final class Daemon {
             },
             try connection.register(UserStore.interface(self), under: BusNames.usersPath) {
                 path, peer throws(BusError) in
-                // A caller that finds nothing holds nothing, and nobody would hear of its end.
+                // A caller that finds no object holds none, so its end would go unnoticed.
                 guard let store = try self.clients.store(at: path, for: peer) else { return nil }
                 self.idleTimer = nil
                 return store
@@ -117,7 +120,7 @@ public final class Daemon {
 
     // MARK: Rules
 
-    /// Whether somebody's app could have the store: a manifest for everybody declares it.
+    /// Whether any user's app may have the store: a manifest for all users declares it.
     func declares(_ identifier: String) -> Bool {
         manifests.manifests.declares(identifier)
             || (configuration.allowsUndeclared && Manifest.isName(identifier))
@@ -125,7 +128,7 @@ public final class Daemon {
 
     /// Refuses callers that may not steer what is not theirs alone.
     func checkSteers(_ peer: Peer) throws(BusError) {
-        if clients.client(peer).isSandboxed { throw .accessDenied("A sandboxed app may not do this") }
+        if clients.client(peer).isSandboxed { throw .accessDenied("A sandboxed app may not do this.") }
     }
 
     /// Tells the journal of a write that was refused, of a user's now and then.
@@ -276,7 +279,7 @@ public final class Daemon {
     }
 }
 
-/// Why the service can't begin, in a sentence for the person who started it.
+/// Why the service can't start, in a sentence for the administrator.
 public struct DaemonError: Error, CustomStringConvertible {
     /// The sentence.
     public let description: String

@@ -4,11 +4,11 @@ internal import Logging
 
 /// What a service does that has had nothing to do for a while.
 enum IdleDecision: Equatable {
-    /// It ends: the bus starts it again when it is called.
+    /// It ends: the bus starts it again with the next call.
     case rest
-    /// It ends, as somebody asked for, though nothing starts it again.
+    /// It ends although nothing starts it again: the settings say so.
     case end
-    /// It stays: nobody asked for it to end, and nothing would start it again.
+    /// It stays: nothing would start it again, and the settings don't ask for its end.
     case stay
 
     init(isActivatable: Bool, isAskedFor: Bool) {

@@ -124,7 +124,7 @@ final class StoreSubscription {
     private func send(_ change: StoreChange, _ keys: ArraySlice<String>) {
         // If it fails, the connection is gone, and with it everyone who could be told.
         try? connection.signal(path, signal.interface, signal.member, to: peer) { message in
-            try message.append(change.reason.rawValue)
+            try message.append(change.reason.wireNumber)
             try message.append(strings: keys)
             try message.append(change.generation)
             try message.appendDictionary {

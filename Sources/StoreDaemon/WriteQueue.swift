@@ -2,9 +2,9 @@
 
 // Writes that arrive together are committed together.
 //
-// A write is staged when its call is read, and answered when its commit is done. Whoever reads the bus says
-// when what was waiting has been read, and whoever is about to read a store says so first: so nobody sees
-// a write that could still be lost, and nobody waits for a write that has not come.
+// A write is staged when its call is read, and answered when its commit is done. The reader of the bus says when it has
+// read all that was waiting, and a reader of a store commits first. So no reader sees a write that could still be lost,
+// and no write waits for one that has not come.
 
 internal import PropertyList
 internal import Replication
@@ -84,7 +84,7 @@ final class WriteQueue {
     }
 
     private func answer(_ write: Waiting) {
-        // A caller that is gone has nobody to be told.
+        // The caller may be gone.
         try? write.call.reply { try $0.append(write.generation) }
     }
 }
@@ -93,7 +93,7 @@ extension QuotaViolation {
     /// What a signal says of it.
     var info: [String: Value] {
         [
-            "limit": .string(Text(limit.rawValue)), "needed": .integer(Int64(needed)),
+            "limit": .string(Text(limit.wireName)), "needed": .integer(Int64(needed)),
             "available": .integer(Int64(available)),
         ]
     }

@@ -17,9 +17,9 @@ extension BackendDescriptor {
     public static func find(_ scheme: String) throws(RemoteError) -> BackendDescriptor {
         if let found = all.first(where: { $0.schemes.contains(scheme) }) { return found }
         let examples = all.map(\.example)
-        let flaw = scheme.isEmpty ? "the address is of no known form" : "there is no backend for \"\(scheme):\""
+        let flaw = scheme.isEmpty ? "The address is of no known form" : "There is no backend for \"\(scheme):\""
         throw RemoteError(
             .unsupported,
-            "\(flaw); use \(examples.dropLast().joined(separator: ", ")) or \(examples.last ?? "")")
+            "\(flaw); use \(examples.dropLast().joined(separator: ", ")) or \(examples.last ?? "").")
     }
 }

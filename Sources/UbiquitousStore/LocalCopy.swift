@@ -98,6 +98,9 @@ struct LocalCopy {
     /// What the service has not acknowledged.
     var pending: Changes { (sent + queue.writes).changes }
 
+    /// What was sent and may have been taken, though no answer came.
+    var unanswered: Changes { sent.changes }
+
     /// The newest generation that is known.
     var known: UInt64 { max(generation ?? 0, acknowledgedGeneration) }
 
@@ -112,7 +115,7 @@ struct LocalCopy {
     mutating func write(_ write: Write) -> [Action] {
         guard queue.append(write) else {
             let error = UbiquitousStoreError(
-                .quotaExceeded, "More is waiting for the service than a store can hold; the write was dropped")
+                .quotaExceeded, "More is waiting for the service than a store can hold; the write was dropped.")
             return [.announce(refusal(of: write, error))] + finish(write.tickets, error)
         }
         for (key, value) in write.changes {

@@ -68,8 +68,10 @@ final class SharedStore: Sendable {
     /// Whether the service has answered once.
     var hasSnapshot: Bool { copy.withLock { $0.generation != nil } }
 
-    /// What the service has not acknowledged, and the generation that is known.
-    var pending: (Changes, UInt64) { copy.withLock { ($0.pending, $0.known) } }
+    /// What the service has not acknowledged, what of it was sent, and the generation that is known.
+    var pending: (Changes, unanswered: Changes, known: UInt64) {
+        copy.withLock { ($0.pending, $0.unanswered, $0.known) }
+    }
 
     /// Whether the bus's thread is another one, which makes progress while this one waits.
     private static var canWait: Bool {

@@ -79,7 +79,7 @@ final class StoreLink {
     /// Waits for the attempt that has replaced the one a caller was waiting for.
     private func successor() async -> Result<StoreObject, any Error> {
         if let opening { return await opening.value }
-        return .failure(UbiquitousStoreError(.serviceUnavailable, "The service has gone"))
+        return .failure(UbiquitousStoreError(.serviceUnavailable, "The service has gone."))
     }
 
     private func subscribe() async throws -> StoreObject {
@@ -101,7 +101,7 @@ final class StoreLink {
         let connection = try await ServiceConnection.open(address, description: "UbiquitousStore")
         connection.onOwnerChange = { [weak self] in self?.ownerChanged(from: $0) }
         connection.onDisconnect { [weak self] in
-            self?.lose(UbiquitousStoreError(.serviceUnavailable, "The bus has gone"))
+            self?.lose(UbiquitousStoreError(.serviceUnavailable, "The bus has gone."))
         }
         self.connection = connection
         return connection
@@ -109,7 +109,7 @@ final class StoreLink {
 
     private func ownerChanged(from former: String?) {
         if connection?.owner == nil {
-            lose(UbiquitousStoreError(.serviceUnavailable, "The service has gone"))
+            lose(UbiquitousStoreError(.serviceUnavailable, "The service has gone."))
         } else if former != nil || opening == nil {
             // Otherwise the waiting call has started the service.
             open()

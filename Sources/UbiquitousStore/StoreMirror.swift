@@ -56,8 +56,11 @@ package final class StoreMirror: Sendable {
     /// - Throws: ``UbiquitousStoreError`` if they are refused.
     package func writeAndWait(_ changes: [Text: Value?]) async throws { try await store.writeAndWait(changes) }
 
-    /// What the service has not acknowledged, with the generation that was known.
-    package var pending: (changes: [Text: Value?], known: UInt64) { store.pending }
+    /// What the service has not acknowledged, what of it was sent, and the generation that was known.
+    package var pending: (changes: [Text: Value?], unanswered: [Text: Value?], known: UInt64) {
+        let (changes, unanswered, known) = store.pending
+        return (changes, unanswered, known)
+    }
 
     /// Returns when the service has replied to every write.
     package func settle() async { try? await store.settle() }

@@ -86,7 +86,7 @@ extension UbiquitousStore.Key {
 
     private func mismatch(_ kind: String, _ cause: (any Error)? = nil) -> UbiquitousStoreError {
         UbiquitousStoreError(
-            .typeMismatch, "The key \"\(name)\" is read as \(Value.self), and what is stored is \(kind)", cause: cause)
+            .typeMismatch, "The key \"\(name)\" is read as \(Value.self), and what is stored is \(kind).", cause: cause)
     }
 }
 

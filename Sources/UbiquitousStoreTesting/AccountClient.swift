@@ -62,6 +62,12 @@ public final class AccountClient: ObjectClient {
         }
     }
 
+    /// `Encrypt`.
+    public func encrypt() async throws { try await call("Encrypt") { try $0.appendDictionary {} } }
+
+    /// `ReplaceKey`.
+    public func replaceKey() async throws { try await call("ReplaceKey") { try $0.appendDictionary {} } }
+
     /// `Unlock`.
     public func unlock(_ phrase: String) async throws {
         try await call("Unlock") { try $0.append(phrase) }

@@ -65,7 +65,7 @@ extension Command {
     func userDirectory(_ variable: String, _ fallback: String) throws -> String {
         if let directory = Environment[variable], directory.hasPrefix("/") { return directory }
         guard let home = Environment["HOME"], home.hasPrefix("/") else {
-            throw DaemonError("Neither \(variable) nor HOME is set; name the directory with --state-directory")
+            throw DaemonError("Neither \(variable) nor HOME is set; name the directory with --state-directory.")
         }
         return "\(home)/\(fallback)"
     }
@@ -79,7 +79,7 @@ extension Command {
         }
         var status = stat()
         guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
-            throw DaemonError("The directory \(path) can't be made: \(String(cString: strerror(errno)))")
+            throw DaemonError("The directory \(path) can't be made: \(String(cString: strerror(errno))).")
         }
         return path
     }

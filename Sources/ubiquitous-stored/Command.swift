@@ -68,14 +68,14 @@ struct Command: ParsableCommand {
 
     func validate() throws {
         if allowUndeclared && effectiveMode == .system {
-            throw ValidationError("--allow-undeclared is for user mode and private buses: add --mode user")
+            throw ValidationError("--allow-undeclared is for user mode and private buses: add --mode user.")
         }
-        if let idleExit, idleExit < 0 { throw ValidationError("--idle-exit takes a number of seconds, 0 or more") }
+        if let idleExit, idleExit < 0 { throw ValidationError("--idle-exit takes a number of seconds, 0 or more.") }
         if let deviceName, !(1...255).contains(deviceName.utf8.count) {
-            throw ValidationError("--device-name takes 1 to 255 bytes")
+            throw ValidationError("--device-name takes 1 to 255 bytes.")
         }
         for path in folderRoots + manifestDirectories + managedDirectories where !path.hasPrefix("/") {
-            throw ValidationError("\(path) is no absolute path")
+            throw ValidationError("\(path) is no absolute path.")
         }
     }
 

@@ -123,7 +123,7 @@ struct AccountStateTests {
                     "State": "error", "Backend": "", "AccountIdentifier": identifier, "InitialSyncDone": "true",
                     "LastErrorName": "Corrupt", "NextAttemptUSec": "0",
                 ])
-            #expect(try await account.text("LastErrorMessage").contains("the account can't be read"))
+            #expect(try await account.text("LastErrorMessage").contains("The account can't be read"))
             #expect(try await account.join(devices.url) == identifier)
             try await account.syncNow()
             try await expect(

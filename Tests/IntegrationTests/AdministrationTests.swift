@@ -97,6 +97,52 @@ struct AdministrationTests {
     }
 
     @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
+    func `a call is answered while much data is listed or removed`() async throws {
+        try await withMachine { machine in
+            let root = try machine.client(as: 0)
+            let aside = "u4242.ada.1763800000"
+            let path = "\(machine.device.stateDirectory)/\(aside)"
+            func make() throws {
+                try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+                if let service = Users.service { chown(path, service, service) }
+                for number in 0..<3000 { close(open("\(path)/\(number)", O_CREAT | O_WRONLY, 0o600)) }
+            }
+            try make()
+            // What comes later on one connection would be answered later.
+            try await eventually("the list comes last") {
+                try await first(root) { _ = try await names(root) } == "call"
+            }
+            try await eventually("the removal ends last") {
+                if access(path, F_OK) != 0 { try make() }
+                return try await first(root) { try await delete(root, aside) } == "call"
+            }
+            #expect(access(path, F_OK) != 0)
+            let remains = try FileManager.default.contentsOfDirectory(atPath: machine.device.stateDirectory)
+            #expect(!remains.contains { $0.hasPrefix("removed.") })
+        }
+    }
+
+    /// What is answered first: some work, or a call that is made right after it.
+    private func first(
+        _ client: BusClient, _ work: @escaping @BusActor () async throws -> Void
+    ) async throws -> String {
+        var answers: [String] = []
+        let slow = Task { @BusActor in
+            try await work()
+            answers.append("work")
+        }
+        let call = Task { @BusActor in
+            _ = try await client.manager("Identify") { _ in
+            } decode: { _ in
+            }
+            answers.append("call")
+        }
+        try await slow.value
+        try await call.value
+        return answers[0]
+    }
+
+    @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
     func `data is not adopted over values unless that is wanted, and then those are set aside`() async throws {
         try await withMachine { machine in
             let (client, root) = (try machine.client(), try machine.client(as: 0))

@@ -176,6 +176,101 @@ struct EncryptionTests {
         return device.stateDirectory + "/" + (try #require(name))
     }
 
+    // MARK: Moving
+
+    @Test func `an account in plain is encrypted while another device is away, and nothing of either is lost`()
+        async throws
+    {
+        try await withTwoDevices { devices in
+            let (laptop, phone) = (try devices.account(devices.laptop), try devices.account(devices.phone))
+            #expect(await errorName { try await laptop.encrypt() } == "NotSignedIn")
+            try await devices.join()
+            try await devices.store(devices.laptop).set("favourite-colour", "vermilion-and-teal")
+            try await devices.store(devices.phone).set("shopping-list", "seventeen turnips")
+            _ = try await devices.converge()
+            #expect(await errorName { try await laptop.replaceKey() } == "Conflict")
+            // Away, with writes of its own.
+            try await phone.setPaused(true)
+            try await devices.store(devices.phone).set("away", "kept")
+            try await laptop.encrypt()
+            #expect(try await laptop.property("Encrypted") == .boolean(true))
+            try await laptop.encrypt()
+            let phrase = try await laptop.recoveryPhrase(flags: 1)
+            for device in [devices.laptop, devices.phone] { device.keepSecret(phrase) }
+            try await devices.store(devices.laptop).set("later", "from the laptop")
+            try await laptop.syncNow()
+            try await phone.setPaused(false)
+            #expect(await errorName { try await phone.syncNow() } == "KeyNeeded")
+            #expect(try await phone.property("State") == "paused")
+            #expect(try await devices.store(devices.phone).everything()["away"] == "kept")
+            try await devices.phone.restart()
+            let again = try devices.account(devices.phone)
+            try await again.unlock(phrase)
+            let values = try await devices.converge()
+            #expect(values.count == 4 && values["away"] == "kept" && values["later"] == "from the laptop")
+            #expect(try await again.property("Encrypted") == .boolean(true))
+
+            // The phone's person loses it, and the laptop takes another key.
+            try await laptop.replaceKey()
+            let next = try await laptop.recoveryPhrase(flags: 1)
+            #expect(next != phrase)
+            for device in [devices.laptop, devices.phone] { device.keepSecret(next) }
+            try await devices.store(devices.phone).set("last", "of the phone")
+            #expect(await errorName { try await again.syncNow() } == "KeyNeeded")
+            #expect(await errorName { try await again.unlock(phrase) } == "KeyWrong")
+            try await again.unlock(next)
+            #expect(try await devices.converge()["last"] == "of the phone")
+        }
+    }
+
+    @Test func `a service that is killed anywhere in a move ends it, with all that was written`() async throws {
+        try await withTwoDevices { devices in
+            try await devices.join()
+            try await devices.store(devices.laptop).set("favourite-colour", "vermilion-and-teal")
+            _ = try await devices.converge()
+            // Where it is killed: once one of these is not what it was before.
+            let places = [
+                "next-account-key.plist account-key.plist", "account.plist", "/a", "account-key.plist", "/h",
+            ]
+            for (round, place) in places.enumerated() {
+                let laptop = try devices.account(devices.laptop)
+                let before = try trace(devices, place)
+                let move = Task { @BusActor in
+                    if round == 0 { try await laptop.encrypt() } else { try await laptop.replaceKey() }
+                }
+                try await eventually("the move has come as far as \(place)") { try trace(devices, place) != before }
+                devices.laptop.kill()
+                _ = try? await move.value
+                try await devices.laptop.restart()
+                try await devices.store(devices.laptop).set("round \(round)", .integer(Int64(round)))
+                let again = try devices.account(devices.laptop)
+                var phrase = ""
+                try await eventually("the move is over") {
+                    try? await again.syncNow()
+                    if round == 0 { try? await again.encrypt() }
+                    phrase = (try? await again.recoveryPhrase(flags: 1)) ?? ""
+                    return !phrase.isEmpty
+                }
+                for device in [devices.laptop, devices.phone] { device.keepSecret(phrase) }
+                try await again.syncNow()
+                let phone = try devices.account(devices.phone)
+                if await errorName({ try await phone.syncNow() }) == "KeyNeeded" { try await phone.unlock(phrase) }
+                let values = try await devices.converge()
+                #expect(values.count == round + 2 && values["favourite-colour"] == "vermilion-and-teal")
+            }
+        }
+    }
+
+    /// What is in a folder of the account, or in some of the laptop's files.
+    private func trace(_ devices: TwoDevices, _ place: String) throws -> [String: Data] {
+        let root = place.hasPrefix("/") ? devices.folder + place : devices.laptop.stateDirectory
+        let names = Set(place.split(separator: " ").map(String.init))
+        let files = try #require(FileManager.default.enumerator(atPath: root)).compactMap { $0 as? String }.filter {
+            place.hasPrefix("/") || names.contains(String($0.split(separator: "/").last ?? ""))
+        }
+        return files.reduce(into: [:]) { $0[$1] = FileManager.default.contents(atPath: root + "/" + $1) }
+    }
+
     @Test func `words that are no phrase, or another account's, change nothing and are told to nobody`() async throws {
         try await withTwoDevices { devices in
             let (laptop, phone) = (try devices.account(devices.laptop), try devices.account(devices.phone))

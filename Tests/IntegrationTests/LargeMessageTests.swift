@@ -95,8 +95,8 @@ struct LargeMessageTests {
                 try await other.set("key", .integer(Int64(calls)))
                 calls += 1
             }
-            // One each is what they would get in turns.
-            #expect(calls > 50)
+            // In turns there would be five or six. How many more there are depends on how fast the test itself is.
+            #expect(calls > 15)
         }
     }
 

@@ -387,7 +387,7 @@ struct MemberTests {
             #expect(try await call("Subscribe", "t", "0").hasPrefix("t "))
             #expect(try await call("Unsubscribe") == "")
             #expect(try await call("Synchronize", "t", "0") == "b false")
-            #expect(try await call("GetValue", "s", "theme") == "Call failed: There is no key \"theme\"")
+            #expect(try await call("GetValue", "s", "theme") == "Call failed: There is no key \"theme\".")
             let tree = try await machine.bus.busctl("tree", BusNames.service, as: Users.client)
             #expect(tree.output.contains(store.replacing("self", with: "u\(Users.client ?? geteuid())")))
         }

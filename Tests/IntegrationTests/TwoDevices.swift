@@ -18,7 +18,9 @@ final class TwoDevices {
     /// The laptop's disk, where it is a small one of its own.
     let disk: String?
 
-    fileprivate init(diskBytes: Int?, _ change: (inout Device.Options) -> Void) async throws {
+    fileprivate init(
+        users areSeveral: Bool, diskBytes: Int?, _ change: (inout Device.Options) -> Void
+    ) async throws {
         directory = try TemporaryDirectory()
         _ = try directory.makeDirectory("folder", mode: 0o700)
         disk = try diskBytes.map { [directory] in try directory.mountSmallDisk("disk", bytes: $0) }
@@ -29,11 +31,18 @@ final class TwoDevices {
             options.manifests = [ManifestText(notes)]
             if name == "laptop" { options.stateDirectory = disk }
             change(&options)
-            // A bus of one user: a folder is that user's own, so the service has to be that user.
-            devices.append(try await Device.start(on: .start(), options))
+            if areSeveral { options.user = Users.service }
+            devices.append(try await Device.start(on: .start(Self.bus(users: areSeveral)), options))
         }
         (laptop, phone) = (devices[0], devices[1])
         for device in devices { device.keepSecret(secret) }
+    }
+
+    /// A folder is its user's own, so a service on a bus of one user has to be that user.
+    private static func bus(users areSeveral: Bool) -> PrivateBus.Kind {
+        guard areSeveral else { return .session }
+        let policy = repositoryFile("dbus/org.example.UbiquitousStore.conf")
+        return .system(policy: policy, serviceUser: Users.service ?? geteuid())
     }
 
     /// The folder's path.
@@ -73,15 +82,17 @@ final class TwoDevices {
 }
 
 /// Runs a test with two devices, and sees that the services don't crash and tell no secrets.
-/// - Parameter change: changes what both are started with: in user mode, with a manifest for the usual store.
+/// - Parameters:
+///   - areSeveral: whether the buses let other users in, as system buses do.
+///   - change: changes what both are started with: in user mode, with a manifest for the usual store.
 @BusActor
 func withTwoDevices(
-    diskBytes: Int? = nil, _ change: (inout Device.Options) -> Void = { _ in },
+    users areSeveral: Bool = false, diskBytes: Int? = nil, _ change: (inout Device.Options) -> Void = { _ in },
     _ body: @BusActor (TwoDevices) async throws -> Void
 ) async throws {
     await Turnstile.shared.enter()
     defer { Turnstile.shared.leave() }
-    let devices = try await TwoDevices(diskBytes: diskBytes, change)
+    let devices = try await TwoDevices(users: areSeveral, diskBytes: diskBytes, change)
     do { try await body(devices) } catch {
         Issue.record(
             """

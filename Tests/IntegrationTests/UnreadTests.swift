@@ -78,6 +78,26 @@ struct UnreadTests {
         }
     }
 
+    @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
+    func `eight users with 16 MiB unread each don't hold the others up`() async throws {
+        try await withMachine { machine in
+            var deaf: [RawClient] = []
+            // The bus takes no user that the machine doesn't know.
+            let users = ((1..<100) as Range<UInt32>).filter { getpwuid($0) != nil && $0 != Users.service }.prefix(8)
+            #expect(users.count == 8)
+            for user in users {
+                let store = try machine.store(as: user)
+                try await store.set("large", .data([UInt8](repeating: 1, count: 1_000_000)))
+                let clients = try (0..<16).map { _ in try RawClient(machine.bus, as: user) }
+                for client in clients { client.store(store.path, "GetSnapshot", 0, 0) }
+                deaf += clients
+            }
+            try await expectService(machine)
+            #expect(try #require(ProcessMemory.privateDirty(of: machine.device.pid)) < 128 << 10)
+            withExtendedLifetime(deaf) {}
+        }
+    }
+
     @Test func `a user's own client is served again once the others have read`() async throws {
         try await withMachine { machine in
             let store = try machine.store()
@@ -109,6 +129,10 @@ struct UnreadTests {
             try await store.set("large", .data([UInt8](repeating: 1, count: 1_000_000)))
             let deaf = try RawClient(machine.bus, as: Users.client)
             deaf.store(store.path, "Subscribe", 1)
+            // A change that overtakes the subscription is none of its own.
+            try await eventually("it is subscribed") {
+                deaf.turn(waiting: 10)?.contains { $0.type == 2 && !$0.sender.hasPrefix("org") } ?? false
+            }
             deaf.askForMuch(store.path)
             try await store.set("key", .integer(1))
             // Each change would be a signal of its own if it read; it is told of the last one, without another change.

@@ -2,6 +2,7 @@
 
 import Crypto
 import Foundation
+import RecoveryWordList
 import SeededRandom
 import Testing
 
@@ -16,7 +17,7 @@ import Testing
 
     @Test func `the list of words is the published one`() throws {
         let sum = "2f5eed53a4727b4bf8880d8f3f199efc90e58503646d9ff8eff3a2ed3b24dbda"
-        let file = try Data(contentsOf: package.appending(path: "Sources/Sealing/WordList/english.txt"))
+        let file = try Data(contentsOf: package.appending(path: "Sources/RecoveryWordList/english.txt"))
         #expect(hexadecimal(SHA256.hash(data: file)) == sum)
         #expect(WordList.words.count == 2048)
         #expect(Set(WordList.words.map { $0.prefix(4) }).count == 2048)

@@ -161,7 +161,7 @@ private enum SecondImplementation {
 
     static func answers(to requests: [[String: Any]]) throws -> [[String: Any]] {
         let program = package.appending(path: "Tests/SecondImplementation/sealed.py").path
-        let words = package.appending(path: "Sources/Sealing/WordList/english.txt").path
+        let words = package.appending(path: "Sources/RecoveryWordList/english.txt").path
         let input = String(decoding: try JSONSerialization.data(withJSONObject: requests), as: UTF8.self)
         let output = try run([program, words], input)
         return try #require(try JSONSerialization.jsonObject(with: output) as? [[String: Any]])

@@ -92,7 +92,7 @@ struct CallerIdentityTests {
         try mounts.write(toFile: path, atomically: true, encoding: .utf8)
         defer { unlink(path) }
         let read = try #require(ProcessDirectory.read(path, from: AT_FDCWD, isWhole: false))
-        #expect(read.utf8.count <= 64 << 10 && read.hasSuffix("rw"))
+        #expect(read.utf8.count <= 16 << 10 && read.hasSuffix("rw"))
         #expect(CallerIdentity.rootMount(read) == "254:0 /")
         #expect(ProcessDirectory.read(path, from: AT_FDCWD, isWhole: true) == nil)
     }

@@ -55,7 +55,7 @@ import Testing
                 contents: below,
                 contextBase: contextBase,
                 limits: limits,
-                .plain
+                Wrapping.plain
             )
             segments.merge(draft.segments) { $1 }
             contents.merge(draft.contents) { $1 }

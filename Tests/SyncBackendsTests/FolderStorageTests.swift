@@ -292,6 +292,23 @@ import Testing
         #expect(place.names("share/u1234/h") == ["x"])
     }
 
+    @Test func `a path leaves no root, whatever character follows a slash`() async throws {
+        let place = try Place()
+        let root = try #require(realpath(place.path, nil).map { String(cString: $0) })
+        let access = FolderAccess.roots([root + "/share"], uid: 1234)
+        _ = try place.sub("share")
+        // To Swift, a slash and a combining accent are one character.
+        let accent = "\u{301}"
+        _ = try place.sub(accent)
+        _ = try place.sub("share/\(accent)")
+        for path in ["/share/../\(accent)", "/share/\(accent)/../\(accent)/../../\(accent)"] {
+            #expect(await error { _ = try await makeStorage(root + path, access).check(makingPlace: true) } == .denied)
+        }
+        #expect(place.names(accent) == [])
+        _ = try await makeStorage("\(root)/share/\(accent)", access).check(makingPlace: true)
+        #expect(place.names("share/\(accent)") == ["u1234"])
+    }
+
     @Test func `a folder in a root is used as the root is, and one that is not allowed is refused with those that are`()
         async throws
     {

@@ -81,7 +81,7 @@ struct ThreadTests {
         let body = "<D:multistatus xmlns:D=\"DAV:\">\(members.joined())</D:multistatus>"
         let server = try ScriptedServer { _ in ServerAnswer(207, [:], body) }
         let calls = Mutex((count: 0, onLoop: 0))
-        let reader = Multistatus.Reader { _ in
+        let reader = Multistatus.Reader(within: RemoteBudget()) { _ in
             let isOnLoop = EventLoop.shared.isIsolatingCurrentContext() == true
             calls.withLock { ($0.count, $0.onLoop) = ($0.count + 1, $0.onLoop + (isOnLoop ? 1 : 0)) }
             return true

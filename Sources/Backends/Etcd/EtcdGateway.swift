@@ -48,6 +48,7 @@ package struct EtcdQuestion: Sendable {
 final class EtcdHTTP: EtcdGateway {
     private let options: HTTPOptions
     private let http: HTTPClient
+    private let budget: RemoteBudget
     private let listening = Mutex(Listening())
 
     /// What goes on until somebody has heard enough.
@@ -56,9 +57,12 @@ final class EtcdHTTP: EtcdGateway {
         var http: HTTPClient?
     }
 
-    init(_ options: HTTPOptions) { (self.options, http) = (options, HTTPClient(options)) }
+    /// - Parameter budget: for answers, until they are decoded.
+    init(_ options: HTTPOptions, budget: RemoteBudget = .shared) {
+        (self.options, self.budget, http) = (options, budget, HTTPClient(options))
+    }
 
-    func another() -> any EtcdGateway { EtcdHTTP(options) }
+    func another() -> any EtcdGateway { EtcdHTTP(options, budget: budget) }
     func pause(for time: Duration) async { await http.pause(for: time) }
 
     func close() {
@@ -75,11 +79,19 @@ final class EtcdHTTP: EtcdGateway {
     ) async throws(EtcdFailure) -> (answer: Value, time: Int?) {
         var request = Self.request(question, member)
         request.patience = .silence(time)
+        let share = budget.share()
+        defer { withExtendedLifetime(share) {} }
+        request.mayKeep = share.take
         let response: HTTPResponse
         do throws(HTTPFailure) { response = try await http.send(request) } catch { throw .http(error, member) }
-        guard response.status == 200, Self.mayBeDecoded(response.body),
-            let answer = try? JSONReader.read(response.body), answer["header"] != nil
-        else {
+        let values = Self.mostValues(in: response.body)
+        guard response.status == 200, values <= Self.mostValues else {
+            throw .refusal(EtcdRefusal(response, from: member.host))
+        }
+        guard share.take(response.body.count + values * Self.valueBytes) else {
+            throw .http(.noRoom(member.host), member)
+        }
+        guard let answer = try? JSONReader.read(response.body), answer["header"] != nil else {
             throw .refusal(EtcdRefusal(response, from: member.host))
         }
         return (answer, response.date)
@@ -119,10 +131,14 @@ final class EtcdHTTP: EtcdGateway {
     /// Six times what a row has at most, which is more in Base64.
     private static let mostBytes = 8 << 20
 
-    /// Whether an answer has no more values than any question has for an answer: decoded, each takes some 40 bytes, of
-    /// which two may have come. Base64 has none of these characters.
-    private static func mayBeDecoded(_ body: [UInt8]) -> Bool {
-        body.count { $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: "[") || $0 == UInt8(ascii: "{") } <= 1 << 19
+    /// No question has more values for an answer.
+    private static let mostValues = 1 << 19
+    /// What a value takes decoded, beside its text. Only two bytes may have come of it.
+    private static let valueBytes = 40
+
+    /// How many values an answer has at most. Base64 has none of these characters.
+    private static func mostValues(in body: [UInt8]) -> Int {
+        body.count { $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: "[") || $0 == UInt8(ascii: "{") }
     }
 }
 
@@ -135,7 +151,7 @@ package enum EtcdFailure: Error {
     var isCycling: Bool {
         switch self {
         case .http(.closed, _), .http(.libraryMissing, _), .http(.unsendable, _), .http(.authority, _),
-            .http(.tooLarge, _):
+            .http(.tooLarge, _), .http(.noRoom, _):
             false
         case .http: true
         case .refusal(let refusal): refusal.isCycling || refusal.isNotOfEtcd

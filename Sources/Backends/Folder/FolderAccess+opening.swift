@@ -98,12 +98,17 @@ extension FolderAccess {
 
     /// Whether a path is a root, or leads from one to a folder in it that is no user's.
     private static func isIn(_ roots: [String], _ path: String) -> Bool {
-        if path.split(separator: "/").contains(where: { $0 == ".." || $0 == "." }) { return false }
+        if components(of: path).contains(where: { $0 == ".." || $0 == "." }) { return false }
         return roots.contains { root in
             if root.utf8.elementsEqual(path.utf8) { return true }
             guard path.utf8.starts(with: (root + "/").utf8) else { return false }
             return !path.utf8.dropFirst(root.utf8.count).split(separator: UInt8(ascii: "/")).contains { isUsers($0) }
         }
+    }
+
+    /// The names on a path, divided by bytes as the kernel does it. A slash before a combining character is none to Swift.
+    private static func components(of path: String) -> [String] {
+        path.utf8.split(separator: UInt8(ascii: "/")).map { String(Substring($0)) }
     }
 
     /// Whether a folder is called as those that are made for users.
@@ -130,8 +135,8 @@ extension FolderAccess {
     /// glibc has no function for that, and older kernels lack the call.
     private static func walk(to path: String) throws(SystemError) -> FileDescriptor {
         var directory = try FileDescriptor.openDirectory("/")
-        for component in path.split(separator: "/") {
-            directory = try directory.openDirectory(String(component), flags: pathOnly)
+        for component in components(of: path) {
+            directory = try directory.openDirectory(component, flags: pathOnly)
         }
         return directory
     }

@@ -5,24 +5,16 @@ internal import Synchronization
 
 /// What the accounts of all users hold in memory of what their remotes have.
 ///
-/// Whoever may write to a remote decides how much that is, within the bounds of one account. So an account may hold
-/// at most half of what all others leave, and all of them together stay within the budget, however many they are.
-/// Small accounts have a reserve beyond that.
+/// Whoever may write to a remote decides how much that is, within the bounds of one account.
 package final class RemoteBudget: Sendable {
     /// The process's.
     package static let shared = RemoteBudget()
 
-    private let limit: Int
-    private let reserve: Int
+    private let limit: SharedLimit
     private let held = Mutex(0)
 
-    /// What an account may hold of the reserve.
-    private static let floor = 1 << 20
-
     /// A budget in bytes, of which a sixth more is the reserve.
-    package init(limit: Int = 96 << 20) {
-        (self.limit, reserve) = (limit, limit / 6)
-    }
+    package init(limit: Int = 96 << 20) { self.limit = SharedLimit(limit, reserve: limit / 6) }
 
     /// The part of an account that holds nothing yet.
     package func share() -> Share { Share(of: self) }
@@ -31,8 +23,7 @@ package final class RemoteBudget: Sendable {
     fileprivate func change(from before: Int, to after: Int) -> Bool {
         held.withLock { held in
             let others = held - before
-            let isSmall = after <= Self.floor && others + after <= limit + reserve
-            guard after <= before || isSmall || after <= (limit - others) / 2 else { return false }
+            guard after <= before || limit.allows(after, beside: others) else { return false }
             held = others + after
             return true
         }
@@ -58,6 +49,12 @@ package final class RemoteBudget: Sendable {
                 return true
             }
             if !hasRoom { throw Self.tooMuch }
+        }
+
+        /// Holds more news, if there is room.
+        @Sendable package func take(_ bytes: Int) -> Bool {
+            do { try hold { $0.news += bytes } } catch { return false }
+            return true
         }
 
         private static let tooMuch = RemoteError(

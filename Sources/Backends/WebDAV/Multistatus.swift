@@ -56,6 +56,9 @@ struct Multistatus {
         }
     }
 
+    /// What is kept takes so much, about.
+    var bytes: Int { keptBytes + members.count * MemoryLayout<Member>.stride }
+
     func finish() throws(XMLScanner.Flaw) { try scanner.finish() }
 
     private mutating func take(_ event: XMLScanner.Event) {
@@ -138,18 +141,22 @@ extension Multistatus {
         /// Taken by one piece of work at a time.
         private let multistatus: Mutex<Multistatus>
         private let state = Mutex(State())
+        private let share: RemoteBudget.Share
 
         private struct State {
             /// What has come and is not read yet.
             var waitingBytes = 0
             var flaw: XMLScanner.Flaw?
+            /// There is no memory for more.
+            var refusal: RemoteError?
         }
 
         /// When so much waits, the server waits as well.
         private static let mostWaiting = 256 << 10
 
-        init(keeping keeps: @escaping @Sendable (String) -> Bool) {
+        init(within budget: RemoteBudget, keeping keeps: @escaping @Sendable (String) -> Bool) {
             multistatus = Mutex(Multistatus(keeping: keeps))
+            share = budget.share()
         }
 
         /// The answer that has the status of a multistatus.
@@ -158,7 +165,7 @@ extension Multistatus {
                 let piece = Array($0)
                 let isGood = self.state.withLock { state in
                     state.waitingBytes += piece.count
-                    return state.flaw == nil
+                    return state.flaw == nil && state.refusal == nil
                 }
                 if isGood { self.thread.run { self.read(piece) } }
                 return isGood
@@ -166,11 +173,19 @@ extension Multistatus {
         }
 
         private func read(_ piece: [UInt8]) {
-            let flaw = state.withLock(\.flaw) ?? feed(piece)
+            let isOver = state.withLock { $0.flaw != nil || $0.refusal != nil }
+            let (flaw, refusal) = isOver ? (nil, nil) : (feed(piece), hold())
             state.withLock { state in
                 state.waitingBytes -= piece.count
-                state.flaw = flaw
+                state.flaw = state.flaw ?? flaw
+                state.refusal = state.refusal ?? refusal
             }
+        }
+
+        private func hold() -> RemoteError? {
+            let bytes = multistatus.withLock(\.bytes)
+            do { try share.hold { $0.news = bytes } } catch { return error }
+            return nil
         }
 
         private func feed(_ piece: [UInt8]) -> XMLScanner.Flaw? {
@@ -185,9 +200,21 @@ extension Multistatus {
         /// What makes no sense of the answer, as far as it has come.
         var flaw: XMLScanner.Flaw? {
             get async {
-                await withCheckedContinuation { continuation in thread.run { continuation.resume() } }
+                await catchUp()
                 return state.withLock(\.flaw)
             }
+        }
+
+        /// Why the answer is not read on, if there is no memory for it.
+        var refusal: RemoteError? {
+            get async {
+                await catchUp()
+                return state.withLock(\.refusal)
+            }
+        }
+
+        private func catchUp() async {
+            await withCheckedContinuation { continuation in thread.run { continuation.resume() } }
         }
 
         /// All that is there.

@@ -9,7 +9,7 @@ extension WebDAVStorage {
     /// The names in a folder that may be those of blobs; with versions if they are heads.
     public func list(_ folder: String) async throws(RemoteError) -> [BlobListing] {
         if state.withLock(\.keepsNames) { return try await listByNames(folder) }
-        let reader = Multistatus.Reader(keeping: Self.mayBeOurs)
+        let reader = Multistatus.Reader(within: budget, keeping: Self.mayBeOurs)
         let isHeads = folder == BlobName.heads
         let properties = isHeads ? Self.versionProperties : Self.kind
         let response = try await propfind(address(folder + "/"), depth: "1", reader, properties)
@@ -48,10 +48,13 @@ extension WebDAVStorage {
             "PROPFIND", address,
             headers: [("Depth", depth), ("Content-Type", "application/xml; charset=utf-8")], body: Array(body.utf8),
             sink: reader.sink)
-        do throws(HTTPFailure) { return try await client.send(request) } catch {
+        let response: HTTPResponse
+        do throws(HTTPFailure) { response = try await client.send(request) } catch {
             if let flaw = await reader.flaw { throw corrupt(flaw) }
-            throw failure(error)
+            throw await reader.refusal ?? failure(error)
         }
+        if let refusal = await reader.refusal { throw refusal }
+        return response
     }
 
     /// What is in a folder, with versions if these are heads: only those are ever replaced.
@@ -97,7 +100,7 @@ extension WebDAVStorage {
 
     /// Asks for a folder itself.
     func look(at folder: HTTPAddress) async throws(RemoteError) -> HTTPResponse {
-        try await propfind(folder, depth: "0", Multistatus.Reader(keeping: { _ in false }))
+        try await propfind(folder, depth: "0", Multistatus.Reader(within: budget, keeping: { _ in false }))
     }
 
     /// Looks for the folder above the place: the place is made, and none above it. Some servers would make them all, for

@@ -4,6 +4,7 @@
 // conditions, take locks for advice, move files in two steps and give two contents one ETag (docs/webdav.md), so there
 // are no conditions, locks and moves here, and an ETag only says that a head is worth reading again.
 
+internal import BackendSupport
 public import Blobs
 internal import HTTPClient
 public import Replication
@@ -17,6 +18,8 @@ public final class WebDAVStorage: BlobStorage {
     let state = Mutex(State())
     /// After so long whoever has read a file of names before it was written has written it, too.
     let settling: Duration
+    /// For answers, as long as they come.
+    let budget: RemoteBudget
 
     struct State {
         /// The folder itself may be made.
@@ -33,8 +36,10 @@ public final class WebDAVStorage: BlobStorage {
         var versions: [String: String] = [:]
     }
 
-    init(_ url: WebDAVURL, _ options: HTTPOptions, settling: Duration = .seconds(1)) {
-        (self.url, self.settling) = (url, settling)
+    init(
+        _ url: WebDAVURL, _ options: HTTPOptions, settling: Duration = .seconds(1), budget: RemoteBudget = .shared
+    ) {
+        (self.url, self.settling, self.budget) = (url, settling, budget)
         client = HTTPClient(options)
         hasCredentials = options.credentials != .none
     }
@@ -61,7 +66,7 @@ public final class WebDAVStorage: BlobStorage {
     public func get(_ name: String, limit: Int, unless version: String?) async throws(RemoteError) -> BlobContent {
         let request = HTTPRequest("GET", address(name), headers: [("Cache-Control", "no-cache")], limit: limit)
         let response: HTTPResponse
-        do throws(HTTPFailure) { response = try await client.send(request) } catch {
+        do throws(HTTPFailure) { response = try await answer(to: request) } catch {
             if case .tooLarge = error { return .unreadable("is too large") }
             throw failure(error)
         }
@@ -148,7 +153,14 @@ public final class WebDAVStorage: BlobStorage {
     // MARK: Requests
 
     func send(_ request: HTTPRequest) async throws(RemoteError) -> HTTPResponse {
-        do throws(HTTPFailure) { return try await client.send(request) } catch { throw failure(error) }
+        do throws(HTTPFailure) { return try await answer(to: request) } catch { throw failure(error) }
+    }
+
+    /// Sends a request, and counts what comes.
+    private func answer(to request: HTTPRequest) async throws(HTTPFailure) -> HTTPResponse {
+        var request = request
+        request.mayKeep = budget.share().take
+        return try await client.send(request)
     }
 
     /// The address of something in the place; names need no encoding.

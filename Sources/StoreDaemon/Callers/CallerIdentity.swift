@@ -10,6 +10,7 @@
 
 internal import Glibc
 internal import PlainText
+internal import Synchronization
 
 /// A caller's engine and app id.
 struct CallerIdentity: Equatable, Sendable {
@@ -36,13 +37,21 @@ struct CallerIdentity: Equatable, Sendable {
 
     /// Looks at a process.
     static func of(pid: Int32?) -> CallerIdentity {
-        guard let pid, let process = ProcessDirectory(pid: "\(pid)"), let first = ProcessDirectory(pid: "1"),
-            let cgroup = process.read("cgroup"), let mounts = process.read("mountinfo", isWhole: false),
-            let hostMounts = first.read("mountinfo", isWhole: false), let root = rootMount(mounts),
-            let hostRoot = rootMount(hostMounts), process.isAlive
+        guard let pid, let process = ProcessDirectory(pid: "\(pid)"), let cgroup = process.read("cgroup"),
+            let root = process.rootMount, let hostRoot = hostRoot(), process.isAlive
         else { return .unknown }
         return identity(cgroup: cgroup, root: root, hostRoot: hostRoot)
     }
+
+    /// The root of the first process, which keeps it for as long as the machine is up; `nil` if it can't be read now.
+    private static func hostRoot() -> String? {
+        knownHostRoot.withLock { root in
+            if root == nil { root = ProcessDirectory(pid: "1")?.rootMount }
+            return root
+        }
+    }
+
+    private static let knownHostRoot = Mutex<String?>(nil)
 
     /// The rule, of what `/proc` says about the process and about the first process.
     static func identity(cgroup: String, root: String, hostRoot: String) -> CallerIdentity {
@@ -55,8 +64,8 @@ struct CallerIdentity: Equatable, Sendable {
 
     /// The device and the root of what is mounted on `/`, in the last line that says so.
     static func rootMount(_ mountinfo: String) -> String? {
-        for line in mountinfo.split(separator: "\n").reversed() {
-            let fields = line.split(separator: " ")
+        for line in mountinfo.utf8.split(separator: UInt8(ascii: "\n")).reversed() {
+            let fields = line.split(separator: UInt8(ascii: " "), maxSplits: 5).map { Substring($0) }
             if fields.count > 4, fields[4] == "/" { return "\(fields[2]) \(fields[3])" }
         }
         return nil
@@ -118,7 +127,10 @@ struct ProcessDirectory: ~Copyable {
     /// Whether the process is still there.
     var isAlive: Bool { read("stat") != nil }
 
-    /// Reads a file, or its whole lines within the first 64 KiB.
+    /// The device and the root of the process's own root directory; `nil` if that can't be read.
+    var rootMount: String? { read("mountinfo", isWhole: false).flatMap(CallerIdentity.rootMount) }
+
+    /// Reads a file of at most 64 KiB, or the whole lines within the first 16 KiB.
     ///
     /// A process can have as many mounts as it likes, and the kernel writes each of them while this is read. Its root is
     /// among the first, as the mounts below it are mounted later.
@@ -133,7 +145,7 @@ struct ProcessDirectory: ~Copyable {
         defer { close(file) }
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 16 << 10)
-        while bytes.count < 64 << 10 {
+        while bytes.count < (isWhole ? 64 << 10 : buffer.count) {
             let count = Glibc.read(file, &buffer, buffer.count)
             if count < 0 && errno == EINTR { continue }
             if count < 0 { return nil }

@@ -72,7 +72,7 @@ struct CallKind {
     let answer: Int
     /// How large the arguments may be.
     private let arguments: Int
-    /// What of the answer nobody else counts.
+    /// The part of the answer that is counted nowhere else.
     let unweighed: Int
     /// Whether values or lists are written or read, however many there are.
     let mayTakeLong: Bool
@@ -87,7 +87,7 @@ struct CallKind {
     static let overhead = 1 << 10
     /// What introspection says of any object but for the names below it.
     static let introspection = 16 << 10
-    /// Longer paths are nobody's, and would come back in errors.
+    /// Longer paths belong to no object, and would come back in errors.
     private static let longestPath = 1024
 
     @BusActor
@@ -119,7 +119,7 @@ struct CallKind {
     func refusal(of message: Message) -> BusError? {
         guard message.path?.utf8.count ?? 0 <= Self.longestPath else { return .unknownObject }
         guard arguments < .max, message.argumentSize(atMost: arguments) == nil else { return nil }
-        return .limitsExceeded("The arguments of this call may have \(arguments) bytes")
+        return .limitsExceeded("The arguments of this call may have \(arguments) bytes.")
     }
 
     private static let smallAnswers: Set<String> = [

@@ -66,7 +66,7 @@ final class Clients {
         peer.release()
     }
 
-    /// A user is another person by now: whoever came before lets go of what was its predecessor's.
+    /// A uid was given to another user: the former user's clients release what they hold.
     func leave(_ user: User) {
         daemon.writes.commit()
         for presence in present.values where presence.client.uid == user.uid || presence.client.isRoot {
@@ -83,10 +83,10 @@ final class Clients {
     func checkSubscriptions(of client: Client) throws(BusError) {
         let bounds = daemon.configuration.bounds
         if client.subscriptions[.objects] >= bounds.subscriptionsPerConnection {
-            throw .limitsExceeded("A connection may have \(bounds.subscriptionsPerConnection) subscriptions")
+            throw .limitsExceeded("A connection may have \(bounds.subscriptionsPerConnection) subscriptions.")
         }
         if client.share.subscriptions[.objects] >= bounds.subscriptions {
-            throw .limitsExceeded("A user may have \(bounds.subscriptions) subscriptions")
+            throw .limitsExceeded("A user may have \(bounds.subscriptions) subscriptions.")
         }
     }
 
@@ -150,7 +150,7 @@ final class Clients {
         return uid == client.uid || client.isRoot ? uid : nil
     }
 
-    /// A look of root's at somebody's objects does not make them, and a number that is nobody's never gets any.
+    /// When root looks at a user's objects, that does not create them, and a uid without a user never gets any.
     private func mayLookUp(_ uid: UInt32, _ client: Client, unless isDeclared: Bool = false) -> Bool {
         if uid == client.uid || daemon.users.known.contains(uid) { return true }
         return isDeclared && UserName.name(of: uid) != nil

@@ -61,7 +61,7 @@ final class Delivery {
 
     isolated deinit { share.leave() }
 
-    /// Whether so many bytes can be sent now. Whoever finds that they can't waits.
+    /// Whether so many bytes can be sent now. If not, the caller waits.
     ///
     /// - Parameter takesLong: whether it may take long to make them.
     func hasRoom(for bytes: Int, takingLong takesLong: Bool = false) -> Bool {
@@ -100,7 +100,7 @@ final class Delivery {
         _ work: @escaping () -> Void
     ) throws(BusError) {
         guard waitingCalls < share.bounds.waitingCalls else {
-            throw .limitsExceeded("The connection doesn't read its answers, and \(waitingCalls) calls wait for that")
+            throw .limitsExceeded("The connection doesn't read its answers, and \(waitingCalls) calls wait for that.")
         }
         try share.hold(held)
         waitingCalls += 1
@@ -162,7 +162,7 @@ final class Delivery {
         }
     }
 
-    /// - Parameter left: what the bus still holds; `nil` if nobody knows.
+    /// - Parameter left: what the bus still holds; `nil` if that is unknown.
     private func answered(_ asked: Int, left: Int?) {
         isAsking = false
         let before = unread
@@ -221,7 +221,7 @@ extension BusConnection {
             guard name == "OutgoingBytes" else { return try reply.skip() }
             if case .integer(let number) = try reply.readValue() { bytes = Int(number) }
         }
-        guard let bytes else { throw BusError.notSupported("The bus doesn't say what it holds for a connection") }
+        guard let bytes else { throw BusError.notSupported("The bus doesn't say what it holds for a connection.") }
         return bytes
     }
 

@@ -23,7 +23,7 @@ final class UserRest {
     var isUnderWay: Bool { end != nil }
 
     /// Counts what a call took of the thread that answers everybody's.
-    /// - Parameter microseconds: of the processor's time: while other processes have it, nobody is kept from anything.
+    /// - Parameter microseconds: of processor time; while other processes run, the call delays no other caller.
     func note(_ microseconds: UInt64) {
         guard microseconds >= Self.long else { return }
         if end == nil { pool.restingUsers += 1 }

@@ -78,7 +78,7 @@ final class UserShare {
     /// Counts what a waiting call holds.
     func hold(_ bytes: Int) throws(BusError) {
         guard held + bytes <= Self.heldLimit else {
-            throw .limitsExceeded("The user's calls that are not answered yet have \(held) bytes")
+            throw .limitsExceeded("The user's calls that are not answered yet have \(held) bytes.")
         }
         held += bytes
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// org.example.UbiquitousStore.Defaults: one person's defaults domains.
+// org.example.UbiquitousStore.Defaults: one user's defaults domains.
 
 internal import ManagedDefaults
 internal import PropertyList
@@ -19,7 +19,7 @@ extension UserDomains {
         let names = try call.message.readStrings()
         let options = try call.message.readOptions(["program": "s", "subscribe": "b"])
         guard names.count <= Self.mostDomains else {
-            throw BusError.invalidArguments("A call opens \(Self.mostDomains) domains at most; make several")
+            throw BusError.invalidArguments("A call opens \(Self.mostDomains) domains at most; make several.")
         }
         let client = daemon.clients.client(call.peer)
         let program = try options.string("program").map { try self.program($0, for: client.identity) }
@@ -74,10 +74,10 @@ extension UserDomains {
     /// The domain that a name means: "" is the program's own.
     private func resolve(_ name: String, _ program: Program?) throws(BusError) -> String {
         if name.isEmpty {
-            guard let program else { throw .invalidArguments("\"\" is a program's own domain; name the program, too") }
+            guard let program else { throw .invalidArguments("\"\" is a program's own domain; name the program, too.") }
             return program.domain
         }
-        if let problem = DomainName.problem(name) { throw .invalidArguments("The domain can't be opened: \(problem)") }
+        if let problem = DomainName.problem(name) { throw .invalidArguments("The domain can't be opened: \(problem).") }
         return name
     }
 
@@ -107,9 +107,11 @@ extension UserDomains {
         let domain = try call.message.readString()
         let flags = try call.message.readFlags(0x1)
         let client = daemon.clients.client(call.peer)
-        if let problem = DomainName.problem(domain) { throw BusError.invalidArguments("\(problem)") }
+        if let problem = DomainName.problem(domain) {
+            throw BusError.invalidArguments("There is no such domain: \(problem).")
+        }
         guard access(of: client.identity, to: domain) == .write else {
-            throw BusError.accessDenied("The domain is not the caller's to remove")
+            throw BusError.accessDenied("The domain is not the caller's to remove.")
         }
         let layers = try (flags == 0 ? [false] : [false, true]).map { isHost in
             try user.store(Store.layerIdentifier(ofDomain: domain, isHost: isHost))

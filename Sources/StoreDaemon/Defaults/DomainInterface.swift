@@ -73,7 +73,7 @@ extension UserStore {
 
     fileprivate func getManaged(_ call: MethodCall) throws {
         _ = try call.message.readFlags()
-        guard let layer else { throw BusError.failed("It is no domain") }
+        guard let layer else { throw BusError.failed("It is no domain.") }
         let managed = user.domains.managed(layer.domain, for: call.peer)
         try call.reply { reply in
             try reply.appendDictionary { try reply.append(managed: managed) }
@@ -202,7 +202,7 @@ private struct LayerChange {
         if removed.isEmpty { return }
         var seen = Set(self.values.map(\.0))
         for key in removed where !seen.insert(key).inserted {
-            throw BusError.invalidArguments("The key \"\(key)\" comes twice")
+            throw BusError.invalidArguments("The key \"\(key)\" comes twice.")
         }
     }
 

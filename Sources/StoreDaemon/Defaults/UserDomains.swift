@@ -89,7 +89,7 @@ final class UserDomains {
 
     /// A caller, as files of managed settings know people.
     func person(_ peer: Peer) -> ManagedPerson {
-        // Root looks at somebody else's: of the groups only the name is known.
+        // When root reads another user's domain, the bus doesn't tell that user's groups.
         let groups = peer.credentials.uid == user.uid ? peer.credentials.groups : []
         return daemon.managed.person(named: user.directory.ownerName, groups: groups)
     }
@@ -120,7 +120,7 @@ final class UserDomains {
         }
         let name = isApp ? caller.applicationIdentifier : String(path.split(separator: "/").last ?? "")
         if DomainName.problem(name) != nil || name == ManagedFile.globalDomain.string {
-            throw .invalidArguments("The program \"\(path)\" has no domain of its own; name one")
+            throw .invalidArguments("The program \"\(path)\" has no domain of its own; name one.")
         }
         return Program(domain: name, store: nil, ubiquitous: .none)
     }

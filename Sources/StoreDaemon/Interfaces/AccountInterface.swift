@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// org.example.UbiquitousStore.Account: one person's account and its sync.
+// org.example.UbiquitousStore.Account: one user's account and its sync.
 
 internal import AppManifest
 internal import PropertyList
@@ -42,7 +42,7 @@ extension UserAccount {
 
     private static func check(deviceName name: String) throws(BusError) {
         guard (1...255).contains(name.utf8.count) else {
-            throw .invalidArguments("A device's name has 1 to 255 bytes")
+            throw .invalidArguments("A device's name has 1 to 255 bytes.")
         }
     }
 
@@ -88,11 +88,16 @@ extension UserAccount {
         call.answer(on: daemon, holding: self) { try await self.unlock(phrase) }
     }
 
+    fileprivate func move(_ call: MethodCall, _ change: KeyChange) throws {
+        _ = try call.message.readOptions([:])
+        call.answer(on: daemon, holding: self) { try await self.move(change) }
+    }
+
     // MARK: Resting
 
     fileprivate func resolve(_ call: MethodCall) throws {
         guard let side = Side(rawValue: try call.message.readString()) else {
-            throw BusError.invalidArguments("The side is \"local\" or \"remote\"")
+            throw BusError.invalidArguments("The side is \"local\" or \"remote\".")
         }
         call.answer(on: daemon, holding: self) { try await self.resolve(inFavourOf: side) }
     }
@@ -107,7 +112,7 @@ extension UserAccount {
         let user = try daemon.users.user(uid)
         guard Manifest.isName(identifier),
             try user.declares(identifier) || user.storeIdentifiers().contains(identifier)
-        else { throw BusError.store(.noSuchStore, "There is no store \"\(identifier)\"") }
+        else { throw BusError.store(.noSuchStore, "There is no store \"\(identifier)\".") }
         try user.recovering { try user.database.synchronize(store: identifier, isOn) }
         if isOn {
             sync.noteHint()
@@ -119,7 +124,7 @@ extension UserAccount {
     // MARK: Devices
 
     fileprivate func listDevices(_ call: MethodCall) throws {
-        let devices = try sync.devices().sorted { ($0.name, $0.identifier) < ($1.name, $1.identifier) }
+        let devices = try sync.listDevices().sorted { ($0.name, $0.identifier) < ($1.name, $1.identifier) }
         try call.reply { reply in
             try reply.container("a", "a{sv}") {
                 for device in devices { try append(device, to: reply) }
@@ -151,13 +156,13 @@ extension UserAccount {
         let identifier = try call.message.readString()
         guard sync.isSignedIn else { throw Self.notSignedIn }
         guard identifier != deviceIdentifier else {
-            throw BusError.invalidArguments("This is the device that would forget itself; sign it out instead")
+            throw BusError.invalidArguments("This is the device that would forget itself; sign it out instead.")
         }
         guard try sync.forget(device: identifier) else { throw Self.noSuchDevice }
         try call.reply()
     }
 
-    private static let noSuchDevice = BusError.invalidArguments("The account has no such device; see ListDevices")
+    private static let noSuchDevice = BusError.invalidArguments("The account has no such device; see ListDevices.")
 
     // MARK: Room
 
@@ -214,6 +219,8 @@ extension UserAccount {
                 .steering(
                     "GetRecoveryPhrase", in: ["flags": "t"], out: ["recovery_phrase": "s"], sensitive: true, on: daemon
                 ) { try $0.getRecoveryPhrase($1) },
+                .steering("Encrypt", in: ["options": "a{sv}"], on: daemon) { try $0.move($1, .encryption) },
+                .steering("ReplaceKey", in: ["options": "a{sv}"], on: daemon) { try $0.move($1, .replacement) },
                 .steering("Unlock", in: ["recovery_phrase": "s"], sensitive: true, on: daemon) { try $0.unlock($1) },
                 .method("SyncNow", in: ["flags": "t"], on: daemon) { try $0.syncNow($1) },
                 .steering("Resolve", in: ["side": "s"], on: daemon) { try $0.resolve($1) },
@@ -238,7 +245,7 @@ extension UserAccount {
                 .method("Unsubscribe", on: daemon) { try $0.unsubscribe($1, daemon) },
                 .signal("AccountChanged", ["state": "s", "info": "a{sv}"]),
                 .property("State", "s", changes: .silently, to: .everybody, on: daemon) { account, message in
-                    try message.append(account.sync.state.rawValue)
+                    try message.append(account.sync.state.wireName)
                 },
                 .property("Backend", "s", changes: .silently, to: .unsandboxed, on: daemon) { account, message in
                     try message.append(text: account.url)
@@ -251,7 +258,7 @@ extension UserAccount {
                     try message.append(text: account.deviceIdentifier)
                 },
                 .property("DeviceName", "s", changes: .silently, to: .everybody, on: daemon) { account, message in
-                    try message.append(text: account.sync.device.name)
+                    try message.append(text: account.sync.devices.own.name)
                 },
                 .property("InitialSyncDone", "b", changes: .silently, to: .everybody, on: daemon) { account, message in
                     try message.append(account.isDownloaded)

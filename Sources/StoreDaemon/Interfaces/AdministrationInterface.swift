@@ -15,7 +15,7 @@ extension Daemon {
     private func checkAdministers(_ call: MethodCall) throws {
         let uid = call.peer.credentials.uid
         guard uid == 0 || uid == geteuid() else {
-            throw BusError.accessDenied("Only root may administer the data of all users")
+            throw BusError.accessDenied("Only root may administer the data of all users.")
         }
         try checkSteers(call.peer)
     }
@@ -23,23 +23,28 @@ extension Daemon {
     fileprivate func listData(_ call: MethodCall) throws {
         _ = try call.message.readFlags()
         try checkAdministers(call)
-        let data = UserData.all(in: configuration.stateDirectory)
-        try call.reply { reply in
-            try reply.container("a", "a{sv}") {
-                for data in data {
-                    try reply.appendDictionary {
-                        try reply.append(entry: "name", text: data.name)
-                        try reply.container("e", "sv") {
-                            try reply.append("uid")
-                            try reply.container("v", "u") { try reply.append(data.uid) }
-                        }
-                        try reply.append(entry: "user", text: data.owner ?? "")
-                        try reply.append(entry: "set-aside", .boolean(data.isSetAside))
-                        try reply.append(option: "set-aside-usec", data.time)
-                        try reply.append(option: "bytes", data.bytes)
-                    }
-                }
+        call.answer(on: self) {
+            try await self.files.result { [directory = self.configuration.stateDirectory] in
+                UserData.all(in: directory).map { ($0, $0.bytes) }
             }
+        } reply: { reply, list in
+            try reply.container("a", "a{sv}") {
+                for (data, bytes) in list { try Self.append(data, bytes, to: reply) }
+            }
+        }
+    }
+
+    private static func append(_ data: UserData, _ bytes: UInt64, to reply: Message) throws {
+        try reply.appendDictionary {
+            try reply.append(entry: "name", text: data.name)
+            try reply.container("e", "sv") {
+                try reply.append("uid")
+                try reply.container("v", "u") { try reply.append(data.uid) }
+            }
+            try reply.append(entry: "user", text: data.owner ?? "")
+            try reply.append(entry: "set-aside", .boolean(data.isSetAside))
+            try reply.append(option: "set-aside-usec", data.time)
+            try reply.append(option: "bytes", bytes)
         }
     }
 
@@ -47,8 +52,9 @@ extension Daemon {
         _ = try call.message.readFlags()
         try checkAdministers(call)
         writes.commit()
+        let (directory, time) = (configuration.stateDirectory, environment.time())
         call.answer(on: self) {
-            try await DataBackup.make(in: self.configuration.stateDirectory, time: self.environment.time())
+            try await self.files.result { try DataBackup.make(in: directory, time: time) }
         } reply: {
             try $0.append($1)
         }
@@ -58,21 +64,32 @@ extension Daemon {
         let (name, uid) = (try call.message.readString(), try call.message.readUInt32())
         let replaces = try call.message.readFlags(0x1) != 0
         try checkAdministers(call)
-        let data = try userData(named: name)
-        guard data.isSetAside else { throw BusError.invalidArguments("\(name) isn't set aside") }
+        let data = try UserData.named(name, in: configuration.stateDirectory)
+        guard data.isSetAside else { throw BusError.invalidArguments("\(name) isn't set aside.") }
+        call.answer(on: self) { try await self.adopt(data, by: uid, replacing: replaces) }
+    }
+
+    /// Only renames are done on the bus's thread, on which nobody opens the data in between.
+    private func adopt(_ data: UserData, by uid: UInt32, replacing replaces: Bool) async throws {
         let user = UserDirectory(of: uid, in: configuration.stateDirectory)
-        if user.exists, !replaces {
-            let present = try users.user(uid)
-            guard try present.storesWithValues().isEmpty, !present.account.sync.isSignedIn else {
-                throw BusError.store(
-                    .conflict, "The user \(uid) has data already; with 0x1 that is set aside in place of it")
-            }
-        }
+        if !replaces { try checkIsFree(user) }
+        try await files.result { try user.mark(data) }
+        // The user's programs may have written meanwhile.
+        if !replaces { try checkIsFree(user) }
         closeData(of: uid)
         try user.adopt(data, time: environment.time())
-        logger.notice("The data \(name) is \(UserName.text(of: uid))'s now.")
+        logger.notice("The data \(data.name) is \(UserName.text(of: uid))'s now.")
         _ = try users.user(uid)
-        try call.reply()
+        try await files.result { try user.settle() }
+    }
+
+    private func checkIsFree(_ user: UserDirectory) throws {
+        guard user.exists else { return }
+        let present = try users.user(user.uid)
+        guard try present.storesWithValues().isEmpty, !present.account.sync.isSignedIn else {
+            throw BusError.store(
+                .conflict, "The user \(user.uid) has data already; with 0x1 that is set aside in place of it.")
+        }
     }
 
     fileprivate func delete(_ call: MethodCall) throws {
@@ -80,27 +97,26 @@ extension Daemon {
         let isForced = try call.message.readFlags(0x1) != 0
         try checkAdministers(call)
         if let backup = DataBackup.path(of: name, in: configuration.stateDirectory) {
-            try UserData.remove(backup)
-            return try call.reply()
+            return call.answer(on: self) { try await self.files.result { try RemovedData.remove(backup) } }
         }
-        let data = try userData(named: name)
+        let data = try UserData.named(name, in: configuration.stateDirectory)
+        call.answer(on: self) { try await self.delete(data, isForced: isForced) }
+    }
+
+    private func delete(_ data: UserData, isForced: Bool) async throws {
         if !data.isSetAside {
-            guard isForced || UserName.name(of: data.uid) == nil else {
+            let isUsers = try await files.result { UserName.name(of: data.uid) != nil }
+            guard isForced || !isUsers else {
                 throw BusError.store(
-                    .conflict, "\(name) is the data of a user of this machine; with 0x1 it is removed all the same")
+                    .conflict,
+                    "\(data.name) is the data of a user of this machine; with 0x1 it is removed all the same.")
             }
             closeData(of: data.uid)
         }
-        try UserData.remove(data.path)
-        logger.notice("The data \(name) was removed.")
-        try call.reply()
-    }
-
-    private func userData(named name: String) throws -> UserData {
-        guard let data = UserData.all(in: configuration.stateDirectory).first(where: { $0.name == name }) else {
-            throw BusError.invalidArguments("There is no data \"\(name)\"; see ListData")
-        }
-        return data
+        let place = try RemovedData.take(
+            data.path, in: configuration.stateDirectory, time: environment.time())
+        logger.notice("The data \(data.name) was removed.")
+        try await files.result { try RemovedData.remove(place) }
     }
 
     /// Closes a user's data; the next call opens what is there then.

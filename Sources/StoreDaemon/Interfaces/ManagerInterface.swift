@@ -40,7 +40,7 @@ extension Daemon {
     private func entitledPath(_ identifier: String, _ client: Client, _ user: User) throws -> String {
         guard client.identity.engine != .unknown else {
             throw BusError.store(
-                .identityUnknown, "The service can't tell what sandbox the caller is in, and opens no store for it")
+                .identityUnknown, "The service can't tell what sandbox the caller is in, and opens no store for it.")
         }
         // A package's script may open the store of the manifest that it has just installed.
         if !user.isEntitled(client.identity, to: identifier) { manifests.readIfChanged() }
@@ -79,8 +79,8 @@ extension Daemon {
             throw BusError.store(
                 .ambiguousIdentity,
                 identifiers.isEmpty
-                    ? "The service can't tell which app the caller is; name the store's identifier"
-                    : "The caller's app declares several stores; name the identifier of one")
+                    ? "The service can't tell which app the caller is; name the store's identifier."
+                    : "The caller's app declares several stores; name the identifier of one.")
         }
         return identifier
     }
@@ -89,7 +89,7 @@ extension Daemon {
         let everybody = try call.message.readFlags(0x1) != 0
         let client = clients.client(call.peer)
         guard !everybody || client.isRoot else {
-            throw BusError.accessDenied("Only root may list the stores of every user")
+            throw BusError.accessDenied("Only root may list the stores of every user.")
         }
         let uids = everybody ? users.known : [client.uid]
         var list = StoreList()
@@ -117,13 +117,13 @@ extension Daemon {
         case .flatpak:
             let own = user.ownIdentifiers(of: client.identity)
             return stores.filter(own.contains)
-        case .unknown: throw BusError.accessDenied("The service can't tell what sandbox the caller is in")
+        case .unknown: throw BusError.accessDenied("The service can't tell what sandbox the caller is in.")
         }
     }
 
     fileprivate func listUsers(_ call: MethodCall) throws {
         _ = try call.message.readFlags()
-        guard clients.client(call.peer).isRoot else { throw BusError.accessDenied("Only root may list the users") }
+        guard clients.client(call.peer).isRoot else { throw BusError.accessDenied("Only root may list the users.") }
         let uids = users.known
         try call.reply { reply in
             try reply.container("a", "(uo)") {
@@ -146,7 +146,7 @@ extension Daemon {
             flags == 0 ? try user.forget(identifier) : try user.removeEverywhere(identifier)
         }
         guard let keys else {
-            throw BusError.store(.noSuchStore, "Nothing is stored under the identifier \"\(identifier)\"")
+            throw BusError.store(.noSuchStore, "Nothing is stored under the identifier \"\(identifier)\".")
         }
         if !keys.isEmpty { user.storeInUse(identifier)?.notify(.localChange, keys: keys) }
         try call.reply()
@@ -184,21 +184,21 @@ extension Daemon {
         try checkSteers(call.peer)
         let user = try users.user(clients.client(call.peer).uid)
         guard bytes.count <= Manifest.maximumSize else {
-            throw BusError.limitsExceeded("A manifest has \(Manifest.maximumSize) bytes at most")
+            throw BusError.limitsExceeded("A manifest has \(Manifest.maximumSize) bytes at most.")
         }
         let manifest: Manifest
         do { manifest = try Manifest(propertyList: bytes) } catch {
-            throw BusError.invalidArguments("The manifest is refused: \(error)")
+            throw BusError.invalidArguments("The manifest is refused: \(error).")
         }
         if let identifier = manifest.identifier, manifests.manifests.declares(identifier) {
             throw BusError.store(
-                .notEntitled, "The identifier \"\(identifier)\" is declared by an installed manifest")
+                .notEntitled, "The identifier \"\(identifier)\" is declared by an installed manifest.")
         }
         guard
             user.registered.count < configuration.bounds.registeredManifests
                 || user.registered.has(manifest.applicationIdentifier)
         else {
-            throw BusError.limitsExceeded("A user may register \(configuration.bounds.registeredManifests) manifests")
+            throw BusError.limitsExceeded("A user may register \(configuration.bounds.registeredManifests) manifests.")
         }
         try user.register(manifest, bytes)
         try call.reply { try $0.append(strings: manifest.identifier.map { [$0] } ?? []) }
@@ -207,7 +207,7 @@ extension Daemon {
     fileprivate func reload(_ call: MethodCall) throws {
         let uid = call.peer.credentials.uid
         guard uid == 0 || uid == geteuid() else {
-            throw BusError.accessDenied("Only root and the service's own user may have it reload")
+            throw BusError.accessDenied("Only root and the service's own user may have it reload.")
         }
         try checkSteers(call.peer)
         try reload()

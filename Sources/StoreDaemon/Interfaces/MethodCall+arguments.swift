@@ -17,7 +17,7 @@ extension Message {
     func readFlags(_ allowed: UInt64 = 0) throws(BusError) -> UInt64 {
         let flags = try readUInt64()
         guard flags & ~allowed == 0 else {
-            throw .invalidArguments("The flags 0x\(String(flags & ~allowed, radix: 16)) are unknown")
+            throw .invalidArguments("The flags 0x\(String(flags & ~allowed, radix: 16)) are unknown.")
         }
         return flags
     }
@@ -27,9 +27,9 @@ extension Message {
     func readOptions(_ known: [String: String] = [:]) throws -> [String: Option] {
         var options: [String: Option] = [:]
         try readDictionary { name in
-            guard let type = known[name] else { throw BusError.invalidArguments("The option \"\(name)\" is unknown") }
+            guard let type = known[name] else { throw BusError.invalidArguments("The option \"\(name)\" is unknown.") }
             guard options[name] == nil else {
-                throw BusError.invalidArguments("The option \"\(name)\" comes twice")
+                throw BusError.invalidArguments("The option \"\(name)\" comes twice.")
             }
             options[name] = try readOption(name, type)
         }
@@ -38,7 +38,7 @@ extension Message {
 
     private func readOption(_ name: String, _ type: String) throws(BusError) -> Option {
         guard try peekType() == "v", try peekContents() == type else {
-            throw .invalidArguments("The option \"\(name)\" has to be of the type \(type)")
+            throw .invalidArguments("The option \"\(name)\" has to be of the type \(type).")
         }
         try enterVariant()
         let option: Option =
@@ -86,7 +86,7 @@ extension MethodCall {
         let client = daemon.clients.client(peer)
         let bound = daemon.configuration.bounds.waitingCalls
         guard client.callsUnderWay < bound else {
-            return fail(.limitsExceeded("\(bound) calls of the connection are not answered yet"))
+            return fail(.limitsExceeded("\(bound) calls of the connection are not answered yet."))
         }
         let size = message.argumentSize(atMost: CallKind.largestArguments) ?? CallKind.largestArguments
         do { try client.share.hold(size) } catch { return fail(error) }

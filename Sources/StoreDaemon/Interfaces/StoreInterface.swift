@@ -17,10 +17,10 @@ extension UserStore {
         let name = try call.message.readString()
         // A key that is too long to be one is not repeated: the answer would be as large as the question.
         guard let key = try? Key(name, limit: store.limits.keyLength) else {
-            throw BusError.store(.noSuchKey, "There can be no such key")
+            throw BusError.store(.noSuchKey, "There can be no such key.")
         }
         guard let value = store.value(for: key) else {
-            throw BusError.store(.noSuchKey, "There is no key \"\(name)\"")
+            throw BusError.store(.noSuchKey, "There is no key \"\(name)\".")
         }
         try call.reply { try $0.append(variant: value) }
     }
@@ -74,7 +74,7 @@ extension UserStore {
     /// What was lost with a damaged database is not shown as absent while it is still to come from the remote.
     private func checkReadable() throws(BusError) {
         guard layer == nil, user.database.isAwaitingRemote else { return }
-        throw .store(.corrupt, "The database was damaged; its values are on their way from the account's remote")
+        throw .store(.corrupt, "The database was damaged; its values are on their way from the account's remote.")
     }
 
     // MARK: Writing
@@ -133,7 +133,7 @@ extension UserStore {
     private func checkDistinct(_ keys: [Key]) throws(BusError) {
         var seen = Set<Key>(minimumCapacity: keys.count)
         for key in keys where !seen.insert(key).inserted {
-            throw .invalidArguments("The key \"\(key)\" comes twice")
+            throw .invalidArguments("The key \"\(key)\" comes twice.")
         }
     }
 
@@ -147,9 +147,9 @@ extension UserStore {
         call.answer(on: daemon) {
             try await self.user.database.synchronize()
             if waits {
-                guard account.isSignedIn else { throw BusError.store(.notSignedIn, "No account is signed in") }
+                guard account.isSignedIn else { throw BusError.store(.notSignedIn, "No account is signed in.") }
                 guard self.store.isSynchronized else {
-                    throw BusError.store(.conflict, "The store takes no part in the sync; see SetStoreSynchronized")
+                    throw BusError.store(.conflict, User.takesNoPart(self.store.identifier))
                 }
                 // Apps may ask often, and a password that was refused is not tried again each time.
                 if account.state == .authFailed, let error = account.lastError { throw error }
@@ -171,7 +171,7 @@ extension UserStore {
         let name = try call.message.readString()
         _ = try call.message.readFlags()
         guard let key = try? Key(name, limit: store.limits.keyLength) else {
-            throw BusError.store(.noSuchKey, "There can be no such key")
+            throw BusError.store(.noSuchKey, "There can be no such key.")
         }
         let values = try user.database.history(of: key, in: store)
         try call.reply { reply in
@@ -188,10 +188,10 @@ extension UserStore {
                 try reply.append("when")
                 try reply.container("v", "t") { try reply.append(former.time) }
             }
-            if let device = user.account.sync.deviceIdentifier(of: former.origin) {
+            if let device = user.account.sync.devices.identifier(of: former.origin) {
                 try reply.append(entry: "origin-device", .string(Text(device)))
             }
-            try reply.append(entry: "why", .string(Text(former.why.rawValue)))
+            try reply.append(entry: "why", .string(Text(former.why.wireName)))
         }
     }
 

@@ -5,7 +5,7 @@ internal import StoreBus
 /// The stores of users, as an answer lists them.
 ///
 /// How many there are is for a remote to decide, and so may be more than an answer has room for. Then each user has the
-/// same part of it: nobody has root see less of the others.
+/// same share of it, so that no user can hide the others' stores from root.
 struct StoreList {
     struct Entry: Equatable {
         let uid: UInt32

@@ -44,7 +44,7 @@ final class ManifestDirectories {
         onChange?()
     }
 
-    /// Reads the directories now if one has changed, and doesn't wait until it is quiet: somebody is about to be refused.
+    /// Reads the directories now if one has changed, without waiting for further changes: a caller is about to be refused.
     func readIfChanged() {
         let isChanging = directories?.takeChange() == true
         if isChanging || paths.map(FileStamp.init) != stamps { read() }

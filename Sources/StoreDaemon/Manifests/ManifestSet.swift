@@ -37,7 +37,7 @@ struct ManifestSet {
     /// All of them.
     var all: [Manifest] { byIdentifier.values.flatMap { $0 } + withoutStore }
 
-    /// The identifiers that somebody declares, sorted.
+    /// The identifiers that are declared, sorted.
     var identifiers: [String] { byIdentifier.keys.sorted() }
 
     func declares(_ identifier: String) -> Bool { byIdentifier[identifier] != nil }

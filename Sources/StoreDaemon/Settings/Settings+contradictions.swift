@@ -11,7 +11,7 @@ extension Settings {
             found.append("ShortestPoll= is longer than LongestPoll=: the former holds for both.")
         }
         if bounds.subscriptionsPerConnection > bounds.subscriptions {
-            found.append("SubscriptionsPerConnection= is more than Subscriptions=, which nobody can reach.")
+            found.append("SubscriptionsPerConnection= is more than Subscriptions=, so it is never reached.")
         }
         if limits.totalBytes > bounds.databaseBytes {
             found.append("TotalBytes= of a store is more than DatabaseBytes= of all of a user's stores.")

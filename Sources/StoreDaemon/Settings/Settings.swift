@@ -13,7 +13,7 @@ public struct Settings: Equatable, Sendable {
     public var deviceName: String?
     /// After so long without anything to do the service ends; `nil`: never.
     public var idleExit: Duration? = .seconds(300)
-    /// Somebody asked for ``idleExit``: the service ends after it where nothing starts it again, too.
+    /// ``idleExit`` was set: the service ends after it even where nothing starts it again.
     public var isIdleExitAskedFor = false
     /// The folders under which accounts may be, in system mode.
     public var folderRoots: [String] = []

@@ -6,7 +6,7 @@ internal import SDBus
 /// Who is logged in and at the machine, as logind has it (org.freedesktop.login1(5)).
 @BusActor
 final class Logins {
-    /// Called when somebody's presence is another one.
+    /// Called when a user's presence changes.
     var onChange: (@BusActor () -> Void)?
     /// Called when the machine wakes up.
     var onWaking: (@BusActor () -> Void)?
@@ -48,7 +48,7 @@ final class Logins {
         ])
     }
 
-    /// Where a person is.
+    /// Whether a user is present.
     func presence(of uid: UInt32) -> SyncCircumstances.Presence {
         guard isThere else { return .unknown }
         let own = sessions.values.filter { $0.uid == uid }

@@ -20,8 +20,22 @@ struct AccountFile: Codable, Equatable {
     var announcesName: Bool?
     /// The account is encrypted. It is kept apart from the key: without that nothing is written, least of all in plain.
     var isEncrypted: Bool?
-    /// The person has the account rest.
+    /// The account is moving to the key of this identifier, which is on the disk already.
+    var movingTo: String?
+    /// What the account was called before it moved to its key. The database follows the file.
+    var formerly: [String]?
+    /// The user has paused sync.
     var isPaused: Bool?
+
+    /// The file after the account went over to a key.
+    func gone(over key: String) -> AccountFile {
+        var next = self
+        next.formerly = Array(((formerly ?? []) + [account]).filter { $0 != key }.suffix(Self.mostFormerNames))
+        (next.account, next.isEncrypted, next.movingTo) = (key, true, nil)
+        return next
+    }
+
+    private static let mostFormerNames = 16
 
     /// Whether an address is that of the account, with or without slashes at the end.
     func isPlace(_ other: String) -> Bool { Self.trimmed(url) == Self.trimmed(other) }
@@ -79,7 +93,7 @@ enum PrivateFile {
     struct Failure: Error, CustomStringConvertible {
         let path: String
         let code: Int32
-        var description: String { "\(path): \(String(cString: strerror(code)))" }
+        var description: String { "\(path) can't be written: \(String(cString: strerror(code)))." }
     }
 
     /// Where a file is written before it is put in place.

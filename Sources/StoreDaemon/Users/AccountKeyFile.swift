@@ -26,11 +26,17 @@ struct AccountKeyFile: Equatable {
     var marker: SealedMarker
     /// The keys that this device had before.
     var left: Set<KeyIdentifier> = []
-    /// Markers that the person does not want.
+    /// The markers that the user has rejected.
     var rejected: Set<KeyIdentifier> = []
     var stage: Stage
-    /// Somebody has seen the recovery phrase.
+    /// The user has seen the recovery phrase.
     var wasShown = false
+    /// What the account was called while it was in plain.
+    var wasPlain: Set<KeyIdentifier> = []
+    /// When it was found that what this device has is in the remote under the key, in microseconds since 1970.
+    var published: UInt64?
+    /// When what is left of former forms was removed last.
+    var tidied: UInt64?
 
     /// A file is in this format, and in none that is greater.
     private static let format = 1
@@ -46,7 +52,10 @@ struct AccountKeyFile: Equatable {
     private static func path(_ slot: Slot, in directory: String) -> String { directory + "/" + slot.rawValue }
 
     /// What a backend is to know.
-    var held: HeldKey { HeldKey(key: key, marker: marker, rejected: rejected) }
+    var held: HeldKey { HeldKey(key: key, marker: marker, rejected: rejected, former: former) }
+
+    /// The forms in which the account was before it was under this key.
+    var former: FormerForms { FormerForms(plain: wasPlain, keys: left, areRemoved: tidied != nil) }
 
     /// The key of an account; `nil` where there is none. A crash while the account was being signed in to may have
     /// left it where keys of such accounts are.
@@ -59,9 +68,16 @@ struct AccountKeyFile: Equatable {
     /// Puts the key of an account that was signed in to in the place of the former one's.
     static func settle(_ account: String, in directory: String) throws {
         guard var next = try? read(.next, in: directory), "\(next.key.identifier)" == account else { return }
-        next.stage = .using
+        // A move ends when what this device has is in the remote.
+        if next.former.areNone { next.stage = .using }
         try next.write(in: directory)
+        try removeNext(in: directory)
+    }
+
+    /// Removes a key that is not going to be used.
+    static func removeNext(in directory: String) throws {
         try PrivateFile.remove(path(.next, in: directory))
+        try PrivateFile.synchronize(directory: directory)
     }
 
     /// Reads the file; `nil` where there is none.
@@ -93,7 +109,7 @@ struct AccountKeyFile: Equatable {
         try PrivateFile.synchronize(directory: directory)
     }
 
-    /// The bytes of a file that is this user's and nobody else's; `nil` where there is none.
+    /// The bytes of a file that belongs to this user and that no other may read; `nil` where there is none.
     private static func contents(of path: String) throws(AccountKeyFileError) -> Data? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         if descriptor < 0, errno == ENOENT { return nil }
@@ -121,6 +137,9 @@ struct AccountKeyFile: Equatable {
         var rejected: [String]
         var stage: Stage
         var wasShown: Bool
+        var wasPlain: [String]?
+        var published: UInt64?
+        var tidied: UInt64?
 
         init(_ file: AccountKeyFile) {
             format = AccountKeyFile.format
@@ -131,18 +150,23 @@ struct AccountKeyFile: Equatable {
             rejected = file.rejected.sorted().map(\.description)
             stage = file.stage
             wasShown = file.wasShown
+            wasPlain = file.wasPlain.isEmpty ? nil : file.wasPlain.sorted().map(\.description)
+            (published, tidied) = (file.published, file.tidied)
         }
 
         /// What it says; `nil` if it does not agree with itself.
         var file: AccountKeyFile? {
             let (left, rejected) = (left.compactMap { KeyIdentifier($0) }, rejected.compactMap { KeyIdentifier($0) })
+            let plain = (wasPlain ?? []).compactMap { KeyIdentifier($0) }
             guard format == AccountKeyFile.format, let identifier = KeyIdentifier(identifier),
                 let key = AccountKey(secret: Array(secret), identifier: identifier),
                 let marker = try? SealedMarker(decoding: Array(marker)), marker.isGenuine(under: key.blobs),
-                left.count == self.left.count, rejected.count == self.rejected.count
+                left.count == self.left.count, rejected.count == self.rejected.count,
+                plain.count == (wasPlain ?? []).count
             else { return nil }
             return AccountKeyFile(
-                key: key, marker: marker, left: Set(left), rejected: Set(rejected), stage: stage, wasShown: wasShown)
+                key: key, marker: marker, left: Set(left), rejected: Set(rejected), stage: stage, wasShown: wasShown,
+                wasPlain: Set(plain), published: published, tidied: tidied)
         }
     }
 }

@@ -3,7 +3,6 @@
 internal import Files
 internal import Foundation
 internal import Glibc
-internal import Replication
 internal import SDBus
 internal import StoreEngine
 
@@ -16,18 +15,14 @@ enum DataBackup {
     /// A copy that is older was left by a program that was interrupted; in microseconds.
     private static let longestLife: UInt64 = 86_400_000_000
 
-    /// Makes a copy, on another thread.
+    /// Makes a copy; not on the bus's thread.
     /// - Parameter time: the present, in microseconds since 1970.
     /// - Returns: the directory.
-    static func make(in stateDirectory: String, time: UInt64) async throws -> String {
+    static func make(in stateDirectory: String, time: UInt64) throws -> String {
         let path = "\(stateDirectory)/\(prefixes[0])\(time)"
-        let thread = WorkThread(.disk)
-        return try await withCheckedThrowingContinuation { continuation in
-            thread.run {
-                removeOld(in: stateDirectory, time)
-                continuation.resume(with: Result { try copyAll(from: stateDirectory, to: path) }.map { path })
-            }
-        }
+        removeOld(in: stateDirectory, time)
+        try copyAll(from: stateDirectory, to: path)
+        return path
     }
 
     /// The directory of a copy by its name; `nil` if there is none.
@@ -53,7 +48,7 @@ enum DataBackup {
 
     private static func make(_ path: String) throws {
         guard mkdir(path, 0o700) == 0 else {
-            throw BusError.failed("\(path) can't be made: \(String(cString: strerror(errno)))")
+            throw BusError.failed("\(path) can't be made: \(String(cString: strerror(errno))).")
         }
     }
 

@@ -10,7 +10,7 @@ struct RefusalLog {
     private var users: [UInt32: Refusals] = [:]
     private static let interval: UInt64 = 60_000_000
 
-    /// Errors of writes that somebody who looks after the machine wants to know of.
+    /// The errors of writes that an administrator wants to know of.
     private static let names: Set = ["QuotaExceeded", "LimitsExceeded", "IOError", "Corrupt"]
 
     /// A write was refused.

@@ -16,7 +16,9 @@ final class ToldBackend: RemoteBackend {
     }
 
     /// The key of the account, if it is encrypted and its key is known.
-    var heldKey: HeldKey? { get async { await (backend as? any KeyHolding)?.heldKey } }
+    var heldKey: HeldKey? { get async { await keyHolding?.heldKey } }
+
+    var keyHolding: (any KeyHolding)? { backend as? any KeyHolding }
 
     var traits: BackendTraits { backend.traits }
 
@@ -118,7 +120,7 @@ private struct ToldPush: RemotePush {
     }
 }
 
-/// Tells the journal what an account does, step by step. Where nobody reads that, no text is made.
+/// Logs what an account does, step by step. No text is made at a log level that leaves it out.
 private struct StepTeller: Sendable {
     let user: String
     let logger: Logger

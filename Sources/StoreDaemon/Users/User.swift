@@ -51,7 +51,8 @@ final class User {
         allowance = (stores: 0, bytes: 0)
         account.sync.pace = configuration.pace
         if !account.sync.isSignedIn {
-            account.sync.device = RemoteDevice(identifier: account.deviceIdentifier, name: configuration.deviceName)
+            account.sync.devices.own = RemoteDevice(
+                identifier: account.deviceIdentifier, name: configuration.deviceName)
         }
         account.startIfFailed()
         do { try database.bound(fileSize: configuration.bounds.largestDatabase) } catch {
@@ -95,7 +96,7 @@ final class User {
             if store.isForgotten { try remember(store) }
             return try UserStore(store, of: self, daemon: daemon)
         }
-        // The manifest may have changed while nobody used the store. If it fails, the next one to load it tries again.
+        // The manifest may have changed while the store was not in use. If this fails, the next load tries again.
         if hasManifest(identifier) { _ = try? store.store.releaseLocalValues() }
         stores[Text(identifier)] = store
         return store
@@ -110,10 +111,10 @@ final class User {
     /// The stores in use.
     var storesInUse: [UserStore] { Array(stores.values) }
 
-    /// The store of an identifier, if somebody uses it.
+    /// The store of an identifier, if it is in use.
     func storeInUse(_ identifier: String) -> UserStore? { stores[Text(identifier)] }
 
-    /// Lets go of a store that nobody uses any more.
+    /// Releases a store that is no longer in use.
     func letGo(_ store: UserStore) {
         if storeInUse(store.identifier) === store { stores[Text(store.identifier)] = nil }
     }
@@ -134,9 +135,14 @@ final class User {
     /// - Returns: the keys that were visible; `nil` if the store held nothing.
     func forget(_ identifier: String) throws -> [Key]? {
         guard Manifest.isName(identifier), let keys = try database.forget(store: identifier) else { return nil }
-        // Whoever has it open has opened it again.
+        // For a client that has the store open, this opens it again.
         if let store = storeInUse(identifier) { try remember(store.store) }
         return keys
+    }
+
+    /// Why something that is about the account can't be done with a store that stays on this device.
+    static func takesNoPart(_ identifier: String) -> String {
+        "The store takes no part in the sync. \"ubiquitousctl stores sync \(identifier) on\" changes that."
     }
 
     /// Removes a store's values on every device of the account.
@@ -146,10 +152,10 @@ final class User {
         let store = try database.store(identifier, localKeys: localKeys(of: identifier))
         if database.hasAccount {
             guard store.isSynchronized else {
-                throw BusError.store(.conflict, "The store takes no part in the sync; see SetStoreSynchronized")
+                throw BusError.store(.conflict, Self.takesNoPart(identifier))
             }
             guard store.isDownloaded else {
-                throw BusError.store(.conflict, "The account's values have not all arrived yet; try again after that")
+                throw BusError.store(.conflict, "The account's values have not all arrived yet; try again after that.")
             }
         }
         let keys = try database.removeEverything(in: identifier)
@@ -189,13 +195,13 @@ final class User {
         let maximum = daemon.configuration.bounds.stores
         let others = try storeIdentifiers().count { $0 != identifier }
         guard others < maximum else {
-            throw BusError.limitsExceeded("A user may have \(maximum) stores; see ubiquitousctl stores")
+            throw BusError.limitsExceeded("A user may have \(maximum) stores; see ubiquitousctl stores.")
         }
         // The user's other devices begin stores, too.
         allowance.stores = (maximum - others - 1) / 2
     }
 
-    /// Looks how large the database is, and lets a part of what is left be written before the next look.
+    /// Measures the database, and allows a part of the remaining room to be written before the next measurement.
     private func renewAllowance(for bytes: Int) throws {
         daemon.writes.commit()
         let maximum = daemon.configuration.bounds.databaseBytes
@@ -315,8 +321,13 @@ final class User {
             """)
     }
 
-    /// Whether nobody uses anything of it, and it has nothing to do by itself.
+    /// Whether no client uses anything of it, and no background work is due.
     var isIdle: Bool { stores.isEmpty && account.isIdle }
+
+    /// Lets go of what nobody needs before the next sync cycle or call.
+    func rest() {
+        if stores.isEmpty { database.releaseMemory() }
+    }
 
     /// Ends what is under way and closes the database.
     func close() {

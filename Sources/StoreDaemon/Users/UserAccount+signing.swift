@@ -20,19 +20,37 @@ extension UserAccount {
     ) async throws -> String {
         try credentials.check()
         let credentials = isRenewal ? try renewed(credentials, at: url) : credentials
+        if try movesElsewhere(than: url, credentials) { return accountIdentifier }
         let staysPaused = isRenewal ? try AccountFile.read(in: directory)?.isPaused ?? false : false
         var isNew = false
+        let former =
+            encryption.phrase == nil
+            ? nil
+            : try AccountFile.read(in: directory).flatMap {
+                $0.isPlace(url) ? $0 : nil
+            }
+        let (key, forms) = former.map { formerKey(of: $0) } ?? (nil, FormerForms())
         try await reach(url, credentials, try protection(at: url, encryption)) {
-            try await $0.open(creatingAccount: creatingAccount)
+            try await Self.open($0, creatingAccount: creatingAccount, joiningFrom: key)
         } then: { backend, remote, held in
             isNew = remote.isNew
             guard isNew || !bringingValues else {
-                throw BusError.store(.conflict, "There is an account in the place already, and it is not empty")
+                throw BusError.store(.conflict, "There is an account in the place already, and it is not empty.")
             }
             let file = AccountFile(
                 url: url, account: remote.identifier, credentials: credentials,
-                deviceName: deviceName ?? sync.device.name, announcesName: deviceName != nil || sync.announcesName,
+                deviceName: deviceName ?? sync.devices.own.name,
+                announcesName: deviceName != nil || sync.devices.announcesName,
                 isEncrypted: held == nil ? nil : true)
+            // The account of this place may have moved to the key since.
+            if let former, !remote.isNamed(former.account) {
+                try keep(held, wasShown: true, former: forms)
+                var next = former.gone(over: remote.identifier)
+                (next.credentials, next.isPaused) = (credentials, nil)
+                return try commit(next) {
+                    try sync.signIn(to: backend, asRestored: remote.also(named: former.account))
+                }
+            }
             try keep(held, wasShown: encryption.phrase != nil)
             try commit(file) {
                 try sync.signIn(to: backend, as: remote, bringingValues: bringingValues, deviceName: deviceName)
@@ -41,6 +59,7 @@ extension UserAccount {
         self.url = url
         settleKey()
         listen()
+        watchMove()
         if staysPaused { try setPaused(true) }
         daemon.logger.notice("\(userName) signed in to \(url)\(isNew ? ", where an account was made" : "").")
         if let warning = PlaceAddress.warning(of: url) { daemon.logger.warning("\(url): \(warning)") }
@@ -55,7 +74,7 @@ extension UserAccount {
     func resolve(inFavourOf side: Side) async throws {
         guard let file = try AccountFile.read(in: directory) else { throw Self.notSignedIn }
         guard sync.isReset else {
-            throw BusError.store(.conflict, "There is nothing to resolve: the remote is as this device knows it")
+            throw BusError.store(.conflict, "There is nothing to resolve: the remote is as this device knows it.")
         }
         try await reach(file.url, file.credentials, protection(of: file).0) { backend in
             switch side {
@@ -64,7 +83,7 @@ extension UserAccount {
             }
         } then: { backend, remote, _ in
             var next = file
-            (next.account, next.isPaused, next.deviceName) = (remote.identifier, nil, sync.device.name)
+            (next.account, next.isPaused, next.deviceName) = (remote.identifier, nil, sync.devices.own.name)
             try commit(next) {
                 switch side {
                 case .local: try sync.signIn(to: backend, asRestored: remote)
@@ -89,7 +108,7 @@ extension UserAccount {
         sync.setPaused(isPaused)
     }
 
-    static let notSignedIn = BusError.store(.notSignedIn, "No account is signed in")
+    static let notSignedIn = BusError.store(.notSignedIn, "No account is signed in.")
 
     /// Makes a backend, does the first thing with it and goes over to it, unless signing out has overtaken it; one that
     /// is not gone over to is closed.
@@ -105,7 +124,7 @@ extension UserAccount {
             let (remote, held) = try await alone {
                 try await Self.limited { (try await body(backend), await backend.heldKey) }
             }
-            if attempt != attempts { throw BusError.store(.notSignedIn, "The account was signed out meanwhile") }
+            if attempt != attempts { throw BusError.store(.notSignedIn, "The account was signed out meanwhile.") }
             try goOver(backend, remote, held)
         } catch {
             Self.close(backend)
@@ -119,7 +138,9 @@ extension UserAccount {
     func commit(_ file: AccountFile, _ body: () throws -> Void) throws {
         let former = try? AccountFile.read(in: directory)
         try file.write(in: directory)
+        isFileEncrypted = file.isEncrypted == true
         do { try body() } catch {
+            isFileEncrypted = former?.isEncrypted == true
             if let former { try former.write(in: directory) } else { try AccountFile.remove(in: directory) }
             throw error
         }
@@ -129,8 +150,8 @@ extension UserAccount {
     func renewFile() {
         do {
             guard var file = try AccountFile.read(in: directory) else { return }
-            (file.account, file.deviceName) = (database.account.identifier, sync.device.name)
-            file.announcesName = sync.announcesName
+            (file.account, file.deviceName) = (database.account.identifier, sync.devices.own.name)
+            file.announcesName = sync.devices.announcesName
             try file.write(in: directory)
         } catch {
             daemon.logger.error("The account of the user \(uid) can't be written: \(error)")
@@ -142,13 +163,14 @@ extension UserAccount {
         guard sync.isSignedIn || AccountFile.exists(in: directory) else {
             throw Self.notSignedIn
         }
+        try checkNotMoving()
         // Values go before the file: what a crash leaves in between is signed in, and can be signed out again.
         if !keepingValues { try sync.signOut(keepingValues: false) }
         try AccountFile.remove(in: directory)
         try AccountKeyFile.remove(in: directory)
         attempts += 1
         listener?.cancel()
-        url = ""
+        (url, isFileEncrypted) = ("", false)
         if keepingValues { try sync.signOut(keepingValues: true) }
         daemon.logger.notice("\(userName) signed out.")
         daemon.armIdleTimer()
@@ -183,14 +205,14 @@ extension UserAccount {
         guard let file = try AccountFile.read(in: directory) else { throw Self.notSignedIn }
         // A secret goes to the address that it was given for, and to no other.
         guard file.isPlace(url) else {
-            throw BusError.invalidArguments("\"renew\" is for the place of the account that is signed in")
+            throw BusError.invalidArguments("\"renew\" is for the place of the account that is signed in.")
         }
         return credentials.completed(by: file.credentials)
     }
 
     /// One backend is tried at a time.
-    private func alone<T>(_ body: () async throws -> T) async throws -> T {
-        if isBusy { throw BusError.store(.busy, "The account is being signed in or checked; try again after it") }
+    func alone<T>(_ body: () async throws -> T) async throws -> T {
+        if isBusy { throw BusError.store(.busy, "The account is being signed in or checked; try again after it.") }
         isBusy = true
         defer { isBusy = false }
         return try await body()
@@ -202,7 +224,7 @@ extension UserAccount {
     ) async throws -> T {
         let race = Race<T>()
         let timer = EventLoop.shared.after(.seconds(60)) {
-            race.end(.failure(RemoteError(.unavailable, "the place did not answer within a minute")))
+            race.end(.failure(RemoteError(.unavailable, "The place did not answer within a minute.")))
         }
         defer { timer.cancel() }
         return try await withCheckedThrowingContinuation { continuation in

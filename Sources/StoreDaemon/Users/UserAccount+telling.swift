@@ -51,13 +51,13 @@ extension UserAccount {
     }
 
     func tellState() {
-        daemon.logger.debug("The account of the user \(uid) is \(sync.state.rawValue).")
+        daemon.logger.debug("The account of the user \(uid) is \(sync.state.wireName).")
         // What is under way says nothing yet.
         if sync.lastError != nil || sync.state != .syncing {
             let line = log.note(sync.state == .signedOut ? nil : sync.lastError, ofUser: userName, EventLoop.now)
             if let line { daemon.logger.log(level: line.level, "\(line.text)") }
         }
-        for subscription in subscribers.values { subscription.tell() }
+        untold.add(subscribers.keys)
         daemon.surroundings.follow(sync.isSignedIn || daemon.users.hasAccount)
     }
 
@@ -68,7 +68,7 @@ extension UserAccount {
 
     /// What a client is told of the state: a signal's arguments.
     func append(stateFor client: Client, to signal: Message) throws {
-        try signal.append(sync.state.rawValue)
+        try signal.append(sync.state.wireName)
         try signal.appendDictionary {
             try signal.append(entry: "account-identifier", text: accountIdentifier)
             try signal.append(entry: "initial-sync-done", .boolean(isDownloaded))

@@ -4,6 +4,7 @@ internal import Logging
 internal import PropertyList
 internal import Replication
 internal import SDBus
+internal import Sealing
 internal import StoreBus
 internal import StoreEngine
 internal import SyncEngine
@@ -15,10 +16,14 @@ final class UserAccount {
     let path: String
     private(set) var sync: AccountSync
     var url = ""
+    /// Whether the account in the file is encrypted: the file is not read for each question.
+    var isFileEncrypted = false
     private(set) var database: UserDatabase
     let directory: String
     unowned let daemon: Daemon
     var subscribers: [SubscriptionKey: AccountSubscription] = [:]
+    /// The subscribers that are to be told of the state.
+    private(set) lazy var untold = PacedQueue<SubscriptionKey> { [unowned self] in subscribers[$0]?.tell() }
     var storeSubscriptions = 0
     private var timer: EventSource?
     /// Told of networks, as long as an attempt that failed is to be made up for.
@@ -31,6 +36,8 @@ final class UserAccount {
     var callsUnderWay = 0
     var attempts = 0
     var log = AccountLog()
+    /// The account has moved to its key, or is moving: after each cycle something may be to be done for that.
+    var watchesMove = false
     /// The user's name, once it could be looked up: that may take long, and a user of another name has another directory.
     private(set) lazy var name = UserName.name(of: uid)
     /// The user in the journal.
@@ -62,23 +69,31 @@ final class UserAccount {
         guard AccountFile.exists(in: directory) else { return }
         do {
             guard let file = try AccountFile.read(in: directory) else { return }
-            sync.device = RemoteDevice(identifier: sync.device.identifier, name: file.deviceName)
-            sync.announcesName = file.announcesName ?? false
-            url = file.url
+            sync.devices.own = RemoteDevice(identifier: sync.devices.own.identifier, name: file.deviceName)
+            sync.devices.announcesName = file.announcesName ?? false
+            (url, isFileEncrypted) = (file.url, file.isEncrypted == true)
             // The file is written first, and a database that was set aside has forgotten whose values it had.
-            if database.account.identifier != file.account {
+            let former = database.account.identifier
+            let isGoingOver = former != file.account && file.formerly?.contains(former) == true
+            if former != file.account, !isGoingOver {
                 _ = try database.enter(account: file.account, bringingValues: false)
             }
             try daemon.configuration.check(scheme: file.url)
             let (protection, problem) = protection(of: file)
-            sync.resume(
-                with: try makeBackend(file.url, file.credentials, protection), isPaused: file.isPaused ?? false)
+            let backend = try makeBackend(file.url, file.credentials, protection)
+            if isGoingOver {
+                try sync.signIn(to: backend, asRestored: RemoteAccount(identifier: file.account, aliases: [former]))
+            } else {
+                sync.change(to: backend, onlyReads: protection.move != nil)
+            }
+            sync.setPaused(file.isPaused ?? false)
             settleKey()
+            watchMove()
             if let problem { sync.postpone(problem) }
             if problem == nil, let wait = record.wait { sync.postpone(Self.suspicion(wait)) }
             listen()
         } catch {
-            let error = error as? RemoteError ?? RemoteError(.damaged, "the account can't be read: \(error)")
+            let error = error as? RemoteError ?? RemoteError(.damaged, "The account can't be read: \(error).")
             daemon.logger.error("The account of the user \(uid) can't be used: \(error)")
             sync.fail(error)
         }
@@ -102,11 +117,11 @@ final class UserAccount {
         start()
     }
 
-    /// Sets the database aside that a pass found damaged, as a call would.
+    /// Sets the database aside that a cycle found damaged, as a call would.
     private func recover(_ reason: String) {
         do { try daemon.users.user(uid).recover(reason) } catch {
             daemon.logger.error("The database of the user \(uid) can't be replaced: \(error)")
-            sync.fail(RemoteError(.damaged, "this device's database is damaged: \(error)"))
+            sync.fail(RemoteError(.damaged, "This device's database is damaged: \(error)."))
         }
     }
 
@@ -127,7 +142,7 @@ final class UserAccount {
         }
         sync.onLeave = { backend in BusActor.assumeIsolated { Self.close(backend) } }
         sync.onRename = { [weak self] in BusActor.assumeIsolated { self?.renewFile() } }
-        sync.onDeviceChange = { [weak self] in BusActor.assumeIsolated { self?.renewFile() } }
+        sync.devices.onOwnChange = { [weak self] in BusActor.assumeIsolated { self?.renewFile() } }
         sync.onDamage = { [weak self] reason in BusActor.assumeIsolated { self?.recover(reason) } }
         sync.onStateChange = { [weak self] in BusActor.assumeIsolated { self?.tellState() } }
         sync.onScheduleChange = { [weak self] in BusActor.assumeIsolated { self?.arm() } }
@@ -149,7 +164,7 @@ final class UserAccount {
         }
     }
 
-    /// Sets the timer to when the next pass is due.
+    /// Sets the timer for the next cycle.
     private func arm() {
         timer = nil
         listenToRoutes()
@@ -167,14 +182,16 @@ final class UserAccount {
             record.begin()
             await self?.runLoggedCycles()
             record.end()
+            if let self { daemon.users.rest(uid) }
         }
     }
 
     private func runLoggedCycles() async {
         daemon.logger.debug("A sync cycle of \(userName) begins.")
         await sync.runDueCycles()
+        await goOnMoving()
         daemon.logger.debug(
-            "The sync cycle of \(userName) has ended (\(sync.state.rawValue)); the next one is \(timeOfNextCycle).")
+            "The sync cycle of \(userName) has ended (\(sync.state.wireName)); the next one is \(timeOfNextCycle).")
     }
 
     private var timeOfNextCycle: String {
@@ -199,16 +216,16 @@ final class UserAccount {
         }
     }
 
-    /// Whether no account is signed in, and nobody is subscribed to its state or waits for an answer.
+    /// Whether no account is signed in, no client subscribes to its state and no call waits for an answer.
     var isIdle: Bool { !sync.isSignedIn && subscribers.isEmpty && callsUnderWay == 0 && storeSubscriptions == 0 }
 
     // MARK: Properties
 
-    var deviceIdentifier: String { sync.device.identifier }
+    var deviceIdentifier: String { sync.devices.own.identifier }
     /// The account that is signed in; empty if none is.
     var accountIdentifier: String { sync.state == .signedOut ? "" : database.account.identifier }
     /// Whether the account that is signed in is encrypted.
-    var isEncrypted: Bool { sync.isSignedIn && (try? AccountFile.read(in: directory))?.isEncrypted == true }
+    var isEncrypted: Bool { sync.isSignedIn && isFileEncrypted }
     var isDownloaded: Bool { sync.isSignedIn && database.account.isDownloaded }
     func pendingChanges() throws -> Int { try database.pendingChanges() }
 

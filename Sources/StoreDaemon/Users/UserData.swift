@@ -21,6 +21,7 @@ struct UserData {
 
     /// Data by its name in the state directory; `nil` if it isn't the name of a user's data.
     private init?(_ name: String, in stateDirectory: String) {
+        if name.utf8.contains(UInt8(ascii: "/")) { return nil }
         // A user's name can have dots: u1000.ada.lovelace@example.org.1763800000.
         let parts = name.split(separator: ".", omittingEmptySubsequences: false)
         guard let uid = UInt32(parts[0].dropFirst()), "u\(uid)" == parts[0], parts.count != 2 else { return nil }
@@ -36,7 +37,16 @@ struct UserData {
             .sorted { ($0.uid, $0.name) < ($1.uid, $1.name) }
     }
 
-    /// What its files take, in bytes.
+    /// Data by its name.
+    /// - Throws: `InvalidArgs` if there is none of this name.
+    static func named(_ name: String, in stateDirectory: String) throws(BusError) -> UserData {
+        guard let data = UserData(name, in: stateDirectory), access(data.path, F_OK) == 0 else {
+            throw .invalidArguments("There is no data \"\(name)\"; see ListData.")
+        }
+        return data
+    }
+
+    /// What its files take, in bytes; it looks at each.
     var bytes: UInt64 {
         let names = FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []
         return names.reduce(0) { sum, name in
@@ -44,11 +54,34 @@ struct UserData {
             return lstat(path + "/" + name, &status) == 0 ? sum + UInt64(max(0, status.st_blocks)) * 512 : sum
         }
     }
+}
 
-    /// Removes a directory of the state directory's.
+/// Data that is being removed: it has a name of its own first, since its user may come back while that goes on.
+enum RemovedData {
+    private static let prefix = "removed."
+
+    /// Has a directory be nobody's.
+    /// - Parameter time: the present, in microseconds since 1970.
+    /// - Returns: where it is, to be removed.
+    static func take(_ path: String, in stateDirectory: String, time: UInt64) throws(PrivateFile.Failure) -> String {
+        var number = time
+        while access("\(stateDirectory)/\(prefix)\(number)", F_OK) == 0 { number += 1 }
+        let place = "\(stateDirectory)/\(prefix)\(number)"
+        guard rename(path, place) == 0 else { throw PrivateFile.Failure(path: path, code: errno) }
+        return place
+    }
+
+    /// Removes a directory of the state directory's; not on the bus's thread.
     static func remove(_ path: String) throws(BusError) {
         do { try FileManager.default.removeItem(atPath: path) } catch {
-            throw .failed("\(path) can't be removed: \(error.localizedDescription)")
+            throw .failed("\(path) can't be removed: \(error.localizedDescription).")
+        }
+    }
+
+    /// Removes what the end of the service has left.
+    static func finish(in stateDirectory: String) {
+        for name in DirectoryListing.names(in: stateDirectory) where name.hasPrefix(prefix) {
+            try? remove("\(stateDirectory)/\(name)")
         }
     }
 }

@@ -47,10 +47,10 @@ struct UserDirectory {
         return owner
     }
 
-    /// Makes the directory, and sees to it that what is there is this user's.
+    /// Makes the directory, and makes sure that its content belongs to this user.
     ///
-    /// A uid that was given to somebody else has another name now: what is there is its predecessor's, and is
-    /// set aside. A name that can't be looked up says nothing.
+    /// If the uid was given to another user, its name differs from the recorded one: the data is the former user's and is
+    /// set aside. A name that can't be looked up decides nothing.
     func prepare(logger: Logger, time: UInt64) throws(PrivateFile.Failure) {
         let name = UserName.name(of: uid)
         if exists, let name, let owner = formerOwner(now: name) {
@@ -98,21 +98,27 @@ struct UserDirectory {
 
     private var recordedName: String? { Self.recordedName(in: path) }
 
-    /// The name of the user whose data a directory has; `nil` if nobody knows.
+    /// The name of the user whose data a directory has; `nil` if it isn't recorded.
     static func recordedName(in path: String) -> String? {
         Files.text(of: path + "/user", atMost: 256).flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// Makes data that was set aside this user's. Data that the user has already is set aside.
-    func adopt(_ data: UserData, time: UInt64) throws(PrivateFile.Failure) {
-        if exists { _ = try setAside(as: recordedName ?? "unknown", time: time) }
+    /// Notes in data that was set aside that it is this user's; not on the bus's thread.
+    func mark(_ data: UserData) throws(PrivateFile.Failure) {
         // Without a name here, the first name that is found when the data is opened counts.
         if let name = UserName.name(of: uid) {
             try PrivateFile.replace(data.path + "/user", with: Array(name.utf8))
         } else {
             unlink(data.path + "/user")
         }
-        guard rename(data.path, path) == 0 else { throw PrivateFile.Failure(path: path, code: errno) }
-        try PrivateFile.synchronize(directory: stateDirectory)
     }
+
+    /// Makes marked data this user's. Data that the user has already is set aside.
+    func adopt(_ data: UserData, time: UInt64) throws(PrivateFile.Failure) {
+        if exists { _ = try setAside(as: recordedName ?? "unknown", time: time) }
+        guard rename(data.path, path) == 0 else { throw PrivateFile.Failure(path: path, code: errno) }
+    }
+
+    /// Has what was adopted survive a power cut; not on the bus's thread.
+    func settle() throws(PrivateFile.Failure) { try PrivateFile.synchronize(directory: stateDirectory) }
 }

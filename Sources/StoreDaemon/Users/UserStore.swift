@@ -67,12 +67,12 @@ final class UserStore {
     // Counted, and not left to weak references: these make every use of the object slower.
     private var holders = 0
 
-    /// Somebody uses the store: it stays in memory.
+    /// A client uses the store: it stays in memory.
     func hold() {
         holders += 1
     }
 
-    /// Somebody does not use the store any more; after the last one it leaves the memory.
+    /// A client no longer uses the store. After the last one it is released.
     func release() {
         holders -= 1
         if holders == 0 { user.letGo(self) }

@@ -27,7 +27,10 @@ final class Users {
         return user
     }
 
-    /// So many users may be open of whom nobody uses anything: what is opened for a look is soon opened again.
+    /// A sync cycle of a user has ended.
+    func rest(_ uid: UInt32) { open[uid]?.rest() }
+
+    /// So many idle users stay open, since a user who was called once is often called again soon.
     private static let mostIdle = 8
 
     /// Closes the data of users who have gone, once there are several of them.
@@ -38,9 +41,9 @@ final class Users {
         for user in idle { close(user) }
     }
 
-    /// The open users whose number is somebody else's by now, if the machine's users have changed since the last look.
+    /// The open users whose uid was given to another user, if the machine's users have changed since the last check.
     ///
-    /// Users that the machine knows from elsewhere are looked at when their data is opened.
+    /// Users from a directory service are checked when their data is opened.
     func findFormer() -> [User] {
         let stamp = FileStamp("/etc/passwd")
         if stamp == accountsFile { return [] }
@@ -65,7 +68,7 @@ final class Users {
             let directory = UserDirectory(of: uid, in: daemon.configuration.stateDirectory).path
             do {
                 try AccountFile.removeRemains(in: directory)
-                if AccountFile.exists(in: directory) { _ = try user(uid) }
+                if AccountFile.exists(in: directory) { try user(uid).rest() }
             } catch {
                 daemon.logger.error("The data of the user \(uid) can't be opened: \(error)")
             }

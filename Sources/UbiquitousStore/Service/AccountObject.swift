@@ -59,6 +59,16 @@ package struct AccountObject: ServiceObject {
         }
     }
 
+    /// `Encrypt`: moves an account in plain to a key.
+    package func encrypt(timeout: Duration) async throws {
+        try await call("Encrypt", timeout: timeout) { try $0.appendDictionary {} }
+    }
+
+    /// `ReplaceKey`: moves an encrypted account to another key.
+    package func replaceKey(timeout: Duration) async throws {
+        try await call("ReplaceKey", timeout: timeout) { try $0.appendDictionary {} }
+    }
+
     /// `Unlock`: ends the pause for KeyNeeded.
     package func unlock(_ phrase: String, timeout: Duration) async throws {
         try await call("Unlock", timeout: timeout) {

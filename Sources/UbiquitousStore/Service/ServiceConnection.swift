@@ -45,7 +45,7 @@ package final class ServiceConnection {
             try await connection.followOwner()
             return connection
         } catch {
-            throw UbiquitousStoreError(.serviceUnavailable, "The bus can't be reached: \(error)", cause: error)
+            throw UbiquitousStoreError(.serviceUnavailable, "The bus can't be reached: \(error).", cause: error)
         }
     }
 

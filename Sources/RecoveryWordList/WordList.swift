@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The words of recovery phrases: BIP-39's English list, in the file beside this one.
-enum WordList {
+package enum WordList {
     /// 2048 words, in their order.
-    static let words = PackageResources.english_txt.split(separator: UInt8(ascii: "\n")).map {
+    package static let words = PackageResources.english_txt.split(separator: UInt8(ascii: "\n")).map {
         String(decoding: $0, as: UTF8.self)
     }
 
@@ -11,7 +11,7 @@ enum WordList {
         uniqueKeysWithValues: words.enumerated().map { (beginning(of: Array($1.utf8)), $0) })
 
     /// The place of the word that begins like this one; `nil` if there is none.
-    static func place(of word: some Collection<UInt8>) -> Int? {
+    package static func place(of word: some Collection<UInt8>) -> Int? {
         guard word.allSatisfy({ (65...90).contains($0) || (97...122).contains($0) }) else { return nil }
         return places[beginning(of: word)]
     }

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import Sealing
+
+/// What a device that moves an account to a new key does next.
+@Suite struct KeyMoveTests {
+    private static let former = HeldKey(
+        key: .sample(secret: [UInt8](repeating: 1, count: 16), 1), marker: marker(1), rejected: [])
+
+    private static func marker(_ number: UInt64, _ links: [KeyLink] = []) -> SealedMarker {
+        SealedMarker(of: .sample(secret: [UInt8](repeating: UInt8(number), count: 16), number), time: 5, links: links)
+    }
+
+    private static func held(_ number: UInt64, after former: HeldKey? = nil) -> HeldKey {
+        let key = AccountKey.sample(secret: [UInt8](repeating: UInt8(number), count: 16), number)
+        let links = former.map { [KeyLink(from: $0.key, to: key.identifier, .replaced)] } ?? []
+        return HeldKey(key: key, marker: SealedMarker(of: key, time: 5, links: links))
+    }
+
+    private func step(
+        _ move: KeyMove, _ sealed: [SealedMarker], _ links: [KeyLink] = [], damaged: [UInt64] = [],
+        hasFormer: Bool = true
+    ) -> KeyMove.Step {
+        move.step(
+            SeenMarkers(sealed: sealed, notes: links, damaged: Set(damaged.map { KeyIdentifier(high: 0, low: $0) })),
+            notes: Set(links.map(\.noteName)), hasFormer: hasFormer)
+    }
+
+    @Test func `from plain, the marker comes first, and then the former form is read`() {
+        let move = KeyMove(from: nil, to: Self.held(3))
+        #expect(step(move, []) == .writeMarker)
+        #expect(step(move, [Self.marker(3)]) == .readFormer)
+        #expect(step(move, [], hasFormer: false) == .reset, "the place was emptied")
+        #expect(step(move, [Self.marker(3)], hasFormer: false) == .readFormer, "what was in plain is tidied up")
+    }
+
+    @Test func `from a key, the note comes between`() throws {
+        let next = Self.held(3, after: Self.former)
+        let move = KeyMove(from: Self.former, to: next)
+        let link = try #require(move.link)
+        #expect(step(move, [Self.marker(1)]) == .writeMarker)
+        #expect(step(move, [Self.marker(1), next.marker]) == .writeNote(link))
+        #expect(step(move, [Self.marker(1), next.marker], [link]) == .readFormer)
+    }
+
+    @Test func `of two devices that move at once the greater key gives way, before it writes and after`() {
+        for former in [nil, Self.former] {
+            let (two, three) = (Self.held(2, after: former), Self.held(3, after: former))
+            let there = former.map { [$0.marker] } ?? []
+            let (small, large) = (KeyMove(from: former, to: two), KeyMove(from: former, to: three))
+            #expect(step(large, there + [two.marker]) == .giveWay)
+            #expect(step(large, there + [two.marker, three.marker]) == .giveWay)
+            #expect(step(small, there + [three.marker]) == .writeMarker)
+            let notes = [small.link, large.link].compactMap(\.self)
+            #expect(step(small, there + [two.marker, three.marker], notes) == .readFormer)
+        }
+    }
+
+    @Test func `a move of which a backup was restored gives way to the key that came later`() {
+        let next = Self.held(3, after: Self.former)
+        let later = KeyLink(from: next.key, to: KeyIdentifier(high: 0, low: 9), .replaced)
+        let move = KeyMove(from: Self.former, to: next)
+        #expect(step(move, [Self.marker(1), next.marker, Self.marker(9, [later])]) == .giveWay)
+    }
+
+    @Test func `a smaller marker that somebody made up without the former key does not count where a link leads on`() {
+        let next = Self.held(3, after: Self.former)
+        let move = KeyMove(from: Self.former, to: next)
+        // Whoever can write there can stop the devices; nobody goes over to a key of theirs.
+        #expect(step(move, [Self.marker(1), Self.marker(2), next.marker]) == .giveWay)
+        // A link that was made up leads nowhere else than the right one.
+        let forged = KeyLink(
+            from: .sample(secret: [UInt8](repeating: 0x66, count: 16), 3), to: KeyIdentifier(high: 0, low: 4), .replaced
+        )
+        #expect(
+            step(move, [Self.marker(1), next.marker, Self.marker(4, [forged])], [move.link].compactMap(\.self))
+                == .readFormer)
+    }
+
+    @Test func `nothing is done while a marker that decides is not whole`() {
+        let move = KeyMove(from: nil, to: Self.held(3))
+        #expect(step(move, [], damaged: [3]) == .wait)
+        #expect(step(move, [Self.marker(2)], damaged: [3]) == .wait)
+    }
+
+    @Test func `a new marker has the links of the former one, its own first`() {
+        var number: UInt64 = 10
+        func roll() -> UInt64 {
+            number += 1
+            return number
+        }
+        let first = HeldKey(replacing: nil, time: 1, random: roll)
+        let second = HeldKey(replacing: first, time: 2, random: roll)
+        let third = HeldKey(replacing: second, time: 3, random: roll)
+        #expect(first.marker.links == [])
+        #expect(third.marker.links.map(\.first) == [second.key.identifier, first.key.identifier])
+        #expect(third.marker.links[0].isProven(by: second.key.blobs))
+        #expect(third.marker.isGenuine(under: third.key.blobs))
+    }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import SDBus
+import Testing
+
+@testable import StoreDaemon
+
+@BusActor
+@Suite(.timeLimit(.minutes(5)))
+struct PacedQueueTests {
+    private let burst = PacedQueue<Int>.burst
+
+    @Test func `few are served at once, and in order`() {
+        var served: [Int] = []
+        let queue = PacedQueue<Int> { served.append($0) }
+        queue.add(0..<burst)
+        queue.add(0..<burst)
+        #expect(served == Array(0..<burst) + Array(0..<burst))
+    }
+
+    @Test func `the rest of many are served later, each once`() async throws {
+        var served: [Int] = []
+        let queue = PacedQueue<Int> { served.append($0) }
+        queue.add(0..<3 * burst)
+        #expect(served == Array(0..<burst))
+        // All but the first burst wait already.
+        queue.add(0..<3 * burst)
+        try await eventually { served.count == 4 * burst }
+        #expect(served == Array(0..<3 * burst) + Array(0..<burst))
+    }
+
+    @Test func `each is served next after at most all others, however often they are added`() async throws {
+        var served: [Int] = []
+        let queue = PacedQueue<Int> { served.append($0) }
+        var additions: [Int] = []
+        for _ in 0..<200 {
+            additions.append(served.count)
+            queue.add(0..<4 * burst)
+            await Task.yield()
+        }
+        try await eventually { served.count >= (additions.last ?? 0) + 4 * burst }
+        for start in additions { #expect(Set(served[start..<start + 4 * burst]).count == 4 * burst) }
+    }
+
+    private func eventually(_ condition: () -> Bool) async throws {
+        while !condition() { try await Task.sleep(for: .milliseconds(1)) }
+    }
+}

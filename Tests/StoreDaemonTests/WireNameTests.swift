@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoreEngine
+import SyncEngine
+import Testing
+
+@testable import StoreDaemon
+
+/// What clients rely on: these never change.
+@Suite struct WireNameTests {
+    @Test func `the words and numbers on the bus are those of the interface`() {
+        let states: [AccountSync.State] = [
+            .initialSync, .idle, .syncing, .offline, .paused, .error, .authFailed, .signedOut,
+        ]
+        #expect(
+            states.map(\.wireName) == [
+                "initial-sync", "idle", "syncing", "offline", "paused", "error", "auth-failed", "signed-out",
+            ])
+        let changes: [StoreNotice.Reason] = [
+            .serverChange, .initialSyncChange, .quotaViolationChange, .accountChange, .localChange, .managedChange,
+        ]
+        #expect(changes.map(\.wireNumber) == [0, 1, 2, 3, 16, 32])
+        let ends: [FormerValue.Reason] = [.replaced, .removed, .account, .merge, .initialSync]
+        #expect(ends.map(\.wireName) == ["replaced", "removed", "account", "merge", "initial-sync"])
+        let limits: [QuotaViolation.Limit] = [.keys, .totalBytes, .valueBytes]
+        #expect(limits.map(\.wireName) == ["keys", "total-bytes", "value-bytes"])
+    }
+}

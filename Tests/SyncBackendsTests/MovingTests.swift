@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import BackendTesting
+import PropertyList
+import Replication
+import Sealing
+import Synchronization
+import Testing
+
+@testable import BackendSupport
+@testable import Blobs
+
+/// An account that moves to a key, in the remote: cut at every request, with others who write meanwhile.
+@Suite struct MovingTests {
+    private let store = "org.example.Notes"
+
+    private static func held(_ seed: UInt64, after former: HeldKey? = nil, plain: String? = nil) -> HeldKey {
+        var held = HeldKey(replacing: former, time: seed, random: Dice(seed: seed).roll)
+        if let former { held.former.keys = former.former.keys.union([former.key.identifier]) }
+        if let plain = plain.flatMap({ KeyIdentifier($0) }) { held.former.plain = [plain] }
+        return held
+    }
+
+    /// Two devices with an account, each of which has written to it.
+    private struct World {
+        let storage = MemoryStorage()
+        let former: HeldKey?
+        let (a, b): (BackendDevice, BackendDevice)
+
+        init(_ former: HeldKey?) async throws {
+            self.former = former
+            let storage = storage
+            let protection = former.map { Protection.key($0) } ?? .none
+            a = BackendDevice("A", seed: 1, backend: try FaultConformance.place(storage, protection).makeBackend())
+            b = BackendDevice("B", seed: 2, backend: try FaultConformance.place(storage, protection).makeBackend())
+            try await a.signIn(creating: true)
+            a.set("org.example.Notes", "a", .string("plain truth"))
+            try await a.sync()
+            try await b.signIn(creating: false)
+            try await b.sync()
+            b.set("org.example.Notes", "b", .integer(1))
+            for key in 0..<100 { b.set("org.example.Notes", "\(key)", .data([UInt8](repeating: 7, count: 100))) }
+            try await b.sync()
+            try await a.sync()
+        }
+
+        func backend(_ protection: Protection) throws -> any RemoteBackend {
+            try FaultConformance.place(storage, protection).makeBackend()
+        }
+
+        /// Goes on with a move from where it was. What a service has on its disk in between is `hasGoneOver`.
+        func move(_ device: BackendDevice, to next: HeldKey, _ hasGoneOver: inout Bool) async throws {
+            if !hasGoneOver {
+                device.backend = try backend(.moving(KeyMove(from: former, to: next)))
+                guard try await device.pull() else { throw RemoteError(.unavailable, "not all is there") }
+            }
+            device.backend = try backend(.key(next))
+            try await device.signIn(creating: false)
+            hasGoneOver = true
+            try await device.push()
+            try await device.sync()
+        }
+
+        func unlock(_ device: BackendDevice, _ next: HeldKey) async throws {
+            device.backend = try backend(.phrase(RecoveryPhrase(of: next.key)))
+            try await device.signIn(creating: false)
+            try await device.sync()
+        }
+    }
+
+    private func code(_ body: () async throws -> Void) async -> RemoteError.Code? {
+        do { try await body() } catch let error as RemoteError { return error.code } catch {}
+        return nil
+    }
+
+    @Test(arguments: [false, true])
+    func `a move that is cut at any request goes on, and nothing that anybody has written is lost`(
+        fromKey: Bool
+    ) async throws {
+        var cut = 0
+        var isCut = true
+        while isCut {
+            let world = try await World(fromKey ? Self.held(7) : nil)
+            let next = Self.held(8, after: world.former, plain: fromKey ? nil : world.a.account)
+            let count = Mutex(0)
+            let limit = cut
+            world.storage.onRequest { _ in
+                count.withLock { count in
+                    count += 1
+                    return count > limit ? (limit % 2 == 0 ? .lost : .replyLost) : nil
+                }
+            }
+            var hasGoneOver = false
+            isCut = await code { try await world.move(world.a, to: next, &hasGoneOver) } != nil
+            world.storage.onRequest(nil)
+            // The others go on meanwhile as far as they can: in the former form, or they stop.
+            world.b.set(store, "late", .integer(Int64(cut)))
+            let stopped = await code { try await world.b.sync() }
+            #expect(stopped == nil || stopped == .keyNeeded, "cut at \(cut): \(String(describing: stopped))")
+            try await world.move(world.a, to: next, &hasGoneOver)
+            // One that was told nothing of a head under another key may look at the markers a little later.
+            #expect(await code { for _ in 0..<21 { try await world.b.sync() } } == .keyNeeded, "cut at \(cut)")
+            try await world.unlock(world.b, next)
+            try await world.a.sync()
+            #expect(world.a.stores == world.b.stores, "cut at \(cut)")
+            #expect(world.a.values(store).count == 103, "cut at \(cut)")
+            #expect(world.a.account == "\(next.key.identifier)" && world.b.account == world.a.account)
+            cut += 1
+        }
+        #expect(cut > 10)
+    }
+
+    @Test func `nothing is written in the former form once a move has begun, and nothing of the new one before`()
+        async throws
+    {
+        let world = try await World(nil)
+        let next = Self.held(8, plain: world.a.account)
+        world.a.backend = try world.backend(.moving(KeyMove(from: nil, to: next)))
+        world.a.set(store, "more", .integer(1))
+        world.storage.requests = []
+        try await world.a.pull()
+        #expect(await code { try await world.a.push() } == .unavailable)
+        #expect(await code { try await world.a.collectGarbage() } == .unavailable)
+        #expect(await code { try await world.a.signIn(creating: true) } == .unavailable)
+        let written = world.storage.requests.filter { [.put, .create, .delete].contains($0.action) }
+        #expect(written.map(\.name) == ["a/\(next.key.identifier)"])
+    }
+
+    @Test func `of two devices that move at once one gives way, and its marker goes`() async throws {
+        let world = try await World(nil)
+        let keys = [Self.held(8, plain: world.a.account), Self.held(9, plain: world.a.account)]
+            .sorted { $0.key.identifier < $1.key.identifier }
+        world.a.backend = try world.backend(.moving(KeyMove(from: nil, to: keys[1])))
+        try await world.a.pull()
+        world.b.backend = try world.backend(.moving(KeyMove(from: nil, to: keys[0])))
+        try await world.b.pull()
+        // The greater one has read all, and looks once more.
+        let late = try FaultConformance.place(world.storage, .key(keys[1])).makeBackend()
+        #expect(await code { _ = try await late.open(creatingAccount: false) } == .keyNeeded)
+        world.a.backend = try world.backend(.moving(KeyMove(from: nil, to: keys[1])))
+        #expect(await code { try await world.a.pull() } == .keyNeeded)
+        #expect(world.storage.blobs["a/\(keys[1].key.identifier)"] == nil)
+        var hasGoneOver = false
+        try await world.move(world.b, to: keys[0], &hasGoneOver)
+        try await world.unlock(world.a, keys[0])
+        try await world.b.sync()
+        #expect(world.a.stores == world.b.stores)
+    }
+
+    @Test func `a device that was away comes back with its own writes, after what was in plain is gone`() async throws {
+        let world = try await World(nil)
+        let next = Self.held(8, plain: world.a.account)
+        world.b.set(store, "away", .string("kept"))
+        var hasGoneOver = false
+        try await world.move(world.a, to: next, &hasGoneOver)
+        try await (world.a.backend as? any KeyHolding)?.removeFormerForms()
+        #expect(await code { try await world.b.sync() } == .keyNeeded)
+        try await world.unlock(world.b, next)
+        try await world.a.sync()
+        #expect(world.a.values(store)["away"] == .string("kept"))
+        #expect(world.a.stores == world.b.stores)
+    }
+
+    @Test(arguments: [false, true])
+    func `what is left of former forms goes, and nothing that is another account's`(fromKey: Bool) async throws {
+        let world = try await World(fromKey ? Self.held(7) : nil)
+        let next = Self.held(8, after: world.former, plain: fromKey ? nil : world.a.account)
+        var hasGoneOver = false
+        try await world.move(world.a, to: next, &hasGoneOver)
+        #expect(world.a.problems == [], "what others have left is no problem")
+        let strange = try await World(Self.held(5))
+        // Both worlds' devices have the same origins.
+        let planted = Dictionary(
+            uniqueKeysWithValues: strange.storage.blobs.filter { !$0.key.hasPrefix("a/") }.map { name, bytes in
+                (name.hasPrefix("h/") ? "h/b\(name.dropFirst(3))" : name, bytes)
+            })
+        try #require(world.storage.blobs.keys.allSatisfy { planted[$0] == nil })
+        world.storage.blobs.merge(planted) { a, _ in a }
+        try await (world.a.backend as? any KeyHolding)?.removeFormerForms()
+        let own = [UInt8]("UKVh".utf8) + [1, 2] + next.key.identifier.bytes
+        for (name, bytes) in world.storage.blobs where planted[name] == nil && !name.hasPrefix("a/") {
+            #expect(bytes.dropFirst(4).starts(with: own.dropFirst(4)), "\(name)")
+        }
+        for name in planted.keys { #expect(world.storage.blobs[name] != nil) }
+        #expect(world.storage.blobs.keys.filter { $0.hasPrefix("a/") }.count == (fromKey ? 3 : 1))
+        let before = world.a.stores
+        let c = BackendDevice("C", seed: 3, backend: try world.backend(.phrase(RecoveryPhrase(of: next.key))))
+        try await c.signIn(creating: false)
+        try await c.pull()
+        #expect(c.stores == before)
+    }
+
+    @Test func `segments in plain stay while a head in plain of another account is there`() async throws {
+        let world = try await World(nil)
+        let next = Self.held(8, plain: world.a.account)
+        var hasGoneOver = false
+        try await world.move(world.a, to: next, &hasGoneOver)
+        let other = try await World(nil)
+        // Their identifiers come from one generator.
+        let head = try #require(other.storage.blobs.first { $0.key.hasPrefix("h/") })
+        var written = try WrittenHead(decoding: head.value)
+        written.head.account = Bits128(high: 9, low: 9)
+        world.storage.blobs["h/00000000000000aa"] = written.encoded()
+        try await (world.a.backend as? any KeyHolding)?.removeFormerForms()
+        #expect(world.storage.blobs["h/00000000000000aa"] != nil)
+        let plain = world.storage.blobs.filter { $0.key.hasPrefix("s/") && $0.value[5] == 0 }
+        #expect(!plain.isEmpty)
+    }
+
+    @Test func `a former program finds a half-moved place to be of a newer version`() async throws {
+        let world = try await World(nil)
+        let next = Self.held(8, plain: world.a.account)
+        world.a.backend = try world.backend(.moving(KeyMove(from: nil, to: next)))
+        try await world.a.pull()
+        // What programs before this one do with a marker: they stop at a wrapping that they don't know.
+        let marker = try #require(world.storage.blobs["a/\(next.key.identifier)"])
+        #expect(throws: BlobFlaw.tooNew) { try AccountMarker(decoding: marker) }
+        let before = world.storage.blobs
+        let plain = try world.backend(.none)
+        #expect(await code { _ = try await plain.open(creatingAccount: true) } == .keyNeeded)
+        #expect(world.storage.blobs == before)
+    }
+}
