@@ -25,6 +25,13 @@ public class EntryRow: Widget {
         didSet { if isWrong { addStyle("error") } else { removeStyle("error") } }
     }
 
+    /// Takes the keyboard for what is entered to be corrected, and selects nothing, so that typing doesn't replace it.
+    public func focusForCorrection() {
+        guard let text = gtk_editable_get_delegate(opaque) else { return }
+        gtk_text_grab_focus_without_selecting(
+            UnsafeMutableRawPointer(text).assumingMemoryBound(to: GtkText.self))
+    }
+
     /// Shows a button to apply what was entered.
     public func offerApplying() { adw_entry_row_set_show_apply_button(self.as(AdwEntryRow.self), 1) }
 

@@ -39,7 +39,7 @@ public final class KeyFile {
         g_key_file_set_int64(file, group, key, gint64(value))
         let directory = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
         guard g_mkdir_with_parents(directory, 0o700) == 0 else {
-            throw Failure(description: "\(directory): \(String(cString: strerror(errno)))")
+            throw Failure(description: "\(directory) can't be made: \(String(cString: strerror(errno))).")
         }
         var error: UnsafeMutablePointer<GError>?
         guard g_key_file_save_to_file(file, path, &error) == 0, let failure = error else { return }

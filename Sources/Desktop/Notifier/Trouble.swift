@@ -6,6 +6,8 @@ internal import GLibLoop
 enum Trouble: Hashable, Sendable {
     case passwordRefused(account: String)
     case remoteGone(account: String)
+    /// The account is encrypted, and its key is not on this device.
+    case keyMissing(account: String)
     /// A store has reached a limit, so its app can't add settings.
     case storeFull(String)
 
@@ -18,6 +20,9 @@ enum Trouble: Hashable, Sendable {
         if look.state == "paused", look.errorName.hasSuffix(".RemoteReset") {
             troubles.insert(.remoteGone(account: look.account))
         }
+        if look.state == "paused", look.errorName.hasSuffix(".KeyNeeded") {
+            troubles.insert(.keyMissing(account: look.account))
+        }
         return troubles
     }
 
@@ -26,6 +31,7 @@ enum Trouble: Hashable, Sendable {
         switch self {
         case .passwordRefused(let account): "password-refused \(account)"
         case .remoteGone(let account): "remote-gone \(account)"
+        case .keyMissing(let account): "key-missing \(account)"
         case .storeFull(let store): "store-full \(store)"
         }
     }
@@ -33,7 +39,7 @@ enum Trouble: Hashable, Sendable {
     /// The panel's page that it is mended on.
     var page: String {
         switch self {
-        case .passwordRefused, .remoteGone: "account"
+        case .passwordRefused, .remoteGone, .keyMissing: "account"
         case .storeFull: "apps"
         }
     }
@@ -43,6 +49,7 @@ enum Trouble: Hashable, Sendable {
         switch self {
         case .passwordRefused: tr("Settings Sync: Password Refused")
         case .remoteGone: tr("Settings Sync: The Account Is Gone")
+        case .keyMissing: tr("Settings Sync: The Recovery Words Are Missing")
         case .storeFull: tr("Settings Sync: An App's Store Is Full")
         }
     }
@@ -52,6 +59,7 @@ enum Trouble: Hashable, Sendable {
         switch self {
         case .passwordRefused: tr("Enter the present password to go on syncing.")
         case .remoteGone: tr("Sync rests until you say which side is right. Nothing was deleted on this device.")
+        case .keyMissing: tr("Enter the words of the encrypted account to go on syncing.")
         case .storeFull(let store): tr("%1 can't add settings until you remove some in the app.", store)
         }
     }

@@ -7,7 +7,7 @@ package import UbiquitousStore
 package struct AccountPage: Equatable, Sendable {
     /// What the button beside the state does.
     package enum Step: Equatable, Sendable {
-        case signIn, syncNow, tryNow, newPassword, resume, resolve
+        case signIn, syncNow, tryNow, newPassword, resume, resolve, enterWords
 
         /// The button's label.
         package var label: String {
@@ -18,6 +18,7 @@ package struct AccountPage: Equatable, Sendable {
             case .newPassword: tr("New _Password…")
             case .resume: tr("_Resume")
             case .resolve: tr("_What Now…")
+            case .enterWords: tr("Enter _Words…")
             }
         }
     }
@@ -38,6 +39,10 @@ package struct AccountPage: Equatable, Sendable {
     package var lastExchange: String
     package var pending: String
     package var isPaused: Bool
+    /// Whether others can read the account.
+    package var encryption: String
+    /// Whether this device has words to show.
+    package var hasRecoveryWords: Bool
     /// What the service said of an error, for the clipboard; "": nothing.
     package var details: String
 
@@ -63,8 +68,16 @@ package struct AccountPage: Equatable, Sendable {
             account.pendingChanges == 0
             ? tr("None") : trn("%1 change", "%1 changes", account.pendingChanges)
         isPaused = account.state == "paused"
+        encryption =
+            account.isEncrypted
+            ? tr("Only your devices can read the account")
+            : tr("Not encrypted: those who have access to the location can read it")
+        hasRecoveryWords = account.isEncrypted && sentence.step != .enterWords
         details = Self.details(account)
     }
+
+    /// Whether the switch for the pause does something: it doesn't where sync rests for another reason.
+    package var canPause: Bool { step != .resolve && step != .enterWords }
 
     private static func details(_ account: AccountDescription) -> String {
         guard let error = account.lastError else { return "" }
@@ -112,6 +125,13 @@ private struct AccountSentence {
             self.init(
                 .bad, tr("The Account Is Not There Any More"),
                 tr("Sync rests until you say which side is right. Nothing was deleted on this device."), .resolve)
+        case "paused" where account.lastError?.code == .keyNeeded:
+            self.init(
+                .bad, tr("The Recovery Words Are Missing"),
+                tr(
+                    "The account is encrypted, and this device doesn't have its key. Sync rests until you enter the words."
+                ),
+                .enterWords)
         case "paused":
             self.init(
                 .waiting, tr("Paused on This Device"),

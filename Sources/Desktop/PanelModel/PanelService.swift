@@ -167,6 +167,19 @@ package final class PanelService {
         try await account().resolve(keepingThisDevices ? .local : .remote)
     }
 
+    // MARK: Encryption
+
+    /// The words that let another device in.
+    package func recoveryWords() async throws -> RecoveryWords {
+        RecoveryWords(try await account().recoveryPhrase(marksShown: false))
+    }
+
+    /// The user has noted the words.
+    package func confirmRecoveryWords() async throws { _ = try await account().recoveryPhrase(marksShown: true) }
+
+    /// Gives the account its words, where its key is missing on this device.
+    package func unlock(_ words: String) async throws { try await account().unlock(words, timeout: Self.patience) }
+
     // MARK: Devices
 
     package func rename(_ device: String, to name: String) async throws {

@@ -26,6 +26,9 @@ package enum RemoteKind: CaseIterable, Sendable {
         }
     }
 
+    /// Whether its accounts can be encrypted.
+    package var canEncrypt: Bool { self != .etcd }
+
     /// What is asked, in this order.
     package var fields: [SignInField] {
         switch self {

@@ -9,6 +9,10 @@ package struct SignInForm: Equatable, Sendable {
     package var kind: RemoteKind
     /// What was typed, as it was typed; each kind has its own.
     package var values: [SignInField: String] = [:]
+    /// Whether a new account is to be encrypted, where its kind can be.
+    package var encrypts = true
+    /// The words of the encrypted account that is there.
+    package var recoveryWords: String?
     /// Whether this device's present values go along into a new account.
     package var bringsValues = false
     /// The certificates in the file that was chosen.
@@ -22,6 +26,9 @@ package struct SignInForm: Equatable, Sendable {
         let text = values[field] ?? field.preset
         return field.isSecret ? text : text.trimmed
     }
+
+    /// Whether an account that is made now is encrypted.
+    package var makesEncrypted: Bool { encrypts && kind.canEncrypt && recoveryWords == nil }
 
     /// What to know before a password is typed; `nil` if there is nothing, or the form is not complete.
     package var warning: String? {
@@ -42,6 +49,8 @@ package struct SignInForm: Equatable, Sendable {
         if !token.isEmpty { options.token = token }
         options.certificateAuthority = certificate
         if bringsValues { options.bringsValues = true }
+        if makesEncrypted { options.encrypts = true }
+        options.recoveryPhrase = recoveryWords
         return options
     }
 

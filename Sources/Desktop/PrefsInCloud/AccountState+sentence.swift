@@ -14,6 +14,7 @@ extension UbiquitousStore.AccountState {
         case .syncing: tr("Exchanging changes…")
         case .offline: tr("Offline: changes will be sent later")
         case .authenticationFailed: tr("The server refuses the password")
+        case .paused where lastError?.code == .keyNeeded: tr("Paused: the account asks for its recovery words")
         case .paused: tr("Paused on this device")
         default: lastError?.message ?? tr("Sync has failed")
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import GLibLoop
+internal import PrefsColors
 internal import UbiquitousStore
 
 /// The color, and why it is what it is: what the window shows. It decides; the window and the store act.

@@ -2,6 +2,7 @@
 
 internal import Adwaita
 internal import GLibLoop
+internal import PrefsColors
 internal import UbiquitousStore
 
 /// The window, and the store behind it.
@@ -96,4 +97,8 @@ final class PreferencesWindow {
             try localCopy.set(preference.localColor.rawValue, for: "backgroundColor", in: "Preferences")
         } catch { logWarning("The local copy could not be written: \(error)") }
     }
+}
+
+extension UbiquitousStore.Key<Int> {
+    static var backgroundColor: Self { Self("backgroundColor") }
 }

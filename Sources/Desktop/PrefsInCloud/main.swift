@@ -5,6 +5,7 @@
 internal import Adwaita
 internal import GLibLoop
 internal import Glibc
+internal import PrefsColors
 
 if getenv("UBIQUITOUS_STORE_IDENTIFIER") == nil { setenv("UBIQUITOUS_STORE_IDENTIFIER", "org.example.PrefsInCloud", 1) }
 installTranslations()

@@ -20,6 +20,8 @@ final class AccountView {
     private let cancel: Button
     private let details: ActionRow
     private let facts: (address: ActionRow, exchange: ActionRow, pending: ActionRow)
+    private let encryption: ActionRow
+    private let showWords: Button
     private let pauseRow: ActionRow
     private let pause: Switch
     private var page: AccountPage?
@@ -39,6 +41,8 @@ final class AccountView {
         cancel = interface.widget("cancel")
         details = interface.widget("details")
         facts = (interface.widget("address"), interface.widget("exchange"), interface.widget("pending"))
+        encryption = interface.widget("encryption")
+        showWords = interface.widget("show_words")
         pauseRow = interface.widget("pause_row")
         pause = interface.widget("pause")
         connect(interface)
@@ -57,6 +61,7 @@ final class AccountView {
             owner?.window.toast(tr("Copied"))
         }
         let (signOut, change): (Button, Button) = (interface.widget("sign_out"), interface.widget("switch_account"))
+        showWords.onPress { [unowned self] in owner?.openWords(isNew: false) }
         signOut.onPress { [unowned self] in askSigningOut() }
         change.onPress { [unowned self] in owner?.openSignIn() }
     }
@@ -106,7 +111,9 @@ final class AccountView {
         facts.address.subtitle = page.address
         facts.exchange.subtitle = page.lastExchange
         facts.pending.subtitle = page.pending
-        pauseRow.isSensitive = page.step != .resolve
+        encryption.subtitle = page.encryption
+        showWords.isVisible = page.hasRecoveryWords
+        pauseRow.isSensitive = page.canPause
         isShowing = true
         pause.isOn = page.isPaused
         isShowing = false
@@ -127,6 +134,7 @@ final class AccountView {
         case .resume: owner?.perform { try await $0.setPaused(false) }
         case .newPassword: askPassword()
         case .resolve: askSide()
+        case .enterWords: owner?.enterWords()
         case nil: break
         }
     }

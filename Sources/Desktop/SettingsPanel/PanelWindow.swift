@@ -14,6 +14,7 @@ final class PanelWindow {
     private let appsView: AppsView
     private var storeView: StoreView?
     private var signIn: SignInDialog?
+    private var words: RecoveryWordsDialog?
 
     /// - Parameter onClose: called when the user has closed it.
     init(_ application: Application, onClose: @escaping @MainActor () -> Void) {
@@ -85,7 +86,41 @@ final class PanelWindow {
     }
 
     func openSignIn() {
-        signIn = SignInDialog(panel, over: window, onClose: { [weak self] in self?.signIn = nil })
+        signIn = SignInDialog(panel, over: window) { [weak self] isNewlyEncrypted in
+            if isNewlyEncrypted { self?.openWords(isNew: true) }
+        } onClose: { [weak self] in
+            self?.signIn = nil
+        }
+    }
+
+    /// Shows the words of the encrypted account.
+    ///
+    /// - Parameter isNew: the account was made just now, and nobody has them yet.
+    func openWords(isNew: Bool) {
+        let service = panel.service
+        MainThread.task { [weak self] in
+            do {
+                let words = try await service.recoveryWords()
+                guard let self else { return }
+                self.words = RecoveryWordsDialog(words, isNew: isNew, over: self)
+            } catch {
+                self?.window.toast(ErrorSentence.text(error))
+            }
+        }
+    }
+
+    func closeWords() { words = nil }
+
+    /// Asks for the words that are missing on this device.
+    func enterWords() {
+        let service = panel.service
+        EnterWordsDialog.open(
+            over: window, reason: tr("You have noted them, or a device that is signed in shows them, under Encryption.")
+        ) { words in
+            try await service.unlock(words)
+        } onDone: { [weak self] in
+            self?.panel.look()
+        }
     }
 
     func openStore(_ row: AppsPage.Row) {

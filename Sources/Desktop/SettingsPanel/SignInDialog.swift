@@ -3,31 +3,41 @@
 internal import Adwaita
 internal import GLibLoop
 internal import PanelModel
+internal import UbiquitousStore
 
 /// Asks where the account is, and signs in.
 @MainActor
 final class SignInDialog {
     let window: Window
     let panel: Panel
-    private let widgets: SignInWidgets
+    let widgets: SignInWidgets
     private let kinds: [RemoteKind]
-    private var rows: [FieldRow] = []
+    private(set) var rows: [FieldRow] = []
     private var form: SignInForm
     private var attempt: Task<Void, Never>?
+    private let onSignIn: @MainActor (_ isNewlyEncrypted: Bool) -> Void
     private let onClose: @MainActor () -> Void
 
-    init(_ panel: Panel, over parent: Window, onClose: @escaping @MainActor () -> Void) {
+    /// - Parameters:
+    ///   - onSignIn: called when it has signed in; an account that was made encrypted has words to show.
+    ///   - onClose: called when it is gone.
+    init(
+        _ panel: Panel, over parent: Window, onSignIn: @escaping @MainActor (_ isNewlyEncrypted: Bool) -> Void,
+        onClose: @escaping @MainActor () -> Void
+    ) {
         let interface = Interface(PackageResources.sign_in_ui)
-        (self.panel, self.onClose) = (panel, onClose)
+        (self.panel, self.onSignIn, self.onClose) = (panel, onSignIn, onClose)
         window = interface.widget("dialog")
         widgets = SignInWidgets(interface)
         if case .state(let state) = panel.content {
             kinds = RemoteKind.offered(by: state.features)
             widgets.bringGroup.isVisible = state.accountPage.isSignedIn
+            widgets.encryptGroup.isVisible = state.features.contains("encryption")
         } else {
             kinds = RemoteKind.allCases
         }
         form = SignInForm(kinds.first ?? .folder)
+        form.encrypts = widgets.encryptGroup.isVisible
         widgets.kind.offer(kinds.map(\.title))
         connect()
         showKind()
@@ -42,6 +52,9 @@ final class SignInDialog {
         widgets.signIn.onPress { [unowned self] in signIn() }
         widgets.check.onPress { [unowned self] in check() }
         widgets.browser.onPress { [unowned self] in logIn() }
+        widgets.encrypt.onSwitch { [unowned self] in
+            if form.kind.canEncrypt { form.encrypts = widgets.encrypt.isOn }
+        }
         widgets.bring.onSwitch { [unowned self] in form.bringsValues = widgets.bring.isOn }
         window.onClose { [unowned self] in
             attempt?.cancel()
@@ -74,9 +87,19 @@ final class SignInDialog {
         }
         widgets.kind.subtitle = form.kind.explanation
         widgets.browserGroup.isVisible = form.kind == .nextcloud
+        showEncryption()
         widgets.showSteps([])
         show(nil)
         showWarning()
+    }
+
+    private func showEncryption() {
+        widgets.encryptRow.isSensitive = form.kind.canEncrypt
+        widgets.encryptRow.subtitle =
+            form.kind.canEncrypt
+            ? tr("Only your devices can read a new account. You get twelve words that let another device in.")
+            : tr("Accounts in an etcd cluster can't be encrypted yet.")
+        widgets.encrypt.isOn = form.encrypts && form.kind.canEncrypt
     }
 
     private func change(_ row: FieldRow) {
@@ -85,7 +108,8 @@ final class SignInDialog {
         showWarning()
     }
 
-    private func read() {
+    /// Takes over what the fields have.
+    func read() {
         for row in rows { form.values[row.field] = row.entry.text }
         showWarning()
     }
@@ -109,7 +133,7 @@ final class SignInDialog {
     // MARK: What takes time
 
     /// Does something that can be canceled, and shows what goes wrong; `widget` has the keyboard afterwards.
-    private func attempt(
+    func attempt(
         then widget: Widget, _ body: @escaping @MainActor (SignInForm, PanelService) async throws -> Void
     ) {
         guard attempt == nil else { return }
@@ -142,59 +166,62 @@ final class SignInDialog {
 
     private func signIn() {
         attempt(then: widgets.signIn) { [weak self] form, service in
-            try await service.signIn(form)
-            self?.panel.look()
-            self?.window.close()
+            do {
+                try await service.signIn(form)
+                self?.finish(isNewlyEncrypted: form.makesEncrypted)
+            } catch let error as UbiquitousStoreError {
+                switch error.code {
+                case .keyNeeded: self?.askWords(form)
+                // With the values of this device it is refused because there is an account, encrypted or not.
+                case .conflict where form.makesEncrypted && !form.bringsValues: self?.askPlain()
+                default: throw error
+                }
+            }
         }
+    }
+
+    private func finish(isNewlyEncrypted: Bool) {
+        panel.look()
+        window.close()
+        onSignIn(isNewlyEncrypted)
+    }
+
+    /// Asks for the words of the account that is there.
+    private func askWords(_ form: SignInForm) {
+        let service = panel.service
+        EnterWordsDialog.open(
+            over: window,
+            reason: tr("The account is encrypted. A device that is signed in shows its words, under Encryption.")
+        ) { words in
+            var form = form
+            form.recoveryWords = words
+            try await service.signIn(form)
+        } onDone: { [weak self] in
+            self?.finish(isNewlyEncrypted: false)
+        }
+    }
+
+    /// The account that is there is in plain: says what that means.
+    private func askPlain() {
+        let dialog = MessageDialog(
+            over: window, heading: tr("Sign In Without Encryption?"),
+            body: tr(
+                "There is an account at this place, and it is not encrypted. Those who have access to the place can read your settings."
+            ))
+        dialog.offer("cancel", label: tr("_Cancel"))
+        dialog.offer("sign-in", label: tr("_Sign In Anyway"))
+        dialog.presume(close: "cancel", enter: "cancel")
+        dialog.onAnswer { [weak self] answer in
+            guard let self, answer == "sign-in" else { return }
+            widgets.encrypt.isOn = false
+            signIn()
+        }
+        dialog.present()
     }
 
     private func check() {
         attempt(then: widgets.check) { [weak self] form, service in
             self?.widgets.showSteps(try await service.check(form))
         }
-    }
-
-    private func logIn() {
-        attempt(then: widgets.signIn) { [weak self] form, _ in
-            let client = try BrowserLoginClient(form)
-            defer { client.close() }
-            let login = try await client.begin()
-            if let self, !login.otherHosts.isEmpty, await !isTrusted(login.otherHosts) { return }
-            guard let self else { return }
-            Desktop.browse(login.page, from: window)
-            widgets.browserRow.subtitle = tr("Waiting for you to agree in the browser…")
-            defer {
-                widgets.browserRow.subtitle = tr(
-                    "Enter the server below; user name and app password fill themselves in")
-            }
-            guard let credentials = try await client.credentials(of: login) else { return }
-            fill(credentials)
-        }
-    }
-
-    private func isTrusted(_ hosts: [String]) async -> Bool {
-        await withCheckedContinuation { continuation in
-            let dialog = MessageDialog(
-                over: window, heading: tr("Go to Another Server?"),
-                body: tr(
-                    "The server sends the login to %1. Go there only if you know it.", hosts.joined(separator: ", ")))
-            dialog.offer("cancel", label: tr("_Cancel"))
-            dialog.offer("go", label: tr("_Go There"))
-            dialog.presume(close: "cancel")
-            dialog.onAnswer { continuation.resume(returning: $0 == "go") }
-            dialog.present()
-        }
-    }
-
-    private func fill(_ credentials: BrowserLogin.Credentials) {
-        for row in rows {
-            switch row.field {
-            case .server: row.entry.text = credentials.server
-            case .user: row.entry.text = credentials.user
-            case .appPassword: row.entry.text = credentials.password
-            default: break
-            }
-        }
-        read()
     }
 }

@@ -17,6 +17,9 @@ final class SignInWidgets {
     let fields: PreferencesGroup
     let warningGroup: PreferencesGroup
     let warning: ActionRow
+    let encryptGroup: PreferencesGroup
+    let encryptRow: ActionRow
+    let encrypt: Switch
     let bringGroup: PreferencesGroup
     let bring: Switch
     let check: Button
@@ -35,6 +38,9 @@ final class SignInWidgets {
         fields = interface.widget("fields")
         warningGroup = interface.widget("warning_group")
         warning = interface.widget("warning")
+        encryptGroup = interface.widget("encrypt_group")
+        encryptRow = interface.widget("encrypt_row")
+        encrypt = interface.widget("encrypt")
         bringGroup = interface.widget("bring_group")
         bring = interface.widget("bring")
         check = interface.widget("check")
@@ -48,7 +54,9 @@ final class SignInWidgets {
             spinner.isSpinning = isBusy
             // First, as what is greyed out can't give the keyboard away in order.
             if isBusy { cancel.focus() }
-            for widget in [signIn, kind, browser, fields, bring, check] as [Widget] { widget.isSensitive = !isBusy }
+            for widget in [signIn, kind, browser, fields, encryptGroup, bring, check] as [Widget] {
+                widget.isSensitive = !isBusy
+            }
         }
     }
 

@@ -85,6 +85,22 @@ struct NotifierTests {
         #expect(notifier.exit == nil)
     }
 
+    @Test func `an account that asks for its words is told, and the button opens the panel there`() async throws {
+        let desk = try await Desk()
+        let safe = try desk.device.directory.makeDirectory("safe")
+        try await desk.client.account.join("folder://" + safe, ["encrypt": .boolean(true)])
+        let phrase = try await desk.client.account.recoveryPhrase()
+        try await desk.device.loseKey()
+        let notifier = try desk.start()
+        try await desk.shows(1)
+        #expect(desk.desktop.notifications[0].title == "Settings Sync: The Recovery Words Are Missing")
+        try desk.desktop.press(1)
+        try await eventually("the panel is opened") { desk.desktop.actions == [["show-account", "token-1"]] }
+        try await desk.client.account.unlock(phrase)
+        try await eventually("it is withdrawn") { desk.desktop.withdrawn == [1] }
+        #expect(notifier.exit == nil)
+    }
+
     @Test func `a full store is told, with its name`() async throws {
         let desk = try await Desk()
         let store = try desk.client.store(Desk.notes)

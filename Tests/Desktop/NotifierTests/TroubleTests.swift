@@ -15,12 +15,14 @@ struct TroubleTests {
         #expect(Trouble.of(look(state, "BackendUnavailable"), fullStores: []) == [])
     }
 
-    @Test func `a refused password and a remote that is gone are mended on the account's page`() {
+    @Test func `a refused password, a remote that is gone and a missing key are mended on the account's page`() {
         let refused = Trouble.of(look("auth-failed", "BackendAuthenticationFailed"), fullStores: [])
         #expect(refused == [.passwordRefused(account: "a")])
         let gone = Trouble.of(look("paused", "RemoteReset"), fullStores: [])
         #expect(gone == [.remoteGone(account: "a")])
-        #expect(refused.union(gone).allSatisfy { $0.page == "account" })
+        let locked = Trouble.of(look("paused", "KeyNeeded"), fullStores: [])
+        #expect(locked == [.keyMissing(account: "a")])
+        #expect(refused.union(gone).union(locked).allSatisfy { $0.page == "account" })
     }
 
     @Test func `each full store is a trouble of its own, on the apps page`() {

@@ -30,6 +30,7 @@ struct AccountPageTests {
         ("auth-failed", "BackendAuthenticationFailed", "The Password Is Refused", .newPassword, .bad),
         ("paused", "", "Paused on This Device", .resume, .waiting),
         ("paused", "RemoteReset", "The Account Is Not There Any More", .resolve, .bad),
+        ("paused", "KeyNeeded", "The Recovery Words Are Missing", .enterWords, .bad),
         ("error", "BackendFull", "No Space Is Left", .tryNow, .bad),
         ("error", "Corrupt", "Sync Has Failed", .tryNow, .bad),
         ("a state of years to come", "", "Sync Has Failed", .tryNow, .bad),
@@ -43,6 +44,16 @@ struct AccountPageTests {
         #expect(page.tone == tone)
         #expect(!page.explanation.isEmpty)
         #expect(page.details.contains("The server said no.") == !error.isEmpty)
+    }
+
+    @Test(arguments: [("idle", "", true, true), ("paused", "KeyNeeded", true, false), ("idle", "", false, false)])
+    func `words are shown for an encrypted account whose key is here`(
+        state: String, error: String, isEncrypted: Bool, hasWords: Bool
+    ) {
+        let page = page(state, error: error, ["Encrypted": .boolean(isEncrypted)])
+        #expect(page.hasRecoveryWords == hasWords)
+        #expect(page.encryption.contains("Not encrypted") != isEncrypted)
+        #expect(page.canPause == error.isEmpty)
     }
 
     @Test func `what can't be reached is named, with the next attempt`() {

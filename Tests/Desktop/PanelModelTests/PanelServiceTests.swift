@@ -91,6 +91,25 @@ struct PanelServiceTests {
         }
     }
 
+    @Test func `an encrypted account lets another device in by its words alone`() async throws {
+        let ((device, panel), (second, other)) = (try await start(), try await start())
+        defer { withExtendedLifetime(second) {} }
+        var form = folderForm(try device.directory.makeDirectory("sync"))
+        try await panel.service.signIn(form)
+        let words = try await panel.service.recoveryWords()
+        #expect(words.words.count == 12)
+        for entered in [nil, "abandon amount liar amount expire adjust cage candy arch gather drum buyer"] {
+            form.recoveryWords = entered
+            let error = await #expect(throws: UbiquitousStoreError.self) { try await other.service.signIn(form) }
+            #expect(error?.code == (entered == nil ? .keyNeeded : .keyWrong))
+        }
+        form.recoveryWords = words.words.joined(separator: "\n").uppercased()
+        try await other.service.signIn(form)
+        other.look()
+        _ = try await state(other, "signed in") { $0.accountPage.hasRecoveryWords }
+        try await panel.service.confirmRecoveryWords()
+    }
+
     @Test func `a service that goes away is told of, and found again`() async throws {
         let (device, panel) = try await start()
         try await eventually("it is there") {

@@ -106,6 +106,17 @@ struct SignInFormTests {
         #expect(error?.field == field)
     }
 
+    @Test func `a new account is encrypted, unless that is switched off or its kind can't be`() throws {
+        var folder = form(.folder, [.path: "/home/ada/x"])
+        #expect(try folder.options().encrypts == true)
+        #expect(try form(.etcd, [.members: "a", .prefix: "x"]).options().encrypts == nil)
+        folder.recoveryWords = "abandon"
+        #expect(try folder.options().encrypts == nil)
+        #expect(try folder.options().recoveryPhrase == "abandon")
+        (folder.recoveryWords, folder.encrypts) = (nil, false)
+        #expect(try folder.options().encrypts == nil)
+    }
+
     @Test func `spaces around a password are part of it`() throws {
         #expect(try form(.webDAV, [.user: " ada ", .password: " p "]).options().password == " p ")
         #expect(try form(.webDAV, [.user: " ada ", .password: " p "]).options().user == "ada")

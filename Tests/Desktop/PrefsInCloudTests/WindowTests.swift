@@ -12,6 +12,7 @@ import UbiquitousStoreTesting
 @BusActor
 struct WindowTests {
     private static let identifier = "org.example.PrefsInCloud"
+    private static let storage = "org.example.PrefsInStorage"
 
     /// A device with a screen, and a window on it.
     @BusActor
@@ -20,6 +21,7 @@ struct WindowTests {
         let screen: Screen
         let device: Device
         let store: StoreClient
+        let storage: StoreClient
         let account: AccountClient
         var window: ChildProcess?
 
@@ -27,16 +29,20 @@ struct WindowTests {
             bus = try await .start()
             var options = Device.Options()
             options.name = name
-            options.manifests = [ManifestText(WindowTests.identifier)]
+            let program = try URL(filePath: ChildProcess.built("prefs-in-storage")).resolvingSymlinksInPath().path
+            var roaming = ManifestText(WindowTests.storage, application: WindowTests.storage, executables: [program])
+            roaming.ubiquitousDefaults = ["backgroundColor"]
+            options.manifests = [ManifestText(WindowTests.identifier), roaming]
             device = try Device(on: bus, options)
             screen = try await .start()
             let client = try BusClient(bus)
             (store, account) = (try client.store(WindowTests.identifier), client.account)
+            storage = try client.store(WindowTests.storage)
         }
 
-        func open() async throws {
+        func open(_ program: String = "prefs-in-cloud") async throws {
             window = try screen.start(
-                [ChildProcess.built("prefs-in-cloud")], environment: ["UBIQUITOUS_STORE_BUS": bus.address])
+                [ChildProcess.built(program)], environment: ["UBIQUITOUS_STORE_BUS": bus.address])
             try await shows("Background Color")
         }
 
@@ -63,6 +69,27 @@ struct WindowTests {
         try await phone.shows("Changed on another device")
         try await phone.turns("#8FF0A4")
         #expect(try await phone.store.value("backgroundColor") == .integer(2))
+    }
+
+    @Test func `a color that @AppStorage has is the other device's, in both directions`() async throws {
+        let folder = try TemporaryDirectory()
+        let (laptop, phone) = (try await Desk("laptop"), try await Desk("phone"))
+        for desk in [laptop, phone] {
+            try await desk.device.start()
+            try await desk.account.join("folder://" + folder.path)
+            try await desk.open("prefs-in-storage")
+            try await desk.screen.waits(until: "the choice has the keyboard") {
+                $0.focus?.isOn("Background Color") == true
+            }
+        }
+        try await laptop.screen.press(.space, .down, .down, .enter)
+        try await laptop.turns("#8FF0A4")
+        try await phone.turns("#8FF0A4")
+        // The last one, wherever the list begins.
+        try await phone.screen.press(.space, .down, .down, .down, .down, .enter)
+        try await phone.turns("#F9F06B")
+        try await laptop.turns("#F9F06B")
+        #expect(try await laptop.storage.value("backgroundColor") == .integer(3))
     }
 
     @Test func `another program's change is told apart from another device's`() async throws {

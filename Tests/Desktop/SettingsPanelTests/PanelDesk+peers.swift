@@ -37,6 +37,27 @@ extension PanelDesk {
             }, decode: { _ in })
     }
 
+    /// Signs in to a folder, by keyboard.
+    func signIn(to folder: String) async throws {
+        try await shows("Not Signed In")
+        try await screen.press(.enter)
+        try await shows("Keep Settings In")
+        // The third kind.
+        try await screen.press(.space, .down, .down, .enter)
+        try await shows("Path of the Folder")
+        try await reach("Keep Settings In")
+        try await screen.enterField()
+        try await screen.type(folder)
+        try await screen.press(.enter)
+    }
+
+    /// Replaces what is in the field that has the keyboard.
+    func retype(_ text: String) async throws {
+        // Away and back again selects what is there.
+        try await screen.press(.tab, .backTab)
+        try await screen.type(text)
+    }
+
     /// Shows another page, by keyboard.
     func turn(to page: String) async throws {
         try await screen.reach(page, tab: true)

@@ -16,6 +16,7 @@ final class PanelDesk {
     let device: Device
     let client: BusClient
     private var window: ChildProcess?
+    private var environment: [String: String] = [:]
     private let style: Style
 
     /// How a desktop looks.
@@ -32,12 +33,14 @@ final class PanelDesk {
         }
     }
 
-    init(_ name: String = "laptop", style: Style = .light) async throws {
+    init(
+        _ name: String = "laptop", style: Style = .light, apps: [String] = [PanelDesk.notes, PanelDesk.prefs]
+    ) async throws {
         self.style = style
         bus = try await .start()
         var options = Device.Options()
         options.name = name
-        options.manifests = [ManifestText(Self.notes), ManifestText(Self.prefs)]
+        options.manifests = apps.map { ManifestText($0) }
         device = try Device(on: bus, options)
         screen = try await .start()
         client = try BusClient(bus)
@@ -48,11 +51,16 @@ final class PanelDesk {
         let data = try device.directory.makeDirectory("data")
         try Self.installIcons(data + "/icons/hicolor")
         if style == .german { try await Translations.compile(into: data + "/locale") }
-        let environment = style.environment.merging([
+        environment = style.environment.merging([
             "UBIQUITOUS_STORE_BUS": bus.address, "XDG_DATA_HOME": data, "TEXTDOMAINDIR": data + "/locale",
         ]) { $1 }
-        window = try screen.start([ChildProcess.built("ubiquitous-store-settings")], environment: environment)
+        window = try start()
         try await shows(style == .german ? "Konto" : "Account")
+    }
+
+    /// Starts the program, once more where it runs.
+    func start() throws -> ChildProcess {
+        try screen.start([ChildProcess.built("ubiquitous-store-settings")], environment: environment)
     }
 
     private static func installIcons(_ theme: String) throws {

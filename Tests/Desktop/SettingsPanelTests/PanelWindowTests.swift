@@ -32,6 +32,8 @@ struct PanelWindowTests {
         try await desk.picture("sign-in-error")
         let folder = try desk.device.directory.makeDirectory("none")
         try await desk.screen.press(.enter)
+        try await desk.shows("Write these words down")
+        try await desk.screen.press(.escape)
         try await desk.shows("Up to Date")
         try await desk.shows(folder)
     }

@@ -156,6 +156,11 @@ public final class Screen {
         try await waits(until: "a field has the keyboard") { $0.focus == nil }
     }
 
+    /// Waits until a field of text has the keyboard where a text is shown.
+    public func waitsForField(below text: String) async throws {
+        try await waits(until: "the field below “\(text)” has the keyboard") { $0.has(text) && $0.focus == nil }
+    }
+
     private var connection: BusConnection {
         get throws {
             guard let accessibility else { throw NotStarted() }
@@ -192,6 +197,7 @@ public final class Screen {
         case down = 0xff54
         case enter = 0xff0d
         case tab = 0xff09
+        case backTab = 0xfe20
         case escape = 0xff1b
         case f1 = 0xffbe
     }

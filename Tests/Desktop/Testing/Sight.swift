@@ -33,6 +33,9 @@ public struct Sight: Sendable {
     /// Whether a label contains a text.
     public func has(_ text: String) -> Bool { elements.contains { $0.element.label.contains(text) } }
 
+    /// Whether a label is this text.
+    public func shows(_ text: String) -> Bool { elements.contains { $0.element.label == text } }
+
     /// All labels, for messages of failed tests.
     public var labels: String { elements.map(\.element.label).filter { !$0.isEmpty }.joined(separator: " | ") }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import GLibLoop
-internal import UbiquitousStore
 
 /// A color as Apple's sample numbers it.
-enum BackgroundColor: Int, CaseIterable {
+package enum BackgroundColor: Int, CaseIterable, Sendable {
     case white, red, green, yellow
 
-    @MainActor var name: String {
+    /// What the user chooses it by.
+    @MainActor package var name: String {
         switch self {
         case .white: tr("White")
         case .red: tr("Red")
@@ -17,18 +17,14 @@ enum BackgroundColor: Int, CaseIterable {
     }
 
     /// The class of a window that has it.
-    var style: String { "color-\(rawValue)" }
+    package var style: String { "color-\(rawValue)" }
 
     /// Text stays dark on these, whatever the desktop's style.
-    static let styleSheet = """
+    package static let styleSheet = """
         window.prefs headerbar, window.prefs headerbar * { color: #241f31; }
         window.color-0 { background: #ffffff; }
         window.color-1 { background: #f66151; }
         window.color-2 { background: #8ff0a4; }
         window.color-3 { background: #f9f06b; }
         """
-}
-
-extension UbiquitousStore.Key<Int> {
-    static var backgroundColor: Self { Self("backgroundColor") }
 }

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import GLibLoop
+internal import RecoveryWordList
+internal import UbiquitousStore
+
+/// What is wrong with recovery words that somebody types.
+package enum TypedWords {
+    private static let count = 12
+
+    /// What is wrong already while they are typed: a word that is not finished is not looked at; `nil`: nothing.
+    package static func flawSoFar(_ text: String) -> String? {
+        let words = text.split(whereSeparator: \.isWhitespace)
+        let isLastFinished = text.last?.isWhitespace ?? true
+        return flaw(in: isLastFinished ? words[...] : words.dropLast())
+    }
+
+    /// What is wrong with the words as they are to be used; `nil`: nothing that can be told without the account.
+    package static func flaw(_ text: String) -> String? {
+        let words = text.split(whereSeparator: \.isWhitespace)
+        if let flaw = flaw(in: words[...]) { return flaw }
+        return words.count == count
+            ? nil
+            : trn(
+                "There is %1 word, and the account has 12.", "There are %1 words, and the account has 12.", words.count)
+    }
+
+    private static func flaw(in words: ArraySlice<Substring>) -> String? {
+        guard let place = words.firstIndex(where: { WordList.place(of: $0.utf8) == nil }) else {
+            return words.count > count ? tr("There are more than 12 words.") : nil
+        }
+        return tr("Word %1 is not one of those that there are. Check its spelling.", String(place + 1))
+    }
+
+    /// Why the account doesn't take words that have no flaw.
+    package static func sentence(_ error: any Error) -> String {
+        switch (error as? UbiquitousStoreError)?.code {
+        case .keyWrong: tr("These are the words of another account.")
+        case .invalidArguments:
+            tr("The words don't go together: one is another, or two have changed places. Compare them with your note.")
+        default: ErrorSentence.text(error)
+        }
+    }
+}

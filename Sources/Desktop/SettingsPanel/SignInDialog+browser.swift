@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Adwaita
+internal import GLibLoop
+internal import PanelModel
+
+// Nextcloud's login in the browser.
+
+extension SignInDialog {
+    /// Has the user log in there, and fills in what the server gives in return.
+    func logIn() {
+        attempt(then: widgets.signIn) { [weak self] form, _ in
+            let client = try BrowserLoginClient(form)
+            defer { client.close() }
+            let login = try await client.begin()
+            if let self, !login.otherHosts.isEmpty, await !isTrusted(login.otherHosts) { return }
+            guard let self else { return }
+            Desktop.browse(login.page, from: window)
+            widgets.browserRow.subtitle = tr("Waiting for you to agree in the browser…")
+            defer {
+                widgets.browserRow.subtitle = tr(
+                    "Enter the server below; user name and app password fill themselves in")
+            }
+            guard let credentials = try await client.credentials(of: login) else { return }
+            fill(credentials)
+        }
+    }
+
+    private func isTrusted(_ hosts: [String]) async -> Bool {
+        await withCheckedContinuation { continuation in
+            let dialog = MessageDialog(
+                over: window, heading: tr("Go to Another Server?"),
+                body: tr(
+                    "The server sends the login to %1. Go there only if you know it.", hosts.joined(separator: ", ")))
+            dialog.offer("cancel", label: tr("_Cancel"))
+            dialog.offer("go", label: tr("_Go There"))
+            dialog.presume(close: "cancel")
+            dialog.onAnswer { continuation.resume(returning: $0 == "go") }
+            dialog.present()
+        }
+    }
+
+    private func fill(_ credentials: BrowserLogin.Credentials) {
+        for row in rows {
+            switch row.field {
+            case .server: row.entry.text = credentials.server
+            case .user: row.entry.text = credentials.user
+            case .appPassword: row.entry.text = credentials.password
+            default: break
+            }
+        }
+        read()
+    }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import DesktopTesting
+import Foundation
+import PropertyList
+import SDBus
+import ServerTesting
+import Testing
+import UbiquitousStoreTesting
+
+extension PanelWindowTests {
+    /// What people, other devices and servers may come up with, in real windows.
+    @Suite(.serialized, .enabled(if: Screen.isAvailable, "Xvfb, at-spi2-core and ImageMagick are not installed"))
+    @BusActor
+    struct OddInputWindowTests {
+        @Test func `two hundred apps are in the window, and the keyboard gets back to the pages`() async throws {
+            let apps = (0..<200).map { "org.example.App\($0)" }
+            let desk = try await PanelDesk(apps: apps)
+            try await desk.device.start()
+            try await desk.open()
+            try await desk.shows("Not Signed In")
+            try await desk.turn(to: "Apps")
+            try await desk.screen.waits(until: "all apps are shown") { sight in apps.allSatisfy(sight.shows) }
+            try await desk.picture("200-apps")
+            try await desk.screen.press(.backTab)
+            try await desk.screen.waits(until: "the keyboard is on Devices") { $0.focus?.isOn("Devices") == true }
+            try await desk.screen.press(.space)
+            try await desk.screen.waits(until: "the devices are shown") { $0.selectedTab == "Devices" }
+            #expect(desk.complaints == [])
+        }
+
+        @Test(arguments: [
+            ("longest", String(repeating: "x", count: 255)), ("right-to-left", "המחשב של עדה"),
+        ])
+        func `a device's name of 255 characters or from right to left leaves room for the others`(
+            picture: String, name: String
+        ) async throws {
+            let desk = try await PanelDesk(name)
+            let phone = try await PanelDesk.Peer("phone")
+            try await desk.device.start()
+            let folder = try TemporaryDirectory()
+            try await phone.account.join("folder://" + folder.path)
+            try await desk.client.account.join("folder://" + folder.path)
+            try await desk.client.account.syncNow()
+            try await desk.open()
+            try await desk.shows("Up to Date")
+            try await desk.activate("show-devices")
+            try await desk.screen.waits(until: "both devices are shown") { $0.shows(name) && $0.shows("phone") }
+            try await desk.picture("device-\(picture)")
+            #expect(desk.complaints == [])
+        }
+
+        @Test func `signing in to a server that doesn't answer can be canceled`() async throws {
+            let server = try ScriptedServer { _ in .nothing }
+            let desk = try await PanelDesk()
+            try await desk.device.start()
+            try await desk.open()
+            try await desk.shows("Not Signed In")
+            try await desk.screen.press(.enter)
+            try await desk.shows("Keep Settings In")
+            // The second kind.
+            try await desk.screen.press(.space, .down, .enter)
+            try await desk.shows("Certificate File, If the Server Has Its Own")
+            try await desk.reach("Keep Settings In")
+            try await desk.screen.enterField()
+            try await desk.screen.type("http://127.0.0.1:\(server.port)/settings")
+            try await desk.screen.press(.enter)
+            try await eventually("the server is asked") { !server.requests.isEmpty }
+            try await desk.screen.waits(until: "only Cancel takes the keyboard") { $0.focus?.isOn("Cancel") == true }
+            try await desk.screen.press(.enter)
+            try await desk.screen.waits(until: "the form is there again") { $0.focus?.isOn("Sign In") == true }
+            #expect(try await desk.client.account.state() == "signed-out")
+            #expect(desk.complaints == [])
+        }
+
+        @Test func `a service that goes away closes no dialog, and the words that are asked for can be given later`()
+            async throws
+        {
+            let (desk, folder) = (try await PanelDesk(), try TemporaryDirectory())
+            try await desk.device.start()
+            try await desk.client.account.join("folder://" + folder.path, ["encrypt": .boolean(true)])
+            let phrase = try await desk.client.account.recoveryPhrase()
+            try await desk.device.loseKey()
+            try await desk.open()
+            try await desk.reach("Enter Words…")
+            try await desk.screen.press(.enter)
+            try await desk.screen.waitsForField(below: "The 12 Words, in Their Order")
+            desk.device.kill()
+            try await desk.screen.type(phrase)
+            try await desk.screen.press(.enter)
+            try await desk.shows("The settings service is not running.")
+            try await desk.device.start()
+            try await desk.screen.press(.enter)
+            try await desk.shows("Up to Date")
+            #expect(desk.complaints == [])
+        }
+
+        @Test func `a second start shows the window that is there`() async throws {
+            let desk = try await PanelDesk()
+            try await desk.device.start()
+            try await desk.open()
+            try await desk.shows("Not Signed In")
+            #expect(try await desk.start().finish() == .code(0))
+            #expect(desk.complaints == [])
+        }
+    }
+}
