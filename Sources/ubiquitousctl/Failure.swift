@@ -43,7 +43,7 @@ extension Failure {
         switch error {
         case let failure as Failure: self = failure
         case let error as UbiquitousStoreError: self.init(error)
-        case is CancellationError: self.init(.unreachable, "It was interrupted")
+        case is CancellationError: self.init(.unreachable, "It was interrupted.")
         default: self.init(.refused, Sentence(verbatim: "\(error)"))
         }
     }
@@ -61,7 +61,7 @@ extension Failure {
 
     /// In place of what the bus says, which is of no use to a person.
     private static let sentences: [UbiquitousStoreError.Code: Sentence] = [
-        .timedOut: "The service doesn't answer", .unknownObject: "The user has no data on this device",
+        .timedOut: "The service doesn't answer.", .unknownObject: "The user has no data on this device.",
     ]
 
     private static let advice: [UbiquitousStoreError.Code: Sentence] = [

@@ -9,7 +9,7 @@ enum LocalUser {
     static func uid(of user: String) throws -> UInt32 {
         if let uid = uid(named: user) { return uid }
         if let uid = UInt32(user), name(of: uid) != nil { return uid }
-        throw Failure(.usage, "There is no user \(Output.quoted(user)) on this machine")
+        throw Failure(.usage, "There is no user \(Output.quoted(user)) on this machine.")
     }
 
     static func uid(named name: String) -> UInt32? { getpwnam(name)?.pointee.pw_uid }

@@ -55,6 +55,7 @@ struct Program: ParsableCommand {
     static func main() {
         do {
             try checkEncoding()
+            if var command = GetCommand.plain(CommandLine.arguments.dropFirst()) { return try command.run() }
             try checkSubcommand(CommandLine.arguments.dropFirst(), of: Program.self)
             var command = try parseAsRoot()
             try command.run()
@@ -69,7 +70,7 @@ struct Program: ParsableCommand {
             guard let argument = CommandLine.unsafeArgv[index], String(validatingCString: argument) == nil else {
                 continue
             }
-            throw Failure(.usage, "Argument \(index) isn't UTF-8")
+            throw Failure(.usage, "Argument \(index) isn't UTF-8.")
         }
     }
 
@@ -85,12 +86,14 @@ struct Program: ParsableCommand {
         let name = command.configuration.commandName.flatMap { $0 == "ubiquitousctl" ? nil : " \($0)" } ?? ""
         let meant = Spelling.nearest(to: word, in: subcommands.compactMap { $0.configuration.commandName })
         throw Failure(
-            .usage, "There is no subcommand \(Output.quoted(word))",
+            .usage, "There is no subcommand \(Output.quoted(word)).",
             advice: meant.map { "Did you mean \"\($0)\"?" } ?? "\"ubiquitousctl\(name) --help\" lists the subcommands.")
     }
 
     /// Ends with what ArgumentParser has to say, and with our codes.
     private static func end(_ error: any Error) -> Never {
+        // A command has said what there was to say. For its code, ArgumentParser would make the help.
+        if let code = error as? ExitCode { Glibc.exit(code.isSuccess ? Output.finish().rawValue : code.rawValue) }
         let code = exitCode(for: error)
         let message = fullMessage(for: error)
         if code.isSuccess {

@@ -40,7 +40,7 @@ enum ServiceUnit {
     static func failure(_ bus: BusConnection) async -> Failure? {
         guard let unit = await Unit(bus, name), let reason = unit.reason else { return nil }
         return Failure(
-            .unreachable, "The service can't start: \(reason)",
+            .unreachable, "The service can't start: \(reason).",
             advice: "See \"systemctl status ubiquitous-store\" and \"journalctl -u ubiquitous-store\".")
     }
 

@@ -11,7 +11,7 @@ enum WholeFile {
     /// Reads all of a file.
     static func read(_ path: String) throws -> [UInt8] {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw failure("The file \"\(path)\" can't be opened: \(reason)") }
+        guard descriptor >= 0 else { throw failure("The file \"\(path)\" can't be opened: \(reason).") }
         defer { close(descriptor) }
         return try readAll(descriptor, localized("The file \"\(path)\""))
     }
@@ -20,9 +20,9 @@ enum WholeFile {
     static func readAll(_ descriptor: Int32, _ name: String) throws -> [UInt8] {
         let bytes: [UInt8]?
         do throws(SystemError) { bytes = try Files.read(descriptor, atMost: maximumSize) } catch {
-            throw Failure(.usage, "\(name) can't be read: \(error)")
+            throw Failure(.usage, "\(name) can't be read: \(error).")
         }
-        guard let bytes else { throw Failure(.usage, "\(name) is far larger than any store") }
+        guard let bytes else { throw Failure(.usage, "\(name) is far larger than any store.") }
         return bytes
     }
 
@@ -42,13 +42,13 @@ enum WholeFile {
     private static func write(_ bytes: [UInt8], beside target: String, mode: mode_t) throws {
         var template = Array((target + ".XXXXXX").utf8CString)
         let descriptor = mkstemp(&template)
-        guard descriptor >= 0 else { throw failure("The file \"\(target)\" can't be written: \(reason)") }
+        guard descriptor >= 0 else { throw failure("The file \"\(target)\" can't be written: \(reason).") }
         let part = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         defer { close(descriptor) }
         do {
             try writeAll(bytes, descriptor, target)
             guard fchmod(descriptor, mode) == 0, fsync(descriptor) == 0, rename(part, target) == 0 else {
-                throw failure("The file \"\(target)\" can't be written: \(reason)")
+                throw failure("The file \"\(target)\" can't be written: \(reason).")
             }
         } catch {
             unlink(part)
@@ -58,14 +58,14 @@ enum WholeFile {
 
     private static func write(_ bytes: [UInt8], into path: String) throws {
         let descriptor = open(path, O_WRONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw failure("The file \"\(path)\" can't be written: \(reason)") }
+        guard descriptor >= 0 else { throw failure("The file \"\(path)\" can't be written: \(reason).") }
         defer { close(descriptor) }
         try writeAll(bytes, descriptor, path)
     }
 
     private static func writeAll(_ bytes: [UInt8], _ descriptor: Int32, _ path: String) throws {
         do throws(SystemError) { try Files.write(descriptor, bytes) } catch {
-            throw Failure(.usage, "The file \"\(path)\" can't be written: \(error)")
+            throw Failure(.usage, "The file \"\(path)\" can't be written: \(error).")
         }
     }
 
@@ -115,7 +115,7 @@ enum StandardInput {
     /// As text, without the newline at the end.
     static func text() throws -> String {
         guard var text = String(validating: try bytes(), as: UTF8.self) else {
-            throw Failure(.usage, "Standard input is no UTF-8")
+            throw Failure(.usage, "Standard input is no UTF-8.")
         }
         if text.hasSuffix("\n") { text.removeLast() }
         return text

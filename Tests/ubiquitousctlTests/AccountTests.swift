@@ -62,6 +62,18 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test func `what a store that stays on this device can't do names the command that changes that`() async throws {
+        try await Self.withFolder { terminal, url in
+            expect(try await terminal.ctl("set", "theme", "dark"), 0)
+            expect(try await terminal.ctl("account", "sign-in", "ftp://example.org/x"), 3, "There is no backend")
+            expect(try await terminal.ctl("account", "sign-in", url), 0)
+            expect(try await terminal.ctl("stores", "sync", notes, "off"), 0)
+            expect(try await terminal.ctl("get", "--fresh", "theme"), 3, "stores sync \(notes) on")
+            expect(try await terminal.ctl("stores", "sync", notes, "on"), 0)
+            #expect(try await terminal.ctl("get", "--fresh", "theme").output == "dark")
+        }
+    }
+
     @Test func `sync is paused and resumed`() async throws {
         try await Self.withFolder { terminal, url in
             expect(try await terminal.ctl("account", "pause"), 3, "account sign-in URL")

@@ -54,6 +54,15 @@ import UbiquitousStoreTesting
             expect(try await terminal.ctl("account", "sign-in", folders[0]), 0)
             #expect(try await terminal.ctl("status").output.contains("Encrypted     no"))
             expect(try await terminal.ctl("account", "phrase"), 3, "not encrypted")
+            expect(try await terminal.ctl("account", "replace-key"), 3, "not encrypted")
+            #expect(try await terminal.ctl("account", "encrypt", "--check").output == "would encrypt \(folders[0])")
+            #expect(try await terminal.ctl("account", "encrypt", "--json").output == #"{"changed":true}"#)
+            #expect(try await terminal.ctl("account", "encrypt", "--check").output == "nothing would change")
+            let phrase = try await terminal.ctl("account", "phrase").output
+            expect(try await terminal.ctl("account", "replace-key"), 0)
+            let next = try await terminal.ctl("account", "phrase").output
+            #expect(next.split(separator: " ").count == 12 && next != phrase)
+            for words in [phrase, next] { terminal.device.keepSecret(words) }
             expect(try await terminal.ctl("account", "switch", folders[1], "--encrypt", "--bring-values"), 0)
             #expect(try await terminal.ctl("account", "phrase").output.split(separator: " ").count == 12)
             expect(

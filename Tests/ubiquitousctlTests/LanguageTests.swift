@@ -15,7 +15,7 @@ import UbiquitousStoreTesting
         let sources = names.filter { $0.hasSuffix(".swift") && !$0.contains("Defaults/") && !$0.contains("Language/") }
         return try Set(
             sources.flatMap {
-                SentenceScanner(try String(contentsOfFile: "\(root)/\($0)", encoding: .utf8)).sentences()
+                SentenceScanner(try String(contentsOfFile: "\(root)/\($0)", encoding: .utf8)).translatable()
             })
     }
 
@@ -61,91 +61,5 @@ import UbiquitousStoreTesting
             let status = try await terminal.ctl("status", variables: german)
             #expect(status.code == 0 && status.output.hasPrefix("State         signed-out"))
         }
-    }
-}
-
-/// Finds the literals that the program's sources use as sentences.
-private struct SentenceScanner {
-    private let source: [Character]
-    private let text: String
-
-    init(_ text: String) { (self.text, source) = (text, Array(text)) }
-
-    func sentences() -> [String] {
-        // A full stop is no part of a word here.
-        let starts = /\b(?:Failure|remark|localized|showing|failure|self\.init)\(|\.make\(|: Sentence\] = \[/
-            .wordBoundaryKind(.simple)
-        var found: [String] = []
-        for match in text.matches(of: starts) {
-            found += arguments(from: text.distance(from: text.startIndex, to: match.range.upperBound))
-        }
-        for match in text.matches(of: /: Sentence = (?=")/) {
-            found.append(literal(at: text.distance(from: text.startIndex, to: match.range.upperBound)).format)
-        }
-        return found
-    }
-
-    /// The sentences up to the bracket that closes the one before `index`.
-    private func arguments(from start: Int) -> [String] {
-        var (index, depth, found) = (start, 1, [String]())
-        while depth > 0 && index < source.count {
-            if source[index] == "\"" {
-                let (format, end) = literal(at: index)
-                let isVerbatim = String(source[..<index].suffix(60)).trimmingCharacters(in: .whitespacesAndNewlines)
-                    .hasSuffix("verbatim:")
-                let isKey = end < source.count && source[end] == ":"
-                let hasWords = format.replacing(/\{\d\}/, with: "").contains(/[A-Za-z]{2}/)
-                if !isVerbatim && !isKey && hasWords { found.append(format) }
-                index = end
-                continue
-            }
-            if "([{".contains(source[index]) { depth += 1 }
-            if ")]}".contains(source[index]) { depth -= 1 }
-            index += 1
-        }
-        return found
-    }
-
-    private func starts(with word: String, _ index: Int) -> Bool { source[index...].starts(with: word) }
-
-    /// The literal at a quotation mark, with numbers for what is interpolated, and where it ends.
-    private func literal(at start: Int) -> (format: String, end: Int) {
-        let quote = starts(with: "\"\"\"", start) ? "\"\"\"" : "\""
-        var (index, format, count) = (start + quote.count, "", 0)
-        while index < source.count && !starts(with: quote, index) {
-            if starts(with: "\\(", index) {
-                count += 1
-                format += "{\(count)}"
-                index = endOfInterpolation(index + 2)
-            } else if source[index] == "\\" {
-                // Of the escapes sentences have these two.
-                format += source[index + 1] == "\n" ? "\\\n" : String(source[index + 1])
-                index += 2
-            } else {
-                format.append(source[index])
-                index += 1
-            }
-        }
-        return (quote.count == 1 ? format : Self.unindented(format), index + quote.count)
-    }
-
-    private func endOfInterpolation(_ start: Int) -> Int {
-        var (index, depth) = (start, 1)
-        while depth > 0 && index < source.count {
-            if source[index] == "\"" {
-                index = literal(at: index).end
-                continue
-            }
-            if source[index] == "(" { depth += 1 }
-            if source[index] == ")" { depth -= 1 }
-            index += 1
-        }
-        return index
-    }
-
-    private static func unindented(_ text: String) -> String {
-        let lines = text.split(separator: "\n", omittingEmptySubsequences: false).dropFirst()
-        let indentation = lines.last?.count ?? 0
-        return lines.dropLast().map { $0.dropFirst(indentation) }.joined(separator: "\n").replacing("\\\n", with: "")
     }
 }

@@ -37,7 +37,7 @@ struct GetCommand: ServiceCommand {
 
     func validate() throws {
         if [json, raw, type].count(where: { $0 }) > 1 {
-            throw ValidationError(localized("Only one of --json, --raw and --type can be given"))
+            throw ValidationError(localized("Only one of --json, --raw and --type can be given."))
         }
     }
 
@@ -46,7 +46,7 @@ struct GetCommand: ServiceCommand {
             if fresh { _ = try await store.synchronize(waitingForRemote: true, timeout: Patience.remote) }
             return try await store.value(key)
         }
-        guard let value else { throw Failure(.absent, "The store has no value for \(Output.quoted(key))") }
+        guard let value else { throw Failure(.absent, "The store has no value for \(Output.quoted(key)).") }
         if type { return Output.print(value.typeName) }
         if json { return Output.print(json: value) }
         guard raw else { return Output.print(ValueText.word(value)) }
@@ -55,7 +55,36 @@ struct GetCommand: ServiceCommand {
         case .data(let bytes): Output.write(bytes: bytes)
         default:
             throw Failure(
-                .usage, "--raw is for strings and data, and \(Output.quoted(key)) is of type \(value.typeName)")
+                .usage, "--raw is for strings and data, and \(Output.quoted(key)) is of type \(value.typeName).")
         }
     }
+}
+
+extension GetCommand {
+    /// `get KEY`, or `get --store IDENTIFIER KEY`: what scripts call again and again, without the parser, which takes
+    /// longer than the call.
+    ///
+    /// - Returns: `nil` if the parser has to look at it.
+    static func plain(_ words: ArraySlice<String>) -> GetCommand? {
+        var rest = words
+        guard rest.popFirst() == "get" else { return nil }
+        var store: String?
+        if let option = rest.first, ["-s", "--store"].contains(option), rest.count > 1 {
+            store = rest.dropFirst().first
+            rest = rest.dropFirst(2)
+        }
+        guard rest.count == 1, let key = rest.first, ![key, store ?? key].contains(where: isSpecial) else { return nil }
+        // Not in an initializer: there, assigning to a flag says what it is without a value.
+        var command = GetCommand()
+        command.options = StoreOptions.plain(store: store)
+        command.json = false
+        command.raw = false
+        command.type = false
+        command.fresh = false
+        command.key = key
+        return command
+    }
+
+    /// Whether a word may be an option, or nothing.
+    private static func isSpecial(_ word: String) -> Bool { word.isEmpty || word.hasPrefix("-") }
 }

@@ -64,7 +64,7 @@ struct ShowHistoryCommand: ServiceCommand {
             if !json && !history.isEmpty { names = await deviceNames(store.connection) }
             return history
         }
-        if history.isEmpty { throw Failure(.absent, "There are no earlier values of \(Output.quoted(key))") }
+        if history.isEmpty { throw Failure(.absent, "There are no earlier values of \(Output.quoted(key)).") }
         if json { return Output.print(json: .array(history.map(\.json))) }
         let style = Style(for: 1)
         for (index, former) in history.enumerated() {

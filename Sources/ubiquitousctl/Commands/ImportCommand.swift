@@ -36,15 +36,15 @@ struct ImportCommand: ServiceCommand {
     private func read() throws -> [Text: Value] {
         let bytes = file == "-" ? try StandardInput.bytes() : try WholeFile.read(file)
         let name = file == "-" ? localized("Standard input") : localized("The file \"\(file)\"")
-        if bytes.isEmpty { throw Failure(.usage, "\(name) is empty") }
+        if bytes.isEmpty { throw Failure(.usage, "\(name) is empty.") }
         do {
             let value = try FileFormat(of: bytes).read(bytes)
             guard case .dictionary(let values) = value else {
-                throw Failure(.usage, "\(name) holds a value of type \(value.typeName), and not a dictionary")
+                throw Failure(.usage, "\(name) holds a value of type \(value.typeName), and not a dictionary.")
             }
             return values
         } catch let error as FileError {
-            throw Failure(.usage, "\(name) can't be read: \(error)", advice: "Nothing was changed.")
+            throw Failure(.usage, "\(name) can't be read: \(error).", advice: "Nothing was changed.")
         }
     }
 }

@@ -41,16 +41,16 @@ struct ManifestCheckCommand: ParsableCommand {
 
     private func read(_ bytes: [UInt8]) throws -> Manifest {
         if bytes.isEmpty {
-            throw Failure(.usage, "\"\(file)\" is empty", advice: "Installed, it masks one of the same name.")
+            throw Failure(.usage, "\"\(file)\" is empty.", advice: "Installed, it masks one of the same name.")
         }
         if bytes.count > Manifest.maximumSize {
             throw Failure(
-                .usage, "\"\(file)\" has \(bytes.count) bytes, and a manifest has \(Manifest.maximumSize) at most")
+                .usage, "\"\(file)\" has \(bytes.count) bytes, and a manifest has \(Manifest.maximumSize) at most.")
         }
         do {
             return try Manifest(propertyList: bytes)
         } catch {
-            throw Failure(.usage, "\"\(file)\" is refused: \(error)")
+            throw Failure(.usage, "\"\(file)\" is refused: \(error).")
         }
     }
 
@@ -63,7 +63,7 @@ struct ManifestCheckCommand: ParsableCommand {
             return nil
         } catch {
             if access(file, F_OK) != 0 { return nil }
-            if isUsers || isSystems { throw Failure(.usage, "\"\(file)\" is refused: \(error)") }
+            if isUsers || isSystems { throw Failure(.usage, "\"\(file)\" is refused: \(error).") }
             return localized(
                 "Install it so that it is root's, and only root may write to it (install -m 644): now \(error)")
         }

@@ -26,7 +26,7 @@ struct RestoreCommand: ServiceCommand {
     var number = 1
 
     func validate() throws {
-        if number < 1 { throw ValidationError(localized("The values of \"history\" are numbered from 1")) }
+        if number < 1 { throw ValidationError(localized("The values of \"history\" are numbered from 1.")) }
     }
 
     func perform() async throws {
@@ -36,10 +36,10 @@ struct RestoreCommand: ServiceCommand {
                 throw Failure(
                     .absent,
                     history.isEmpty
-                        ? "There are no earlier values of \(Output.quoted(key))"
+                        ? "There are no earlier values of \(Output.quoted(key))."
                         : """
                         Of the earlier values of \(Output.quoted(key)) there is no number \(number); the last is \
-                        \(history.count)
+                        \(history.count).
                         """
                 )
             }

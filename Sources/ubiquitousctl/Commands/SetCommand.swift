@@ -62,9 +62,9 @@ struct SetCommand: ServiceCommand {
         var words = words[...]
         let isEndOfOptions = words.first == "--"
         if isEndOfOptions { words.removeFirst() }
-        guard let key = words.popFirst() else { throw ValidationError(localized("The key is missing")) }
+        guard let key = words.popFirst() else { throw ValidationError(localized("The key is missing.")) }
         if !isEndOfOptions && key.hasPrefix("-") {
-            throw ValidationError(localized("There is no option \(key); put -- before a key that begins with -"))
+            throw ValidationError(localized("There is no option \(key); put -- before a key that begins with -."))
         }
         var further = OptionWords.take(from: &words)
         if !Set(further).isDisjoint(with: ["-h", "--help"]) { throw CleanExit.helpRequest(self) }
@@ -73,7 +73,7 @@ struct SetCommand: ServiceCommand {
         further += OptionWords.take(from: &words)
         if let word = words.first {
             throw ValidationError(
-                localized("\(Output.quoted(word)) follows the value; put quotes around a value with spaces"))
+                localized("\(Output.quoted(word)) follows the value; put quotes around a value with spaces."))
         }
         let parsed = try FurtherOptions.parse(further)
         return Assignment(

@@ -27,7 +27,7 @@ struct SynchronizeCommand: ServiceCommand {
 
     func validate() throws {
         guard (1...86_400).contains(timeout) else {
-            throw ValidationError(localized("--timeout takes 1 to 86400 seconds"))
+            throw ValidationError(localized("--timeout takes 1 to 86400 seconds."))
         }
     }
 
@@ -42,7 +42,7 @@ struct SynchronizeCommand: ServiceCommand {
                     }
                 } catch let error as UbiquitousStoreError where error.code == .timedOut && wait {
                     throw Failure(
-                        .unreachable, "This takes longer than \(timeout) s",
+                        .unreachable, "This takes longer than \(timeout) s.",
                         advice: "What was written is kept, and goes on its way; see \"ubiquitousctl status\".")
                 }
             }

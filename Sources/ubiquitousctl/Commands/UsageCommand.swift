@@ -24,7 +24,7 @@ struct UsageCommand: ServiceCommand {
     var json = false
 
     func validate() throws {
-        if keys < 0 { throw ValidationError(localized("--keys takes a number, 0 or more")) }
+        if keys < 0 { throw ValidationError(localized("--keys takes a number, 0 or more.")) }
     }
 
     func perform() async throws {

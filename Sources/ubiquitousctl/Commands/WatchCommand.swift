@@ -34,7 +34,7 @@ struct WatchCommand: ServiceCommand {
             let watch = Watch(store, keys: Set(keys.map { Text($0) }), json: json)
             try await watch.begin(printing: initial)
             await store.connection.untilTheBusEnds()
-            throw Failure(.unreachable, "The bus has ended")
+            throw Failure(.unreachable, "The bus has ended.")
         }
     }
 }

@@ -5,8 +5,11 @@ extension Catalogue {
     /// right, and add it to ``languages``. A test names what is missing.
     static let german = Catalogue(sentences: [
         "Enter the phrase that \"ubiquitousctl account phrase\" shows on another device.":
-            "Geben Sie die Wörter ein, die „ubiquitousctl account phrase“ auf einem anderen Gerät zeigt.",
-        "There was no answer": "Es kam keine Antwort",
+            """
+        Geben Sie die Wiederherstellungswörter ein, die „ubiquitousctl account phrase“ auf einem anderen Gerät \
+        zeigt.
+        """,
+        "There was no answer.": "Es kam keine Antwort.",
         "Unlocking": "Entsperren",
         "Use --encrypt or --no-encrypt.": "Verwenden Sie --encrypt oder --no-encrypt.",
         "\"ubiquitousctl account devices\" lists them.": "„ubiquitousctl account devices“ listet die Geräte auf.",
@@ -24,35 +27,37 @@ extension Catalogue {
             "„ubiquitousctl usage“ zeigt, was den Platz belegt.",
         "\"ubiquitousctl{1} --help\" lists the subcommands.":
             "„ubiquitousctl{1} --help“ listet die Unterbefehle auf.",
-        "\"{1}\" has {2} bytes, and a manifest has {3} at most":
-            "„{1}“ hat {2} Bytes, und ein Manifest hat höchstens {3}",
-        "\"{1}\" is empty": "„{1}“ ist leer",
-        "\"{1}\" is no address; write folder:///PATH, webdavs://HOST/PATH or etcds://HOST/PREFIX":
-            "„{1}“ ist keine Adresse; schreiben Sie folder:///PFAD, webdavs://HOST/PFAD oder etcds://HOST/PRÄFIX",
-        "\"{1}\" is refused: {2}": "„{1}“ wird abgelehnt: {2}",
-        "--as takes OLD=NEW, and not {1}": "--as erwartet ALT=NEU und nicht {1}",
-        "--keys takes a number, 0 or more": "--keys erwartet eine Zahl ab 0",
-        "--raw is for strings and data, and {1} is of type {2}":
-            "--raw ist für Zeichenketten und Daten, und {1} hat den Typ {2}",
-        "--timeout takes 1 to 86400 seconds": "--timeout erwartet 1 bis 86400 Sekunden",
+        "\"{1}\" has {2} bytes, and a manifest has {3} at most.":
+            "„{1}“ hat {2} Bytes, und ein Manifest hat höchstens {3}.",
+        "\"{1}\" is empty.": "„{1}“ ist leer.",
+        "\"{1}\" is no address; write folder:///PATH, webdavs://HOST/PATH or etcds://HOST/PREFIX.":
+            "„{1}“ ist keine Adresse; schreiben Sie folder:///PFAD, webdavs://HOST/PFAD oder etcds://HOST/PRÄFIX.",
+        "\"{1}\" is refused: {2}.": "„{1}“ wird abgelehnt: {2}.",
+        "--as takes OLD=NEW, and not {1}.": "--as erwartet ALT=NEU und nicht {1}.",
+        "--keys takes a number, 0 or more.": "--keys erwartet eine Zahl ab 0.",
+        "--phrase-file is for an account that is there, and --encrypt for a new one.":
+            "--phrase-file ist für ein bestehendes Konto und --encrypt für ein neues.",
+        "--raw is for strings and data, and {1} is of type {2}.":
+            "--raw ist für Zeichenketten und Daten, und {1} hat den Typ {2}.",
+        "--timeout takes 1 to 86400 seconds.": "--timeout erwartet 1 bis 86400 Sekunden.",
         "--user takes a name or a number.": "--user erwartet einen Namen oder eine Nummer.",
-        "A binary property list is nothing for a terminal":
-            "Eine binäre Property-List gehört nicht auf ein Terminal",
-        "A name has 1 to 255 bytes": "Ein Name hat 1 bis 255 Bytes",
+        "A binary property list is nothing for a terminal.":
+            "Eine binäre Property-List gehört nicht auf ein Terminal.",
+        "A name has 1 to 255 bytes.": "Ein Name hat 1 bis 255 Bytes.",
         """
         A password in the address can be seen by everybody, and now it has been: change it, and use --login and \
-        --password-file
+        --password-file.
         """:
             """
         Ein Passwort in der Adresse kann jeder sehen, und dieses wurde nun gezeigt: Ändern Sie es, und verwenden \
-        Sie --login und --password-file
+        Sie --login und --password-file.
         """,
-        "A value is missing": "Ein Wert fehlt",
-        "A value is missing after {1}": "Nach {1} fehlt ein Wert",
-        "Acting for user {1}: {2}": "Handeln für den Benutzer {1}: {2}",
+        "A value is missing.": "Ein Wert fehlt.",
+        "A value is missing after {1}.": "Nach {1} fehlt ein Wert.",
+        "Acting for user {1}: {2}.": "Für den Benutzer {1}: {2}.",
         "Adopting data": "Daten werden übernommen",
-        "Argument {1} isn't UTF-8": "Argument {1} ist kein UTF-8",
-        "Containers are nested more than {1} deep": "Container sind mehr als {1}-fach verschachtelt",
+        "Argument {1} isn't UTF-8.": "Argument {1} ist kein UTF-8.",
+        "Containers are nested more than {1} deep.": "Container sind mehr als {1}-fach verschachtelt.",
         "Copying the data": "Daten werden kopiert",
         "Did you mean \"{1}\"?": "Meinten Sie „{1}“?",
         "Did you mean {1}?": "Meinten Sie {1}?",
@@ -64,6 +69,7 @@ extension Catalogue {
         Geben Sie die Wiederherstellungswörter ein, die „ubiquitousctl account phrase“ auf einem anderen Gerät \
         zeigt: mit „ubiquitousctl account unlock“ oder beim Anmelden mit --phrase-file.
         """,
+        "Encrypting": "Konto wird verschlüsselt",
         "Everything is on disk, and stays on this device for now; see \"ubiquitousctl status\"":
             "Alles ist gespeichert und bleibt vorerst auf diesem Gerät; siehe „ubiquitousctl status“",
         "Forgetting": "Gerät wird vergessen",
@@ -80,14 +86,14 @@ extension Catalogue {
         "Installed, it masks one of the same name.": "Installiert verdeckt die Datei ein Manifest desselben Namens.",
         "It may be busy; try again, and see its log (journalctl -u ubiquitous-store).":
             """
-        Vielleicht ist er ausgelastet; versuchen Sie es noch einmal, und sehen Sie in sein Protokoll (journalctl \
-        -u ubiquitous-store).
+        Vielleicht ist er ausgelastet; versuchen Sie es noch einmal, und sehen Sie in seinem Protokoll nach \
+        (journalctl -u ubiquitous-store).
         """,
-        "It was interrupted": "Es wurde unterbrochen",
+        "It was interrupted.": "Es wurde unterbrochen.",
         "Leave out --no-create to make one there.": "Ohne --no-create wird dort eines angelegt.",
-        "Looking at the stores": "Speicher werden angesehen",
+        "Looking at the stores": "Speicher werden durchgesehen",
         "Name a file.": "Geben Sie eine Datei an.",
-        "Name one by its identifier: {1}": "Geben Sie die Kennung eines davon an: {1}",
+        "Name one by its identifier: {1}.": "Geben Sie die Kennung eines davon an: {1}.",
         """
         Name one with --store or in UBIQUITOUS_STORE_IDENTIFIER; "ubiquitousctl stores" lists those that hold \
         something.
@@ -98,11 +104,11 @@ extension Catalogue {
         """,
         "Name the store with --store.": "Geben Sie den Speicher mit --store an.",
         "New password for {1}: ": "Neues Passwort für {1}: ",
-        "No address is named, and this machine's settings have no account ready":
-            "Es ist keine Adresse angegeben, und in den Einstellungen dieses Rechners steht kein Konto bereit",
-        "No password was given": "Es wurde kein Passwort angegeben",
+        "No address is named, and this machine's settings have no account ready.":
+            "Es ist keine Adresse angegeben, und in den Einstellungen dieses Rechners steht kein Konto bereit.",
+        "No password was given.": "Es wurde kein Passwort angegeben.",
         "No store holds anything": "Kein Speicher enthält etwas",
-        "No store is named": "Es ist kein Speicher angegeben",
+        "No store is named.": "Es ist kein Speicher angegeben.",
         "Nobody has data on this machine": "Auf diesem Rechner hat niemand Daten",
         "Nothing is revoked: to keep a lost device out, change the password on the server":
             """
@@ -110,14 +116,14 @@ extension Catalogue {
         Server
         """,
         "Nothing was changed.": "Es wurde nichts geändert.",
-        "Of the earlier values of {1} there is no number {2}; the last is {3}":
-            "Von den früheren Werten von {1} gibt es keine Nummer {2}; der letzte ist {3}",
+        "Of the earlier values of {1} there is no number {2}; the last is {3}.":
+            "{1} hat keinen früheren Wert mit der Nummer {2}; der letzte hat die Nummer {3}.",
         "Only files whose names end in .plist are read": "Nur Dateien, deren Namen auf .plist enden, werden gelesen",
-        "Only one of --json, --raw and --type can be given":
-            "Nur eine der Optionen --json, --raw und --type ist möglich",
-        "Only one of --password-file and --token-file can be standard input":
-            "Nur eine der Optionen --password-file und --token-file kann die Standardeingabe sein",
-        "Only root may act for user \"{1}\"": "Nur root darf für den Benutzer „{1}“ handeln",
+        "Only one of --json, --raw and --type can be given.":
+            "Nur eine der Optionen --json, --raw und --type ist möglich.",
+        "Only one of --password-file and --token-file can be standard input.":
+            "Nur eine der Optionen --password-file und --token-file kann die Standardeingabe sein.",
+        "Only root may act for user \"{1}\".": "Nur root darf für den Benutzer „{1}“ handeln.",
         """
         Only this program reads the dates of {1} exactly from XML: they aren't in whole seconds. --format binary \
         is exact for all.
@@ -129,11 +135,12 @@ extension Catalogue {
         "Password of {1} for {2}: ": "Passwort von {1} für {2}: ",
         "Pausing": "Anhalten",
         "Put -string before it if it is meant as text.": "Setzen Sie -string davor, wenn Text gemeint ist.",
-        "Reading what is typed; end it with Ctrl-D": "Lesen, was getippt wird; Ende mit Strg-D",
+        "Reading what is typed; end it with Ctrl-D": "Die Eingabe wird gelesen; Strg-D beendet sie",
         "Removing": "Entfernen",
         "Removing data": "Daten werden entfernt",
         "Removing earlier values": "Frühere Werte werden entfernt",
         "Renaming": "Gerät wird umbenannt",
+        "Replacing the key": "Schlüssel wird ersetzt",
         "Resolving": "Konflikt wird aufgelöst",
         "Resuming": "Fortsetzen",
         "Say which side is right: \"ubiquitousctl account resolve local\", or \"remote\".":
@@ -154,53 +161,53 @@ extension Catalogue {
             "Melden Sie sich mit „ubiquitousctl account sign-in URL“ an.",
         "Signing in": "Anmelden",
         "Signing out": "Abmelden",
-        "Somebody else writes to the store all the time":
-            "Ein anderes Programm schreibt ununterbrochen in den Speicher",
+        "Somebody else writes to the store all the time.":
+            "Ein anderes Programm schreibt ununterbrochen in den Speicher.",
         "Standard input": "Die Standardeingabe",
-        "Standard input is no UTF-8": "Die Standardeingabe ist kein UTF-8",
+        "Standard input is no UTF-8.": "Die Standardeingabe ist kein UTF-8.",
         "Standard output can't be written to: {1}": "Auf die Standardausgabe lässt sich nicht schreiben: {1}",
-        "Sync is paused on this device": "Das Synchronisieren ist auf diesem Gerät angehalten",
+        "Sync is paused on this device.": "Das Synchronisieren ist auf diesem Gerät angehalten.",
         "Synchronizing": "Synchronisieren",
         "Syncing": "Synchronisieren",
-        "The bus has ended": "Der Bus wurde beendet",
+        "The bus has ended.": "Der Bus wurde beendet.",
         "The file \"{1}\"": "Die Datei „{1}“",
-        "The file \"{1}\" can't be opened: {2}": "Die Datei „{1}“ lässt sich nicht öffnen: {2}",
-        "The file \"{1}\" can't be written: {2}": "Die Datei „{1}“ lässt sich nicht schreiben: {2}",
-        "The key is missing": "Der Schlüssel fehlt",
-        "The key {1} comes twice": "Der Schlüssel {1} kommt zweimal vor",
-        "The key {1} of -dict has no value": "Der Schlüssel {1} von -dict hat keinen Wert",
+        "The file \"{1}\" can't be opened: {2}.": "Die Datei „{1}“ lässt sich nicht öffnen: {2}.",
+        "The file \"{1}\" can't be written: {2}.": "Die Datei „{1}“ lässt sich nicht schreiben: {2}.",
+        "The key is missing.": "Der Schlüssel fehlt.",
+        "The key {1} comes twice.": "Der Schlüssel {1} kommt zweimal vor.",
+        "The key {1} of -dict has no value.": "Der Schlüssel {1} von -dict hat keinen Wert.",
         "The limit {1} is exceeded by {2}": "Die Grenze {1} wird überschritten von {2}",
         "Root signs a user in with \"ubiquitousctl account sign-in --user NAME URL\".":
             "Root meldet einen Benutzer mit „ubiquitousctl account sign-in --user NAME URL“ an.",
-        "The user has no data on this device": "Der Benutzer hat keine Daten auf diesem Gerät",
-        "The service can't start: {1}": "Der Dienst kann nicht starten: {1}",
-        "The service doesn't answer": "Der Dienst antwortet nicht",
+        "The user has no data on this device.": "Der Benutzer hat keine Daten auf diesem Gerät.",
+        "The service can't start: {1}.": "Der Dienst kann nicht starten: {1}.",
+        "The service doesn't answer.": "Der Dienst antwortet nicht.",
         "The service has ended; waiting for it": "Der Dienst wurde beendet; warten, bis er wieder da ist",
         "The service is of an older version than this program.": "Der Dienst ist älter als dieses Programm.",
-        "The store can't be written as XML: {1}": "Der Speicher lässt sich nicht als XML schreiben: {1}",
-        "The store has no value for {1}": "Der Speicher hat keinen Wert für {1}",
-        "The store would have {1} bytes, and may have {2}": "Der Speicher hätte {1} Bytes und darf {2} haben",
-        "The store would have {1} keys, and may have {2}": "Der Speicher hätte {1} Schlüssel und darf {2} haben",
-        "The terminal can't be kept from showing the password": "Das Terminal würde das Passwort anzeigen",
-        "The value for {1} can't be stored: {2}": "Der Wert für {1} lässt sich nicht speichern: {2}",
-        "The value is no JSON: {1}": "Der Wert ist kein JSON: {1}",
-        "The values of \"history\" are numbered from 1": "Die Werte von „history“ sind von 1 an nummeriert",
-        "There are no earlier values of {1}": "Es gibt keine früheren Werte von {1}",
-        "There is no data {1} that was set aside": "Es gibt keine beiseitegelegten Daten {1}",
-        "There is no device {1}": "Es gibt kein Gerät {1}",
-        "There is no option {1}; put -- before a key that begins with -":
-            "Es gibt keine Option {1}; setzen Sie -- vor einen Schlüssel, der mit - beginnt",
-        "There is no password in {1}": "Es ist kein Passwort in {1}",
-        "There is no store {1} for user {2}": "Es gibt keinen Speicher {1} für den Benutzer {2}",
-        "There is no subcommand {1}": "Es gibt keinen Unterbefehl {1}",
-        "There is no type and no option {1} for a value": "Es gibt keinen Typ und keine Option {1} für einen Wert",
-        "There is no user \"{1}\"": "Es gibt keinen Benutzer „{1}“",
-        "There is no user {1} on this machine": "Es gibt keinen Benutzer {1} auf diesem Rechner",
-        "There is nothing to restore in {1}": "In {1} ist nichts zum Wiederherstellen",
-        "This device is signed in to {1} already": "Dieses Gerät ist schon bei {1} angemeldet",
-        "This device isn't listed": "Dieses Gerät steht nicht in der Liste",
-        "This device isn't signed in": "Dieses Gerät ist nicht angemeldet",
-        "This takes longer than {1} s": "Das dauert länger als {1} s",
+        "The store can't be written as XML: {1}.": "Der Speicher lässt sich nicht als XML schreiben: {1}.",
+        "The store has no value for {1}.": "Der Speicher hat keinen Wert für {1}.",
+        "The store would have {1} bytes, and may have {2}.": "Der Speicher hätte {1} Bytes und darf {2} haben.",
+        "The store would have {1} keys, and may have {2}.": "Der Speicher hätte {1} Schlüssel und darf {2} haben.",
+        "The terminal can't be kept from showing the password.": "Das Terminal würde das Passwort anzeigen.",
+        "The value for {1} can't be stored. {2}": "Der Wert für {1} lässt sich nicht speichern. {2}",
+        "The value is no JSON: {1}.": "Der Wert ist kein JSON: {1}.",
+        "The values of \"history\" are numbered from 1.": "Die Werte von „history“ sind von 1 an nummeriert.",
+        "There are no earlier values of {1}.": "Es gibt keine früheren Werte von {1}.",
+        "There is no data {1} that was set aside.": "Es gibt keine beiseitegelegten Daten {1}.",
+        "There is no device {1}.": "Es gibt kein Gerät {1}.",
+        "There is no option {1}; put -- before a key that begins with -.":
+            "Es gibt keine Option {1}; setzen Sie -- vor einen Schlüssel, der mit - beginnt.",
+        "There is no password in {1}.": "Es ist kein Passwort in {1}.",
+        "There is no store {1} for user {2}.": "Es gibt keinen Speicher {1} für den Benutzer {2}.",
+        "There is no subcommand {1}.": "Es gibt keinen Unterbefehl {1}.",
+        "There is no type and no option {1} for a value.": "Es gibt keinen Typ und keine Option {1} für einen Wert.",
+        "There is no user \"{1}\".": "Es gibt keinen Benutzer „{1}“.",
+        "There is no user {1} on this machine.": "Es gibt keinen Benutzer {1} auf diesem Rechner.",
+        "There is nothing to restore in {1}.": "In {1} ist nichts zum Wiederherstellen.",
+        "This device is signed in to {1} already.": "Dieses Gerät ist schon bei {1} angemeldet.",
+        "This device isn't listed.": "Dieses Gerät steht nicht in der Liste.",
+        "This device isn't signed in.": "Dieses Gerät ist nicht angemeldet.",
+        "This takes longer than {1} s.": "Das dauert länger als {1} s.",
         "Try again.": "Versuchen Sie es noch einmal.",
         "Trying {1}": "{1} wird geprüft",
         "Use \"ubiquitousctl account sign-in URL\".": "Verwenden Sie „ubiquitousctl account sign-in URL“.",
@@ -216,7 +223,7 @@ extension Catalogue {
         "With --replace they are set aside.": "Mit --replace werden sie beiseitegelegt.",
         "Write folder:///PATH, webdavs://HOST/PATH or etcds://HOST/PREFIX.":
             "Schreiben Sie folder:///PFAD, webdavs://HOST/PFAD oder etcds://HOST/PRÄFIX.",
-        "Writing to disk": "Auf die Platte schreiben",
+        "Writing to disk": "Daten werden auf die Platte geschrieben",
         "a directory that its unit names isn't there, or can't be mounted":
             "ein Verzeichnis, das seine Unit nennt, fehlt oder lässt sich nicht einhängen",
         "it ended with {1}": "er endete mit {1}",
@@ -246,29 +253,29 @@ extension Catalogue {
         "its user _ubiquitous-store doesn't exist": "seinen Benutzer _ubiquitous-store gibt es nicht",
         "of the store": "des Speichers",
         "standard input": "der Standardeingabe",
-        "tar could not write {1}": "tar konnte {1} nicht schreiben",
+        "Tar could not write {1}.": "Tar konnte {1} nicht schreiben.",
         "the file \"{1}\"": "der Datei „{1}“",
         "the month {1} has {2} days": "der Monat {1} hat {2} Tage",
         "there is no month {1}": "es gibt keinen Monat {1}",
         "there is no time {1}": "es gibt keine Uhrzeit {1}",
-        "there wasn't enough memory": "der Speicher reichte nicht",
-        "{1} can't be looked at: {2}": "{1} lässt sich nicht ansehen: {2}",
-        "{1} can't be made: {2}": "{1} lässt sich nicht anlegen: {2}",
-        "{1} can't be put in place: {2}": "{1} lässt sich nicht an seinen Platz bringen: {2}",
-        "{1} can't be read: {2}": "{1} lässt sich nicht lesen: {2}",
-        "{1} can't be unpacked": "{1} lässt sich nicht entpacken",
-        "{1} devices are called \"{2}\"": "{1} Geräte heißen „{2}“",
-        "{1} doesn't go with -date: {2}": "{1} passt nicht zu -date: {2}",
-        "{1} doesn't go with {2}: {3}": "{1} passt nicht zu {2}: {3}",
-        "{1} follows the value; put quotes around a value with spaces":
-            "{1} folgt auf den Wert; setzen Sie einen Wert mit Leerzeichen in Anführungszeichen",
-        "{1} has values or an account already": "{1} hat schon Werte oder ein Konto",
-        "{1} has values or an account already; {2} is set aside":
-            "{1} hat schon Werte oder ein Konto; {2} wurde beiseitegelegt",
-        "{1} holds a value of type {2}, and not a dictionary":
-            "{1} enthält einen Wert vom Typ {2} und kein Dictionary",
-        "{1} is empty": "{1} ist leer",
-        "{1} is far larger than any store": "{1} ist viel größer als jeder Speicher",
-        "{1} is the data of a user of this machine": "{1} sind die Daten eines Benutzers dieses Rechners",
+        "there wasn't enough memory": "der Arbeitsspeicher reichte nicht aus",
+        "{1} can't be looked at: {2}.": "{1} lässt sich nicht prüfen: {2}.",
+        "{1} can't be made: {2}.": "{1} lässt sich nicht anlegen: {2}.",
+        "{1} can't be put in place: {2}.": "{1} lässt sich nicht an seinen Platz bringen: {2}.",
+        "{1} can't be read: {2}.": "{1} lässt sich nicht lesen: {2}.",
+        "{1} can't be unpacked.": "{1} lässt sich nicht entpacken.",
+        "{1} devices are called \"{2}\".": "{1} Geräte heißen „{2}“.",
+        "{1} doesn't go with -date: {2}.": "{1} passt nicht zu -date: {2}.",
+        "{1} doesn't go with {2}: {3}.": "{1} passt nicht zu {2}: {3}.",
+        "{1} follows the value; put quotes around a value with spaces.":
+            "{1} folgt auf den Wert; setzen Sie einen Wert mit Leerzeichen in Anführungszeichen.",
+        "{1} has values or an account already.": "{1} hat schon Werte oder ein Konto.",
+        "{1} has values or an account already; {2} is set aside.":
+            "{1} hat schon Werte oder ein Konto; {2} wurde beiseitegelegt.",
+        "{1} holds a value of type {2}, and not a dictionary.":
+            "{1} enthält einen Wert vom Typ {2} und kein Dictionary.",
+        "{1} is empty.": "{1} ist leer.",
+        "{1} is far larger than any store.": "{1} ist viel größer als jeder Speicher.",
+        "{1} is the data of a user of this machine.": "{1} sind die Daten eines Benutzers dieses Rechners.",
     ])
 }

@@ -12,7 +12,7 @@ extension AccountObject {
         } catch let error as UbiquitousStoreError where error.code == .backendUnavailable {
             guard let state = try? await properties(), state.isPausedByPerson else { throw error }
             throw Failure(
-                .unreachable, "Sync is paused on this device",
+                .unreachable, "Sync is paused on this device.",
                 advice: "\"ubiquitousctl account resume\" ends the pause.")
         }
     }

@@ -26,7 +26,7 @@ struct Credentials: ParsableArguments {
 
     func validate() throws {
         if passwordFile == "-" && tokenFile == "-" {
-            throw ValidationError(localized("Only one of --password-file and --token-file can be standard input"))
+            throw ValidationError(localized("Only one of --password-file and --token-file can be standard input."))
         }
     }
 
@@ -53,7 +53,10 @@ struct Credentials: ParsableArguments {
     static func check(_ url: String) throws {
         guard let colon = url.firstRange(of: ":"), colon.lowerBound != url.startIndex else {
             throw ValidationError(
-                localized("\"\(url)\" is no address; write folder:///PATH, webdavs://HOST/PATH or etcds://HOST/PREFIX"))
+                localized(
+                    """
+                    "\(url)" is no address; write folder:///PATH, webdavs://HOST/PATH or etcds://HOST/PREFIX.
+                    """))
         }
         let authority = url[colon.upperBound...].drop { $0 == "/" }.prefix { $0 != "/" }
         if let at = authority.lastIndex(of: "@"), authority[..<at].contains(":") {
@@ -61,7 +64,7 @@ struct Credentials: ParsableArguments {
                 localized(
                     """
                     A password in the address can be seen by everybody, and now it has been: change it, and use \
-                    --login and --password-file
+                    --login and --password-file.
                     """))
         }
     }

@@ -20,7 +20,8 @@ struct EncryptionOptions: ParsableArguments {
 
     func validate() throws {
         if encrypt != nil && phraseFile != nil {
-            throw ValidationError("--phrase-file is for an account that is there, and --encrypt for a new one")
+            throw ValidationError(
+                localized("--phrase-file is for an account that is there, and --encrypt for a new one."))
         }
     }
 

@@ -46,10 +46,10 @@ struct ServiceOptions: ParsableArguments {
     func uid() throws -> UInt32 {
         guard let user else { return geteuid() }
         guard let uid = UInt32(user) ?? LocalUser.uid(named: user) else {
-            throw Failure(.usage, "There is no user \"\(user)\"", advice: "--user takes a name or a number.")
+            throw Failure(.usage, "There is no user \"\(user)\".", advice: "--user takes a name or a number.")
         }
         guard uid == geteuid() || geteuid() == 0 else {
-            throw Failure(.refused, "Only root may act for user \"\(user)\"", advice: "Use sudo.")
+            throw Failure(.refused, "Only root may act for user \"\(user)\".", advice: "Use sudo.")
         }
         return uid
     }
@@ -65,9 +65,9 @@ struct ServiceOptions: ParsableArguments {
     func connectAsUser() async throws -> ServiceConnection {
         let (own, uid) = (geteuid(), try uid())
         if uid == own { return try await connect() }
-        guard LocalUser.name(of: uid) != nil else { throw Failure(.usage, "There is no user \(uid) on this machine") }
+        guard LocalUser.name(of: uid) != nil else { throw Failure(.usage, "There is no user \(uid) on this machine.") }
         guard seteuid(uid) == 0 else {
-            throw Failure(.refused, "Acting for user \(uid): \(String(cString: strerror(errno)))")
+            throw Failure(.refused, "Acting for user \(uid): \(String(cString: strerror(errno))).")
         }
         // The bus knows the connection's user from now on; files are read as who was asked to.
         defer { _ = seteuid(own) }

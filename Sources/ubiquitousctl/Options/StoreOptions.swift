@@ -15,6 +15,19 @@ struct StoreOptions: ParsableArguments {
 
     @OptionGroup var service: ServiceOptions
 
+    /// These, where nothing but the store may be named.
+    static func plain(store: String?) -> StoreOptions {
+        var bus = BusOptions()
+        bus.bus = nil
+        var service = ServiceOptions()
+        service.bus = bus
+        service.user = nil
+        var options = StoreOptions()
+        options.service = service
+        options.store = store
+        return options
+    }
+
     /// These, with what others say in place of it.
     func replaced(by others: StoreOptions) -> StoreOptions {
         var options = self
@@ -41,7 +54,7 @@ struct StoreOptions: ParsableArguments {
             return try await body(store)
         } catch let error as UbiquitousStoreError where error.code == .unknownObject {
             throw Failure(
-                .refused, "There is no store \(Output.quoted(identifier)) for user \(uid)",
+                .refused, "There is no store \(Output.quoted(identifier)) for user \(uid).",
                 advice: "\"ubiquitousctl identify\" lists what installed manifests declare.")
         }
     }
@@ -55,7 +68,7 @@ struct StoreOptions: ParsableArguments {
             where [.ambiguousIdentity, .identityUnknown, .notEntitled].contains(error.code)
         {
             throw Failure(
-                .usage, "No store is named",
+                .usage, "No store is named.",
                 advice: """
                     Name one with --store or in UBIQUITOUS_STORE_IDENTIFIER; \
                     "ubiquitousctl stores" lists those that hold something.

@@ -13,7 +13,7 @@ enum Password {
         let name = file == "-" ? localized("standard input") : localized("the file \"\(file)\"")
         guard let text = String(validating: bytes, as: UTF8.self),
             let line = text.split(whereSeparator: \.isNewline).first
-        else { throw Failure(.usage, "There is no password in \(name)") }
+        else { throw Failure(.usage, "There is no password in \(name).") }
         return String(line)
     }
 
@@ -36,7 +36,7 @@ private final class HiddenInput {
         var settings = termios()
         guard tcgetattr(terminal, &settings) == 0 else {
             throw Failure(
-                .usage, "The terminal can't be kept from showing the password", advice: "Use --password-file.")
+                .usage, "The terminal can't be kept from showing the password.", advice: "Use --password-file.")
         }
         before = settings
     }
@@ -59,7 +59,7 @@ private final class HiddenInput {
         sources = []
         Interruption.allow()
         Output.write("\n", to: STDERR_FILENO)
-        guard let line, !line.isEmpty else { throw Failure(.usage, "No password was given") }
+        guard let line, !line.isEmpty else { throw Failure(.usage, "No password was given.") }
         return line
     }
 

@@ -52,7 +52,7 @@ enum Question {
             switch readLine()?.lowercased() {
             case "", "y", "yes": return true
             case "n", "no": return false
-            case nil: throw Failure(.usage, "There was no answer", advice: "Use --encrypt or --no-encrypt.")
+            case nil: throw Failure(.usage, "There was no answer.", advice: "Use --encrypt or --no-encrypt.")
             default: continue
             }
         }

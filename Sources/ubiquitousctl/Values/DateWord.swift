@@ -12,7 +12,7 @@ enum DateWord {
     static func seconds(_ word: String) throws -> Double {
         if let seconds = DateText.seconds(word) { return seconds }
         if let seconds = DateText.seconds(word + "Z") { return seconds - offset(ofLocal: seconds) }
-        throw Failure(.usage, "\(Output.quoted(word)) doesn't go with -date: \(objection(to: word))")
+        throw Failure(.usage, "\(Output.quoted(word)) doesn't go with -date: \(objection(to: word)).")
     }
 
     /// How many seconds this place is east of UTC when its clocks show a time.

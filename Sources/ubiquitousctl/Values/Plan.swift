@@ -52,7 +52,7 @@ struct Plan: Equatable {
                 _ = try Key(step.key.string)
                 try value.validate()
             } catch {
-                throw Failure(.refused, "The value for \(Output.quoted(step.key.string)) can't be stored: \(error)")
+                throw Failure(.refused, "The value for \(Output.quoted(step.key.string)) can't be stored. \(error)")
             }
         }
     }
@@ -64,11 +64,11 @@ struct Plan: Equatable {
     /// - Throws: ``Failure``.
     func checkTotals(_ limits: Limits) throws {
         if growth.keys > 0 && keys > limits.keys {
-            throw Failure(.refused, "The store would have \(keys) keys, and may have \(limits.keys)")
+            throw Failure(.refused, "The store would have \(keys) keys, and may have \(limits.keys).")
         }
         if growth.bytes > 0 && bytes > limits.totalBytes {
             throw Failure(
-                .refused, "The store would have \(bytes) bytes, and may have \(limits.totalBytes)",
+                .refused, "The store would have \(bytes) bytes, and may have \(limits.totalBytes).",
                 advice: "\"ubiquitousctl usage\" shows what takes up the room.")
         }
     }

@@ -18,17 +18,17 @@ struct TypedWords {
 
     private mutating func value(nesting: Int) throws -> Value {
         guard let word = words.popFirst() else {
-            throw Failure(.usage, "A value is missing", advice: Self.usage)
+            throw Failure(.usage, "A value is missing.", advice: Self.usage)
         }
         guard nesting <= Limits.standard.depth else {
-            throw Failure(.usage, "Containers are nested more than \(Limits.standard.depth) deep")
+            throw Failure(.usage, "Containers are nested more than \(Limits.standard.depth) deep.")
         }
         switch word {
         case "-array": return .array(try array(nesting: nesting))
         case "-dict": return .dictionary(try dictionary(nesting: nesting))
         case "-string", "-int", "-integer", "-float", "-real", "-bool", "-boolean", "-date", "-data":
             guard let text = words.popFirst() else {
-                throw Failure(.usage, "A value is missing after \(word)", advice: Self.usage)
+                throw Failure(.usage, "A value is missing after \(word).", advice: Self.usage)
             }
             return try Self.scalar(word, text)
         default:
@@ -47,7 +47,7 @@ struct TypedWords {
         let advice: Sentence = "Put -string before it if it is meant as text."
         let meant = Spelling.nearest(to: word, in: types).map { localized("Did you mean \($0)?") + " " } ?? ""
         throw Failure(
-            .usage, "There is no type and no option \(Output.quoted(word)) for a value",
+            .usage, "There is no type and no option \(Output.quoted(word)) for a value.",
             advice: Sentence(verbatim: meant + advice.text))
     }
 
@@ -61,8 +61,8 @@ struct TypedWords {
         var values: [Text: Value] = [:]
         while let word = words.popFirst() {
             let key = Text(word)
-            guard values[key] == nil else { throw Failure(.usage, "The key \(Output.quoted(word)) comes twice") }
-            guard !words.isEmpty else { throw Failure(.usage, "The key \(Output.quoted(word)) of -dict has no value") }
+            guard values[key] == nil else { throw Failure(.usage, "The key \(Output.quoted(word)) comes twice.") }
+            guard !words.isEmpty else { throw Failure(.usage, "The key \(Output.quoted(word)) of -dict has no value.") }
             values[key] = try value(nesting: nesting + 1)
         }
         return values
@@ -81,7 +81,7 @@ struct TypedWords {
         case "-date": return .date(try DateWord.seconds(text))
         default: if let bytes = hexadecimal(text) { return .data(bytes) }
         }
-        throw Failure(.usage, "\(Output.quoted(text)) doesn't go with \(type): \(expectations[type]?.text ?? "")")
+        throw Failure(.usage, "\(Output.quoted(text)) doesn't go with \(type): \(expectations[type]?.text ?? "").")
     }
 
     private static let booleans = [

@@ -35,7 +35,7 @@ enum ValueText {
         } catch {
             guard looksLikeJSON(word) else { return .string(Text(word)) }
             throw Failure(
-                .usage, "The value is no JSON: \(error)", advice: "Put -string before it if it is meant as text.")
+                .usage, "The value is no JSON: \(error).", advice: "Put -string before it if it is meant as text.")
         }
     }
 

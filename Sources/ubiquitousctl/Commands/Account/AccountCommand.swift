@@ -10,7 +10,8 @@ struct AccountCommand: ParsableCommand {
         subcommands: [
             SignInCommand.self, RenewCommand.self, SwitchCommand.self, SignOutCommand.self, SyncCommand.self,
             PauseCommand.self,
-            ResumeCommand.self, PhraseCommand.self, UnlockCommand.self, ResolveCommand.self, DevicesCommand.self,
+            ResumeCommand.self, PhraseCommand.self, UnlockCommand.self, EncryptCommand.self, ReplaceKeyCommand.self,
+            ResolveCommand.self, DevicesCommand.self,
             RenameCommand.self, ForgetCommand.self,
         ])
 }

@@ -46,7 +46,7 @@ struct RenameCommand: ServiceCommand {
     var name: String
 
     func validate() throws {
-        if !(1...255).contains(name.utf8.count) { throw ValidationError(localized("A name has 1 to 255 bytes")) }
+        if !(1...255).contains(name.utf8.count) { throw ValidationError(localized("A name has 1 to 255 bytes.")) }
     }
 
     func perform() async throws {
@@ -98,20 +98,20 @@ extension AccountObject {
     fileprivate func device(_ name: String?) async throws -> DeviceDescription {
         let all = try await devices()
         guard let name else {
-            guard let this = all.first(where: \.isThisOne) else { throw Failure(.absent, "This device isn't listed") }
+            guard let this = all.first(where: \.isThisOne) else { throw Failure(.absent, "This device isn't listed.") }
             return this
         }
         if let device = all.first(where: { $0.identifier == name }) { return device }
         let named = all.filter { $0.name == name }
         guard let device = named.first else {
             throw Failure(
-                .absent, "There is no device \(Output.quoted(name))",
+                .absent, "There is no device \(Output.quoted(name)).",
                 advice: "\"ubiquitousctl account devices\" lists them.")
         }
         guard named.count == 1 else {
             throw Failure(
-                .usage, "\(named.count) devices are called \"\(name)\"",
-                advice: "Name one by its identifier: \(named.map(\.identifier).joined(separator: ", "))")
+                .usage, "\(named.count) devices are called \"\(name)\".",
+                advice: "Name one by its identifier: \(named.map(\.identifier).joined(separator: ", ")).")
         }
         return device
     }

@@ -48,7 +48,7 @@ struct UnlockCommand: ServiceCommand {
         let (object, account) = try await options.present()
         guard account.state != "signed-out" else {
             throw Failure(
-                .refused, "This device isn't signed in", advice: "Use \"ubiquitousctl account sign-in URL\".")
+                .refused, "This device isn't signed in.", advice: "Use \"ubiquitousctl account sign-in URL\".")
         }
         let isLocked = account.lastError?.code == .keyNeeded
         if isLocked, !options.change.check {

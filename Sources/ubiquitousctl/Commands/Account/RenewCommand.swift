@@ -21,7 +21,7 @@ struct RenewCommand: ServiceCommand {
         let (object, account) = try await options.present()
         guard account.state != "signed-out" else {
             throw Failure(
-                .refused, "This device isn't signed in", advice: "Use \"ubiquitousctl account sign-in URL\".")
+                .refused, "This device isn't signed in.", advice: "Use \"ubiquitousctl account sign-in URL\".")
         }
         let isPasswordGiven =
             credentials.passwordFile != nil || credentials.tokenFile != nil || credentials.login != nil

@@ -26,7 +26,7 @@ struct SignInCommand: ServiceCommand {
         try await joining.signIn(options, credentials) { account, url in
             guard account.state == "signed-out" || joining.isPlace(url, of: account) else {
                 throw Failure(
-                    .refused, "This device is signed in to \(account.backend) already",
+                    .refused, "This device is signed in to \(account.backend) already.",
                     advice: "Use \"ubiquitousctl account switch\" to go to another account.")
             }
         }
@@ -51,7 +51,7 @@ struct SwitchCommand: ServiceCommand {
         try await joining.signIn(options, credentials) { account, url in
             guard account.state != "signed-out" else {
                 throw Failure(
-                    .refused, "This device isn't signed in",
+                    .refused, "This device isn't signed in.",
                     advice: "Use \"ubiquitousctl account sign-in \(url)\".")
             }
         }

@@ -85,7 +85,7 @@ struct AdoptCommand: ServiceCommand {
         try await change.make("Adopting data") {
             guard try await object.data().contains(where: { $0.name == name && $0.isSetAside }) else {
                 throw Failure(
-                    .usage, "There is no data \(Output.quoted(name)) that was set aside",
+                    .usage, "There is no data \(Output.quoted(name)) that was set aside.",
                     advice: "\"ubiquitousctl admin list\" lists what there is.")
             }
             return "make \(name) the data of \(user)"
@@ -94,7 +94,7 @@ struct AdoptCommand: ServiceCommand {
                 where error.code == .conflict
             {
                 throw Failure(
-                    .refused, "\(user) has values or an account already", advice: "With --replace they are set aside.")
+                    .refused, "\(user) has values or an account already.", advice: "With --replace they are set aside.")
             }
         }
     }
@@ -122,7 +122,7 @@ struct DeleteDataCommand: ServiceCommand {
             guard let data = try await object.data().first(where: { $0.name == name }) else { return nil }
             if !data.isSetAside, !force, LocalUser.name(of: data.uid) != nil {
                 throw Failure(
-                    .refused, "\(name) is the data of a user of this machine",
+                    .refused, "\(name) is the data of a user of this machine.",
                     advice: "With --force it is removed all the same.")
             }
             return "remove \(name), \(SizeText.text(data.bytes))"

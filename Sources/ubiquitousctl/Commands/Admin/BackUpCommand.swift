@@ -40,7 +40,7 @@ struct BackUpCommand: ServiceCommand {
     private func makeArchive() throws -> Int32 {
         let archive = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard archive >= 0 else {
-            throw Failure(.usage, "\(Output.printable(file)) can't be made: \(String(cString: strerror(errno)))")
+            throw Failure(.usage, "\(Output.printable(file)) can't be made: \(String(cString: strerror(errno))).")
         }
         return archive
     }
@@ -51,7 +51,7 @@ struct BackUpCommand: ServiceCommand {
         _ = owner.run(["rm", "-rf", "--", directory])
         guard code == 0, fsync(archive) == 0 else {
             unlink(file)
-            throw Failure(.refused, "tar could not write \(Output.printable(file))")
+            throw Failure(.refused, "Tar could not write \(Output.printable(file)).")
         }
     }
 }

@@ -51,7 +51,7 @@ struct RestoreDataCommand: ServiceCommand {
         var names: [String: String] = [:]
         for pair in renamed {
             let words = pair.split(separator: "=", maxSplits: 1).map(String.init)
-            guard words.count == 2 else { throw Failure(.usage, "--as takes OLD=NEW, and not \(Output.quoted(pair))") }
+            guard words.count == 2 else { throw Failure(.usage, "--as takes OLD=NEW, and not \(Output.quoted(pair)).") }
             _ = try LocalUser.uid(of: words[1])
             names[words[0]] = words[1]
         }
@@ -75,7 +75,7 @@ struct RestoreDataCommand: ServiceCommand {
         } catch let error as UbiquitousStoreError where error.code == .conflict {
             let user = Output.printableWord(user)
             let failure = Failure(
-                .refused, "\(user) has values or an account already; \(name) is set aside",
+                .refused, "\(user) has values or an account already; \(name) is set aside.",
                 advice: "\"ubiquitousctl admin adopt --replace \(name) \(user)\" puts it in their place.")
             Output.complain(failure.description)
             return false
@@ -87,18 +87,18 @@ struct RestoreDataCommand: ServiceCommand {
         let owner = try ServiceOwner(of: stateDirectory)
         let archive = open(file, O_RDONLY | O_CLOEXEC)
         guard archive >= 0 else {
-            throw Failure(.usage, "\(Output.printable(file)) can't be read: \(String(cString: strerror(errno)))")
+            throw Failure(.usage, "\(Output.printable(file)) can't be read: \(String(cString: strerror(errno))).")
         }
         defer { close(archive) }
         return try Interruption.deferring {
             let place = "\(stateDirectory)/restore.\(time(nil))000000"
             guard owner.perform({ mkdir(place, 0o700) }) == 0 else {
-                throw Failure(.refused, "\(place) can't be made: \(String(cString: strerror(errno)))")
+                throw Failure(.refused, "\(place) can't be made: \(String(cString: strerror(errno))).")
             }
             defer { _ = owner.run(["rm", "-rf", "--", place]) }
             let tar = ["tar"] + ServiceOwner.compression(of: file) + ["--no-same-owner", "-C", place, "-x"]
             guard owner.run(tar, input: archive) == 0 else {
-                throw Failure(.usage, "\(Output.printable(file)) can't be unpacked")
+                throw Failure(.usage, "\(Output.printable(file)) can't be unpacked.")
             }
             return try owner.perform { try putInPlace(from: place, stateDirectory, besides: present) }
         }
@@ -111,11 +111,11 @@ struct RestoreDataCommand: ServiceCommand {
             ArrivedData($0, in: place, besides: present)
         }
         .filter { only.isEmpty || only.contains($0.user) }
-        if arrived.isEmpty { throw Failure(.usage, "There is nothing to restore in \(Output.printable(file))") }
+        if arrived.isEmpty { throw Failure(.usage, "There is nothing to restore in \(Output.printable(file)).") }
         // What was set aside in the archive, and is so here, is here already.
         return try arrived.filter { !present.contains($0.name) }.map { data in
             guard rename("\(place)/\(data.directory)", "\(stateDirectory)/\(data.name)") == 0 else {
-                throw Failure(.refused, "\(data.name) can't be put in place: \(String(cString: strerror(errno)))")
+                throw Failure(.refused, "\(data.name) can't be put in place: \(String(cString: strerror(errno))).")
             }
             return data
         }

@@ -14,7 +14,7 @@ struct ServiceOwner {
         var status = stat()
         guard lstat(stateDirectory, &status) == 0 else {
             throw Failure(
-                .refused, "\(stateDirectory) can't be looked at: \(String(cString: strerror(errno)))",
+                .refused, "\(stateDirectory) can't be looked at: \(String(cString: strerror(errno))).",
                 advice: "Use sudo.")
         }
         (uid, gid) = (status.st_uid, status.st_gid)

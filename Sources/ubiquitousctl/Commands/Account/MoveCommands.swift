@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import Glibc
+internal import PropertyList
+internal import SDBus
+internal import UbiquitousStore
+
+/// `account encrypt`.
+struct EncryptCommand: ServiceCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "encrypt",
+        abstract: "Encrypts the account, so that only its devices can read it.",
+        discussion: """
+            All that this device has of the account is uploaded under a new key, and at a terminal the words of its \
+            recovery phrase are shown. The other devices ask for them, and what they have written meanwhile is \
+            uploaded then. An account that is encrypted is left as it is.
+            """)
+
+    @OptionGroup var options: AccountOptions
+
+    func perform() async throws {
+        try await Move(options: options).make("Encrypting") { account in
+            account.isEncrypted ? nil : "encrypt \(account.backend)"
+        } _: {
+            try await $0.encrypt(timeout: Patience.remote)
+        }
+    }
+}
+
+/// `account replace-key`.
+struct ReplaceKeyCommand: ServiceCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "replace-key",
+        abstract: "Gives an encrypted account a new key and a new recovery phrase.",
+        discussion: """
+            For when a device was lost, or others have seen the words. Change the remote's password too. The other \
+            devices ask for the new words. What the former key could read, earlier versions that a provider keeps \
+            included, it still can.
+            """)
+
+    @OptionGroup var options: AccountOptions
+
+    func perform() async throws {
+        try await Move(options: options).make("Replacing the key") { account in
+            "replace the key of \(account.backend)"
+        } _: {
+            try await $0.replaceKey(timeout: Patience.remote)
+        }
+    }
+}
+
+/// A move of the account to a new key.
+@BusActor
+private struct Move {
+    let options: AccountOptions
+
+    /// Makes it, and shows the new phrase.
+    func make(
+        _ what: Sentence, plan: (AccountDescription) -> String?,
+        _ body: @BusActor (AccountObject) async throws -> Void
+    ) async throws {
+        let (object, account) = try await options.present()
+        guard account.state != "signed-out" else {
+            throw Failure(
+                .refused, "This device isn't signed in.", advice: "Use \"ubiquitousctl account sign-in URL\".")
+        }
+        let planned = plan(account)
+        if planned != nil, !options.change.check {
+            try await Progress.showing(what) { try await body(object) }
+            if isatty(STDIN_FILENO) == 1, !options.change.json { try await Phrase.show(object) }
+        }
+        options.change.report(planned)
+    }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Finds literals in Swift's sources that people get to read.
+struct SentenceScanner {
+    /// A literal, with numbers for what is interpolated: `There is no user {1}.`
+    struct Literal {
+        let format: String
+        /// It is an argument itself, and no part of one.
+        let isArgument: Bool
+        fileprivate let end: Int
+    }
+
+    private let source: [Character]
+    private let text: String
+
+    init(_ text: String) { (self.text, source) = (text, Array(text)) }
+
+    /// What the command line says in the person's language.
+    func translatable() -> [String] {
+        // A full stop is no part of a word here.
+        let starts = /\b(?:Failure|remark|localized|showing|failure|self\.init)\(|\.make\(|: Sentence\] = \[/
+            .wordBoundaryKind(.simple)
+        return literals(after: starts).map(\.format)
+            + text.matches(of: /: Sentence = (?=")/).map { literal(at: offset($0.range.upperBound)).format }
+    }
+
+    /// The literals with words in them that stand between what `opening` matches and the bracket that closes it.
+    func literals(after opening: Regex<Substring>) -> [Literal] {
+        text.matches(of: opening).flatMap { literals(from: offset($0.range.upperBound)) }
+    }
+
+    private func offset(_ index: String.Index) -> Int { text.distance(from: text.startIndex, to: index) }
+
+    /// The literals up to the bracket that closes the one before `start`; those that are added are one.
+    private func literals(from start: Int) -> [Literal] {
+        var (index, depth, found) = (start, 1, [Literal]())
+        while depth > 0 && index < source.count {
+            if source[index] == "\"" {
+                let (format, end) = literal(at: index)
+                if let last = found.last, isPlus(last.end..<index) {
+                    found[found.count - 1] = Literal(
+                        format: last.format + format, isArgument: last.isArgument, end: end)
+                } else if isSentence(format, at: index, end) {
+                    found.append(Literal(format: format, isArgument: depth == 1, end: end))
+                }
+                index = end
+                continue
+            }
+            if starts(with: "//", index) { index = source[index...].firstIndex(of: "\n") ?? source.count - 1 }
+            if "([{".contains(source[index]) { depth += 1 }
+            if ")]}".contains(source[index]) { depth -= 1 }
+            index += 1
+        }
+        return found
+    }
+
+    private func isPlus(_ range: Range<Int>) -> Bool { source[range].filter { !$0.isWhitespace } == ["+"] }
+
+    private func isSentence(_ format: String, at start: Int, _ end: Int) -> Bool {
+        let isVerbatim = source[..<start].suffix(60).filter { !$0.isWhitespace }.suffix(9) == Array("verbatim:")[...]
+        let isKey = end < source.count && source[end] == ":"
+        return !isVerbatim && !isKey && format.replacing(/\{\d\}/, with: "").contains(/[A-Za-z]{2}/)
+    }
+
+    private func starts(with word: String, _ index: Int) -> Bool { source[index...].starts(with: word) }
+
+    /// The literal at a quotation mark, with numbers for what is interpolated, and where it ends.
+    private func literal(at start: Int) -> (format: String, end: Int) {
+        let quote = starts(with: "\"\"\"", start) ? "\"\"\"" : "\""
+        var (index, format, count) = (start + quote.count, "", 0)
+        while index < source.count && !starts(with: quote, index) {
+            if starts(with: "\\(", index) {
+                count += 1
+                format += "{\(count)}"
+                index = endOfInterpolation(index + 2)
+            } else if source[index] == "\\" {
+                // Of the escapes sentences have these two.
+                format += source[index + 1] == "\n" ? "\\\n" : String(source[index + 1])
+                index += 2
+            } else {
+                format.append(source[index])
+                index += 1
+            }
+        }
+        return (quote.count == 1 ? format : Self.unindented(format), index + quote.count)
+    }
+
+    private func endOfInterpolation(_ start: Int) -> Int {
+        var (index, depth) = (start, 1)
+        while depth > 0 && index < source.count {
+            if source[index] == "\"" {
+                index = literal(at: index).end
+                continue
+            }
+            if source[index] == "(" { depth += 1 }
+            if source[index] == ")" { depth -= 1 }
+            index += 1
+        }
+        return index
+    }
+
+    private static func unindented(_ text: String) -> String {
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false).dropFirst()
+        let indentation = lines.last?.count ?? 0
+        return lines.dropLast().map { $0.dropFirst(indentation) }.joined(separator: "\n").replacing("\\\n", with: "")
+    }
+}
