@@ -186,7 +186,7 @@ let package = Package(
         // The layers of ARCHITECTURE.md against the sources.
         .testTarget(name: "ArchitectureTests"),
         .testTarget(name: "EventLoopTests", dependencies: ["EventLoop"]),
-        .testTarget(name: "SDBusTests", dependencies: ["SDBus"]),
+        .testTarget(name: "SDBusTests", dependencies: ["SDBus", "CSystemd"]),
         // Servers on loopback: scripted ones, and real ones where they are installed.
         .target(name: "ServerTesting", path: "Tests/ServerTesting"),
         .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "EventLoop", "ServerTesting"]),
