@@ -86,8 +86,9 @@ final class Admission {
     func decide(_ message: OpaquePointer) -> Bool {
         guard sd_bus_message_is_method_call(message, nil, nil) > 0 else { return true }
         guard let peer = connection.peer(of: message) else {
-            arrivals.hold(Message(retaining: message))
-            return false
+            // Without a bus there is nobody to ask. The call is refused where it is dispatched.
+            if connection.isBusClient { arrivals.hold(Message(retaining: message)) }
+            return !connection.isBusClient
         }
         arrivals.noteDispatch(from: peer)
         guard let admit, sd_bus_message_get_expect_reply(message) > 0 else { return true }

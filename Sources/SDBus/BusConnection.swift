@@ -209,10 +209,11 @@ public final class BusConnection {
     public func close() {
         stopDispatching()
         sd_bus_close(bus)
+        // Before calls fail: what admission asks of the bus must not find a connection that is going.
+        admission = nil
         failPendingCalls()
         nameMatches = [:]
         vanishingMatch = nil
-        admission = nil
         afterDispatch = nil
         onSent = nil
         admitLargeAnswer = nil

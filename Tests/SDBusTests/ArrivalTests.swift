@@ -104,6 +104,18 @@ struct ArrivalTests {
         try await eventually { answers == 99 }
     }
 
+    @Test func `a connection may go while the bus is asked who calls`() throws {
+        var other: BusConnection? = try bus.connect()
+        try other?.startAdmission()
+        let call = try note(1, on: server)
+        try #require(sd_bus_message_set_sender(call.message, server.uniqueName) >= 0)
+        other?.admission?.arrivals.hold(call)
+        #expect(other?.admission?.arrivals.requests == 1)
+        weak let gone = other
+        other = nil
+        #expect(gone == nil)
+    }
+
     // MARK: Support
 
     /// Waits until the bus has everything that the client sent, while the server reads nothing: its loop is this thread's.
