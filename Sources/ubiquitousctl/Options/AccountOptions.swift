@@ -38,6 +38,18 @@ extension AccountOptions {
         }
     }
 
+    /// The account as it is, if this device is signed in to one.
+    /// - Throws: ``Failure`` if it isn't.
+    @BusActor
+    func signedIn() async throws -> (AccountObject, AccountDescription) {
+        let (object, account) = try await present()
+        guard account.state != "signed-out" else {
+            throw Failure(
+                .refused, "This device isn't signed in.", advice: "Use \"ubiquitousctl account sign-in URL\".")
+        }
+        return (object, account)
+    }
+
     /// Signs in; where only a check is asked for, tries the remote with the credentials.
     ///
     /// - Parameters:

@@ -45,11 +45,7 @@ struct UnlockCommand: ServiceCommand {
     var phraseFile: String?
 
     func perform() async throws {
-        let (object, account) = try await options.present()
-        guard account.state != "signed-out" else {
-            throw Failure(
-                .refused, "This device isn't signed in.", advice: "Use \"ubiquitousctl account sign-in URL\".")
-        }
+        let (object, account) = try await options.signedIn()
         let isLocked = account.lastError?.code == .keyNeeded
         if isLocked, !options.change.check {
             let phrase: String

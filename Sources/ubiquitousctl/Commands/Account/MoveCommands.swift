@@ -60,11 +60,7 @@ private struct Move {
         _ what: Sentence, plan: (AccountDescription) -> String?,
         _ body: @BusActor (AccountObject) async throws -> Void
     ) async throws {
-        let (object, account) = try await options.present()
-        guard account.state != "signed-out" else {
-            throw Failure(
-                .refused, "This device isn't signed in.", advice: "Use \"ubiquitousctl account sign-in URL\".")
-        }
+        let (object, account) = try await options.signedIn()
         let planned = plan(account)
         if planned != nil, !options.change.check {
             try await Progress.showing(what) { try await body(object) }

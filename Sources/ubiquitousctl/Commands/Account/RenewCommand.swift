@@ -18,11 +18,7 @@ struct RenewCommand: ServiceCommand {
     @OptionGroup var credentials: Credentials
 
     func perform() async throws {
-        let (object, account) = try await options.present()
-        guard account.state != "signed-out" else {
-            throw Failure(
-                .refused, "This device isn't signed in.", advice: "Use \"ubiquitousctl account sign-in URL\".")
-        }
+        let (object, account) = try await options.signedIn()
         let isPasswordGiven =
             credentials.passwordFile != nil || credentials.tokenFile != nil || credentials.login != nil
         var request = try await credentials.options(for: account.backend)
