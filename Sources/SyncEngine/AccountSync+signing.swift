@@ -29,17 +29,17 @@ extension AccountSync {
     }
 
     /// Goes on with the account that this device was signed in to before it was restarted.
-    public func resume(with backend: any RemoteBackend, isPaused: Bool = false) {
+    public func resume(with backend: any RemoteBackend, isPaused: Bool = false, onlyReads: Bool = false) {
         self.isPaused = isPaused
         start(backend)
+        cycle.onlyReads = onlyReads
     }
 
     /// Goes on with the account that is signed in by another backend.
     /// - Parameter onlyReads: nothing is written to it.
     public func change(to backend: any RemoteBackend, onlyReads: Bool) {
         leaveBackend("The account is moving to another key.")
-        start(backend)
-        cycle.onlyReads = onlyReads
+        resume(with: backend, isPaused: isPaused, onlyReads: onlyReads)
         schedule?.request(monotonicTime())
         onScheduleChange?()
     }

@@ -225,7 +225,7 @@ package struct SyncCycle: Sendable {
     // MARK: Download
 
     private mutating func note(_ own: OwnPublication) -> Action {
-        if case .asPublished = own { foundPublication = true }
+        foundPublication = own == .asPublished
         needsRepublication = !foundPublication
         if Rule.leaveClones.isOn, case .foreign = own { return .leaveOrigin }
         return read()

@@ -43,7 +43,7 @@ enum MoveProgress: Equatable {
         if isMoving { return facts.needsKey ? .giveWay : facts.hasReadAll ? .goOver : .wait }
         guard let key, !key.former.areNone else { return .wait }
         guard key.stage == .using, let published = key.published else { return facts.isPublished ? .confirm : .wait }
-        let isDue = key.tidied.map { distance(facts.time, $0) >= Retention.day } ?? true
+        let isDue = key.tidied.map { SyncCycle.isDayAway(facts.time, from: $0) } ?? true
         guard isDue, key.wasShown, facts.hasReadAll, distance(facts.time, published) >= patience else { return .wait }
         return .removeFormerForms
     }

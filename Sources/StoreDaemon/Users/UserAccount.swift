@@ -84,7 +84,7 @@ final class UserAccount {
             if isGoingOver {
                 try sync.signIn(to: backend, asRestored: RemoteAccount(identifier: file.account, aliases: [former]))
             } else {
-                sync.change(to: backend, onlyReads: protection.move != nil)
+                sync.resume(with: backend, onlyReads: protection.move != nil)
             }
             sync.setPaused(file.isPaused ?? false)
             settleKey()
