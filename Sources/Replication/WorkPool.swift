@@ -7,7 +7,8 @@ internal import Synchronization
 /// ended when there was none for a moment, so that idle accounts have none.
 ///
 /// Each ``WorkThread`` gives its work to a pool, which takes one piece of each in turn. What can block for hours, as a
-/// mount whose server is gone, has a pool of its own, so that it holds up nothing else.
+/// mount whose server is gone, has a pool of its own, so that it holds up nothing else. There, the work of one owner has
+/// two threads at most: a user's mount may never answer, and the user may sign in again and again.
 ///
 /// Not a dispatch queue: the threads of its pool are looked after every second once there was one, and a service that has
 /// nothing to do should not wake up. Nor may a service set the priorities that the pool gives its threads.
@@ -15,11 +16,13 @@ package final class WorkPool: Sendable {
     /// For the databases of users, on this machine's disk.
     package static let disk = WorkPool(threads: 8)
     /// For folders that users have chosen, which may be anywhere.
-    package static let folders = WorkPool(threads: 24)
+    package static let folders = WorkPool(threads: 24, perOwner: 2)
     /// For what takes the processor's time alone.
     package static let decoding = WorkPool(threads: 4)
 
     private let limit: Int
+    /// Threads that one owner's work may have at a time.
+    private let ownerLimit: Int
     /// How many seconds a thread waits for more work.
     private let patience: Double
     private let startThread: @Sendable (WorkPool) -> Bool
@@ -33,21 +36,47 @@ package final class WorkPool: Sendable {
         var threads = 0
         /// Threads that wait and were not woken yet.
         var idle = 0
+        /// How many threads work for each owner.
+        var working: [UInt32: Int] = [:]
+
+        /// The first queue whose owner may have a thread more.
+        func next(perOwner limit: Int) -> Int? {
+            ready.firstIndex { $0.owner.map { working[$0, default: 0] < limit } ?? true }
+        }
+
+        /// Takes that queue, whose turn begins.
+        mutating func take(perOwner limit: Int) -> WorkThread? {
+            guard let index = next(perOwner: limit) else { return nil }
+            let queue = ready.remove(at: index)
+            if let owner = queue.owner { working[owner, default: 0] += 1 }
+            return queue
+        }
+
+        /// Notes that a queue's turn is over.
+        mutating func release(_ queue: WorkThread) {
+            guard let owner = queue.owner, let count = working[owner] else { return }
+            working[owner] = count > 1 ? count - 1 : nil
+        }
     }
 
     private enum Need { case nothing, wakeUp, thread }
 
     /// A pool of at most so many threads, none of which is there yet.
     ///
-    /// - Parameter patience: how many seconds a thread waits for more work: longer than a disk or a server nearby takes to
-    ///   answer, since the work of a sync cycle comes in pieces.
-    package convenience init(threads: Int, patience: Double = 0.25) {
-        self.init(threads: threads, patience: patience) { $0.start() }
+    /// - Parameters:
+    ///   - ownerLimit: how many of them one owner's work may have at a time; all if `nil`.
+    ///   - patience: how many seconds a thread waits for more work: longer than a disk or a server nearby takes to answer,
+    ///     since the work of a sync cycle comes in pieces.
+    package convenience init(threads: Int, perOwner ownerLimit: Int? = nil, patience: Double = 0.25) {
+        self.init(threads: threads, perOwner: ownerLimit, patience: patience) { $0.start() }
     }
 
     /// A pool that starts its threads in another way.
-    init(threads: Int, patience: Double = 0.25, start: @escaping @Sendable (WorkPool) -> Bool) {
-        (limit, self.patience, startThread) = (threads, patience, start)
+    init(
+        threads: Int, perOwner ownerLimit: Int? = nil, patience: Double = 0.25,
+        start: @escaping @Sendable (WorkPool) -> Bool
+    ) {
+        (limit, self.ownerLimit, self.patience, startThread) = (threads, ownerLimit ?? threads, patience, start)
         sem_init(hasMore, 0, 0)
     }
 
@@ -103,7 +132,7 @@ package final class WorkPool: Sendable {
 
     private func nextWithoutThread() -> WorkThread? {
         state.withLock { state in
-            if state.threads == 1, !state.ready.isEmpty { return state.ready.removeFirst() }
+            if state.threads == 1, let queue = state.take(perOwner: ownerLimit) { return queue }
             state.threads -= 1
             return nil
         }
@@ -117,19 +146,24 @@ package final class WorkPool: Sendable {
     }
 
     private func runOne(of queue: WorkThread) {
-        if queue.runOne() { state.withLock { $0.ready.append(queue) } }
+        let hasMore = queue.runOne()
+        state.withLock { state in
+            state.release(queue)
+            if hasMore { state.ready.append(queue) }
+        }
     }
 
     /// The queue whose turn it is.
     private func next() -> WorkThread? {
-        state.withLock { $0.ready.isEmpty ? nil : $0.ready.removeFirst() }
+        state.withLock { $0.take(perOwner: ownerLimit) }
     }
 
     /// - Returns: false if nothing came, and this thread ends.
     private func waitForMore() -> Bool {
         let hasWork = state.withLock { state in
-            if state.ready.isEmpty { state.idle += 1 }
-            return !state.ready.isEmpty
+            let hasWork = state.next(perOwner: ownerLimit) != nil
+            if !hasWork { state.idle += 1 }
+            return hasWork
         }
         if hasWork || hasBeenWoken() { return true }
         let isOver = state.withLock { state in

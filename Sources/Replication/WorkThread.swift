@@ -6,6 +6,8 @@ internal import Synchronization
 /// some.
 package final class WorkThread: Sendable {
     private let pool: WorkPool
+    /// Whose work it is, where an owner may have so many threads only.
+    let owner: UInt32?
     private let state = Mutex(State())
 
     private struct State {
@@ -15,7 +17,8 @@ package final class WorkThread: Sendable {
     }
 
     /// Nothing to do yet.
-    package init(_ pool: WorkPool) { self.pool = pool }
+    /// - Parameter owner: the user whose work it is, where a pool bounds that.
+    package init(_ pool: WorkPool, owner: UInt32? = nil) { (self.pool, self.owner) = (pool, owner) }
 
     /// Does something after what was asked for before.
     package func run(_ work: @escaping @Sendable () -> Void) {

@@ -68,6 +68,29 @@ struct WorkThreadTests {
         gate.signal()
     }
 
+    @Test func `one owner's work that blocks leaves the other threads to others`() async {
+        let pool = WorkPool(threads: 4, perOwner: 2)
+        let gate = DispatchSemaphore(value: 0)
+        let done = Mutex(0)
+        let mine = (0..<10).map { _ in WorkThread(pool, owner: 1) }
+        for queue in mine {
+            queue.run {
+                gate.wait()
+                done.withLock { $0 += 1 }
+            }
+        }
+        // One after the other, so that threads go to rest and are woken beside work that may not begin.
+        for owner in 2..<40 as Range<UInt32> {
+            await withCheckedContinuation { continuation in
+                WorkThread(pool, owner: owner).run { continuation.resume() }
+            }
+        }
+        #expect(done.withLock(\.self) == 0)
+        for _ in mine { gate.signal() }
+        for queue in mine { await withCheckedContinuation { continuation in queue.run { continuation.resume() } } }
+        #expect(done.withLock(\.self) == mine.count)
+    }
+
     @Test func `where no thread is to be had the caller works, each time anew`() async {
         let pool = WorkPool(threads: 8) { _ in false }
         let done = Mutex(0)

@@ -40,7 +40,7 @@ public actor FolderStorage: BlobStorage {
         self.now = now
         self.url = url
         self.access = access
-        executor = ThreadExecutor(.folders)
+        executor = ThreadExecutor(.folders, owner: access.uid)
         watch = watches ? FolderWatch() : nil
     }
 

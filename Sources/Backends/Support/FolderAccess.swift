@@ -6,4 +6,11 @@ public enum FolderAccess: Equatable, Sendable {
     case own(uid: UInt32)
     /// A user's folder in one of these roots.
     case roots([String], uid: UInt32)
+
+    /// The user whose folders they are.
+    package var uid: UInt32 {
+        switch self {
+        case .own(let uid), .roots(_, let uid): uid
+        }
+    }
 }

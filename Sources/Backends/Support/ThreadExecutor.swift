@@ -7,8 +7,11 @@ package import Replication
 package final class ThreadExecutor: SerialExecutor {
     private let thread: WorkThread
 
-    /// - Parameter pool: the one of folders for what touches them; an actor has a thread only while it has something to do.
-    package init(_ pool: WorkPool = .decoding) { thread = WorkThread(pool) }
+    /// An actor has a thread only while it has something to do.
+    /// - Parameters:
+    ///   - pool: the one of folders for what touches them.
+    ///   - owner: the user whose folder it is.
+    package init(_ pool: WorkPool = .decoding, owner: UInt32? = nil) { thread = WorkThread(pool, owner: owner) }
 
     package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
