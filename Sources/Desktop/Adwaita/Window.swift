@@ -44,7 +44,8 @@ public class Window: Widget {
 public final class PreferencesWindow: Window {
     override class var type: GType { adw_preferences_window_get_type() }
 
-    /// Shows a short message, perhaps with a button.
+    /// Shows a message for ten seconds, perhaps with a button. Adwaita's five are too few for a sentence that somebody has
+    /// to notice first.
     public func toast(_ text: String, button: String? = nil, onPress: (@MainActor () -> Void)? = nil) {
         // The title is markup.
         guard let markup = g_markup_escape_text(text, -1) else { return }
@@ -54,6 +55,7 @@ public final class PreferencesWindow: Window {
             adw_toast_set_button_label(toast.opaque, button)
             toast.connect("button-clicked", onPress)
         }
+        adw_toast_set_timeout(toast.opaque, 10)
         // It takes over a reference.
         g_object_ref(toast.pointer)
         adw_preferences_window_add_toast(self.as(AdwPreferencesWindow.self), toast.opaque)
