@@ -199,25 +199,3 @@ public struct SyncSchedule: Equatable, Sendable {
         max(uploads.nextToken(now), rest == 0 ? 0 : lastUpload.map { $0 + rest } ?? 0)
     }
 }
-
-/// At most so many uploads at once, and one more in each interval.
-private struct TokenBucket: Equatable, Sendable {
-    let capacity: UInt64
-    let interval: UInt64
-    /// When the bucket was, or will be, full; each token that is taken puts it off.
-    private var fullAt: UInt64 = 0
-
-    init(capacity: UInt64, interval: UInt64) {
-        self.capacity = capacity
-        self.interval = interval
-    }
-
-    func nextToken(_ now: UInt64) -> UInt64 {
-        let spare = (capacity - 1) * interval
-        return max(now, fullAt > spare ? fullAt - spare : 0)
-    }
-
-    mutating func take(_ now: UInt64) {
-        fullAt = max(fullAt, now) + interval
-    }
-}

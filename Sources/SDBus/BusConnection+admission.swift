@@ -8,7 +8,7 @@ internal import CSystemd
 /// sends counts against this connection as much as what a handler sends, so a service that bounds what its callers leave
 /// unread has to decide here.
 extension BusConnection {
-    /// Has `admit` decide about each call that wants an answer.
+    /// Has `admit` decide about each call.
     ///
     /// - Parameter admit: returns true to have the call dispatched now. With false it has taken the call over: it answers
     ///   with ``IncomingCall/refuse(_:)``, goes on with ``IncomingCall/dispatch()`` later, or never answers. It isn't
@@ -91,7 +91,7 @@ final class Admission {
             return !connection.isBusClient
         }
         arrivals.noteDispatch(from: peer)
-        guard let admit, sd_bus_message_get_expect_reply(message) > 0 else { return true }
+        guard let admit else { return true }
         return admit(IncomingCall(Message(retaining: message), peer, connection))
     }
 }

@@ -31,7 +31,10 @@ struct AdmissionTests {
         _ = try await ends.client.property(nil, "/thing", "Size", "u") { try $0.readUInt32() }
         _ = await errorName { try await ends.invoke("NoSuchMethod") }
         _ = await errorName { _ = try await ends.client.introspect(nil, "/nowhere") }
-        #expect(seen == ["WhoAmI", "Introspect", "Get", "NoSuchMethod", "Introspect"])
+        // A call that is sent, and not called, wants no answer.
+        try ends.client.send(ends.client.newCall(nil, "/thing", "org.example.Thing", "WhoAmI"))
+        try await eventually { seen.count == 6 }
+        #expect(seen == ["WhoAmI", "Introspect", "Get", "NoSuchMethod", "Introspect", "WhoAmI"])
     }
 
     @Test func `a call that was taken over is dispatched later, once`() async throws {

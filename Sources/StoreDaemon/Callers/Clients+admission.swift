@@ -3,20 +3,36 @@
 internal import SDBus
 internal import StoreBus
 
-// Which calls are answered now. Every call that wants an answer comes by here, those that libsystemd answers included.
+// Which calls are answered now. Every call comes by here, those that libsystemd answers included.
 
 extension Clients {
     /// Decides about a call: true lets it be answered now; otherwise it waits, is refused, or is left without an answer.
     func admit(_ call: IncomingCall) -> Bool {
         let client = client(call.peer)
         let kind = CallKind(call.message)
-        if let refusal = kind.refusal(of: call.message) { return refuse(call, refusal, client) }
+        let refusal = kind.refusal(of: call.message)
+        guard call.message.expectsReply else { return refusal == nil && admitUnanswered(call, client) }
+        if let refusal { return refuse(call, refusal, client) }
         guard client.delivery.hasRoom(for: kind.answer, takingLong: kind.mayTakeLong) else {
             return putOff(call, kind, client)
         }
         noteSent(kind.unweighed, to: call.peer)
         return true
     }
+
+    /// Decides about a call that wants no answer.
+    ///
+    /// The bus bounds for how many answers a connection may wait, and so how many of its calls are on their way. Of these
+    /// it passes on as many as are sent, and everybody's calls wait behind them: what is too much is dropped.
+    private func admitUnanswered(_ call: IncomingCall, _ client: Client) -> Bool {
+        let size = call.message.argumentSize(atMost: CallKind.smallArguments) ?? CallKind.largestArguments
+        if client.share.admitsUnanswered(size + CallKind.overhead, EventLoop.now) { return true }
+        daemon.logRefusedWrite(Self.tooManyUnanswered, of: client.uid)
+        return false
+    }
+
+    private static let tooManyUnanswered = BusError.limitsExceeded(
+        "Too many calls came that want no answer. Wait for answers, or send fewer at once.")
 
     private func refuse(_ call: IncomingCall, _ error: BusError, _ client: Client) -> Bool {
         // Where even refusals pile up, the bus is to stop the caller: it waits for answers to so many calls only.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Replication
 internal import SDBus
 
 /// What all clients of one user have together: bytes on their way, waiting calls, subscriptions and time.
@@ -17,6 +18,9 @@ final class UserShare {
     var presentClients = 0
     /// How long calls that may take long wait.
     let rest: UserRest
+
+    /// Calls that want no answer, in KiB: 8 MiB at once, and 2 MiB a second.
+    private var unanswered = TokenBucket(capacity: 8 << 10, interval: 500)
 
     private let pool: SharePool
     private var unread = 0
@@ -84,6 +88,14 @@ final class UserShare {
     }
 
     func release(_ bytes: Int) { held -= bytes }
+
+    /// Counts a call that wants no answer.
+    /// - Returns: false if it is one too many.
+    func admitsUnanswered(_ bytes: Int, _ now: UInt64) -> Bool {
+        guard unanswered.nextToken(now) == now else { return false }
+        unanswered.take(now, UInt64(clamping: bytes >> 10))
+        return true
+    }
 
     // MARK: Asking
 

@@ -10,6 +10,7 @@ internal import UbiquitousStoreTesting
 enum Attack: String, CaseIterable, ExpressibleByArgument {
     case deaf, manyDeaf = "many-deaf", snapshots, accountSubscriptions = "account-subscriptions", introspection
     case booleans, stopped, matches, connections, pending, array, emptyArrays = "empty-arrays", keys, comers, mounts
+    case unanswered, unansweredLarge = "unanswered-large"
 
     var words: String {
         switch self {
@@ -28,6 +29,8 @@ enum Attack: String, CaseIterable, ExpressibleByArgument {
         case .keys: "a client asks for 4 million keys, again and again"
         case .comers: "connections come, call and go"
         case .mounts: "connections of a process with 3,000 mounts come, call and go"
+        case .unanswered: "a client sets a value without a pause, and wants no answer"
+        case .unansweredLarge: "a client sets a megabyte without a pause, and wants no answer"
         }
     }
 
@@ -45,7 +48,8 @@ enum Attack: String, CaseIterable, ExpressibleByArgument {
         case .accountSubscriptions: attackers.clients = try clients(230)
         case .stopped: attackers.clients = try clients(2)
         case .matches: attackers.clients = try clients(1)
-        case .introspection, .booleans, .array, .emptyArrays, .keys, .comers, .mounts:
+        case .introspection, .booleans, .array, .emptyArrays, .keys, .comers, .mounts, .unanswered,
+            .unansweredLarge:
             let process = try Attacker.start(self, site, path)
             attackers.process = process
             try await eventually("the attack begins") { Attacker.isReady(process) }

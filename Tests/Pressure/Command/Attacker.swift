@@ -41,6 +41,8 @@ struct Attacker: ParsableCommand {
         case .array: try send(signature: "an")
         case .emptyArrays: try send(signature: "aay")
         case .keys: try ask()
+        case .unanswered: try flood(1)
+        case .unansweredLarge: try flood(1 << 20)
         default: try come()
         }
     }
@@ -97,6 +99,22 @@ struct Attacker: ParsableCommand {
                 guard var replies = client.turn(waiting: 1000) else { break }
                 for _ in 0..<100 where replies.isEmpty { replies = client.turn(waiting: 100) ?? [] }
             }
+        }
+    }
+
+    /// Sets so many bytes, as often as the bus takes them.
+    private func flood(_ count: Int) throws {
+        var body = Wire()
+        body.string("key")
+        body.signature("ay")
+        body.array(alignment: 1) { $0.bytes += [UInt8](repeating: 0, count: count) }
+        var message = WireMessage()
+        (message.flags, message.destination, message.path) = (1, BusNames.service, path)
+        (message.interface, message.member) = (BusNames.storeInterface, "SetValue")
+        (message.signature, message.body) = ("sv", body.bytes)
+        while true {
+            let client = try RawClient(address: address)
+            while !client.isClosed() { client.send(message.bytes(serial: client.nextSerial())) }
         }
     }
 

@@ -40,6 +40,7 @@ struct Measurement {
     /// Which rule does not hold; what the bus takes longer for a call and its answer is not the service's.
     func flaw(comparedWith before: Measurement) -> String? {
         let (p99, former) = (service.permille(990), before.service.permille(990))
+        if service.count == 0 { return "others are not served" }
         let ofBus = 2 * max(0, bus.permille(990) - before.bus.permille(990))
         if p99 - ofBus > 250_000 { return "others' p99 is \(Int(p99 / 1000)) ms" }
         if p99 - ofBus > 1.5 * former { return "others' p99 is \(Int(p99)) µs, and was \(Int(former)) µs" }
