@@ -80,10 +80,10 @@ final class DefaultsLink {
         let connection = try await connected()
         guard attempt == self.attempt, let process else { return }
         while true {
-            let wanted = process.wanted.filter { !opened.contains($0) }
+            let wanted = process.gates.wanted.filter { !opened.contains($0) }
             if wanted.isEmpty { break }
             for domain in wanted {
-                await deliverOutbox(domain, connection)
+                await OutboxDelivery(domain: domain, process: process, connection: connection).run()
                 process.outboxDelivered(domain)
             }
             for first in stride(from: 0, to: wanted.count, by: Self.domainsInACall) {
@@ -93,7 +93,7 @@ final class DefaultsLink {
                 guard attempt == self.attempt else { return }
                 for domain in domains { process.opened(domain) }
                 // One that does not exist for this program is empty.
-                process.answered(names)
+                process.gates.open(names)
                 opened.formUnion(names)
                 for domain in domains where domain.values == nil { readAlone(domain.name) }
             }
@@ -222,55 +222,12 @@ final class DefaultsLink {
         return try await connection.history(key, place)
     }
 
-    /// Gives the service what other processes could not. A key that changed since stays as it is.
-    private func deliverOutbox(_ domain: Text, _ connection: ServiceConnection) async {
-        guard let file = process?.outbox(domain), file.exists, let delivery = await delivery(of: file, domain),
-            let outbox = file.read()
-        else { return }
-        defer { extendLifetime(delivery) }
-        for (target, writes) in Dictionary(grouping: outbox.writes, by: { OutboxTarget($0, of: domain) }) {
-            do {
-                try await deliver(writes, to: target, connection)
-                file.remove(writes)
-                // The store has a connection of its own, and its copy may be older.
-                if target.store != nil { await process?.mirror(domain)?.refresh() }
-            } catch {
-                // They wait for the next time.
-            }
-        }
-    }
-
-    /// The right to deliver. Where this process has put something into the outbox, another one's delivery is waited for:
-    /// what is read of the service then has it.
-    private func delivery(of file: OutboxFile, _ domain: Text) async -> OutboxFile.Delivery? {
-        let end = EventLoop.now + 2_000_000
-        while true {
-            if let delivery = file.delivery() { return delivery }
-            guard process?.hasBoxed(domain) == true, file.exists, EventLoop.now < end else { return nil }
-            try? await Task.sleep(for: .milliseconds(20))
-        }
-    }
-
-    private func deliver(
-        _ writes: [Outbox.Write], to target: OutboxTarget, _ connection: ServiceConnection
-    ) async throws {
-        do {
-            try await connection.deliver(writes, to: target)
-        } catch let error as UbiquitousStoreError where error.isRefusal {
-            // One by one, those are left that the service refuses by themselves. It will never take them.
-            if let only = writes.first, writes.count == 1 {
-                return logDefaults("\"\(only.key)\" of \(target.name) was not stored and is lost: \(error)")
-            }
-            for write in writes { try await deliver([write], to: target, connection) }
-        }
-    }
-
     // MARK: Reading
 
     private func received(_ signal: DomainSignal) {
         if signal.reason == DefaultsChange.managed { return readManaged(signal.domain) }
         guard signal.reason != DefaultsChange.refused else { return }
-        fetch(signal.isHost ? .host(signal.domain) : .domain(signal.domain))
+        fetch(.init(of: signal.domain, isHost: signal.isHost))
     }
 
     private func fetch(_ layer: SearchList.Layer) {
@@ -319,7 +276,7 @@ final class DefaultsLink {
 
 extension UbiquitousStoreError {
     /// Whether the service refuses what was written, for good.
-    fileprivate var isRefusal: Bool {
+    var isRefusal: Bool {
         switch code {
         case .quotaExceeded, .invalidKey, .keyTooLong, .invalidValue, .depthExceeded, .invalidArguments, .conflict,
             .accessDenied, .limitsExceeded, .unknownObject:

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What a process knows of the domains of its person: a copy of each layer, what is managed, arguments, registered
-// values, and the search lists that are flattened from them.
-//
-// Locks, in the order in which they are taken: the one of this object, then that of a search list. Nothing of the app
-// is called while one is held: what is to be told is collected, and told afterwards.
+// Locks, in the order in which they are taken: that of filling outboxes, the one of this object, then that of a search
+// list. Nothing of the app is called while one is held: what is to be told is collected, and told afterwards.
 
 internal import Foundation
 internal import Glibc
@@ -31,49 +28,12 @@ final class DefaultsProcess: Sendable {
     let uid: UInt32
     /// The path of this program; `nil` if its name can't be a domain's.
     let program: String?
-    /// Held while outboxes are changed.
-    private let filling = Mutex(())
-    /// Where outboxes are; `nil`: there is no place for them.
-    private let outboxes: String?
-    let state: Mutex<State>
+    /// What this process keeps where the next one finds it.
+    let outboxes: Outboxes
+    /// Which domains are wanted, and who waits for them.
+    let gates = DomainGates()
+    let state: Mutex<DefaultsState>
     private let lastTicket = Atomic<Ticket>(0)
-
-    struct State {
-        var layers: [SearchList.Layer: LayerCopy] = [:]
-        var managed: [Text: ManagedDomain] = [:]
-        /// Domains that were asked for: opened once their answer is here, or there is none to be had.
-        var domains: [Text: Gate] = [:]
-        var argument: [Text: Value]
-        var registration: [Text: Value]
-        var boxes: [ObjectIdentifier: WeakBox] = [:]
-        var waiting: [Ticket: @Sendable ((any Error)?) -> Void] = [:]
-        /// What this process has put into outboxes and not seen in the service since.
-        var boxed: [Text: [Outbox.Write]] = [:]
-        /// The app's own domain, if keys of it may roam.
-        var roaming: [Text: Roaming] = [:]
-        /// Whether somebody has signed in was asked once.
-        var hasAskedForAccount = false
-        /// The service has not been found, and nothing is waited for.
-        var isAbsent = false
-    }
-
-    struct WeakBox {
-        weak var box: SearchBox?
-        /// Values before changes of the store that it has not announced yet.
-        var untold: [Text: Value?] = [:]
-    }
-
-    /// What is done after the lock is released.
-    fileprivate struct Effects {
-        var changes: [(box: SearchBox, change: DefaultsChange)] = []
-        var finished: [(@Sendable ((any Error)?) -> Void, (any Error)?)] = []
-        /// Held until the lock is released: who lets go of one last takes the lock.
-        var held: [SearchBox] = []
-
-        mutating func note(_ box: SearchBox, _ changes: [SearchList.Change], _ reason: UInt32) {
-            if !changes.isEmpty { self.changes.append((box, DefaultsChange(reason: reason, changes: changes))) }
-        }
-    }
 
     private init(bus: String, uid: UInt32, outboxes: String?) {
         (self.bus, self.uid) = (bus, uid)
@@ -82,9 +42,9 @@ final class DefaultsProcess: Sendable {
             uid == geteuid() && ProcessDefaults.isDomain(path.split(separator: "/").last.map(String.init) ?? "")
             ? path : nil
         link = DefaultsLink(bus == "system" ? .system : bus == "session" ? .session : .address(bus), uid)
-        self.outboxes = outboxes
+        self.outboxes = Outboxes(directory: outboxes)
         state = Mutex(
-            State(argument: ProcessDefaults.arguments(), registration: ProcessDefaults.registered()))
+            DefaultsState(argument: ProcessDefaults.arguments(), registration: ProcessDefaults.registered()))
     }
 
     private struct Key: Hashable {
@@ -116,9 +76,9 @@ final class DefaultsProcess: Sendable {
 
     func add(_ box: SearchBox) {
         let domains = state.withLock { state in
-            state.boxes[ObjectIdentifier(box)] = WeakBox(box: box)
+            state.boxes.insert(box)
             box.list.withLock { list in
-                for domain in list.domains { Self.fill(&list, domain, state) }
+                for domain in list.domains { state.fill(&list, domain) }
                 _ = list.replace(.ubiquitous, by: state.roaming[box.own]?.values ?? [:])
                 _ = list.replace(.argument, by: state.argument)
                 _ = list.replace(.registration, by: state.registration)
@@ -129,18 +89,7 @@ final class DefaultsProcess: Sendable {
     }
 
     func remove(_ box: ObjectIdentifier) {
-        state.withLock { $0.boxes[box] = nil }
-    }
-
-    /// Gives a list what is known of a domain.
-    private static func fill(_ list: inout SearchList, _ domain: Text, _ state: State) {
-        for layer in [SearchList.Layer.host(domain), .domain(domain)] {
-            _ = list.replace(layer, by: state.layers[layer]?.visible ?? [:])
-        }
-        let managed = state.managed[domain] ?? ManagedDomain()
-        _ = list.replace(.forced(domain), by: managed.forced)
-        _ = list.replace(.recommended(domain), by: managed.recommended)
-        _ = list.lock(domain, managed.locked)
+        state.withLock { $0.boxes.remove(box) }
     }
 
     /// Has a list search other suites.
@@ -148,7 +97,7 @@ final class DefaultsProcess: Sendable {
         need(suites)
         let changes = state.withLock { state in
             box.list.withLock { list in
-                for domain in suites where !list.suites.contains(domain) { Self.fill(&list, domain, state) }
+                for domain in suites where !list.suites.contains(domain) { state.fill(&list, domain) }
                 return list.search(suites)
             }
         }
@@ -160,74 +109,53 @@ final class DefaultsProcess: Sendable {
 
     /// Has domains opened that are not yet.
     func need(_ domains: [Text]) {
-        let (missing, isAbsent) = state.withLock { state in
-            let missing = domains.filter { state.domains[$0] == nil }
-            for domain in missing {
-                let gate = Gate()
-                if state.isAbsent { gate.open() }
-                state.domains[domain] = gate
-            }
-            return (missing, state.isAbsent)
-        }
+        let (missing, isAbsent) = gates.want(domains)
         if missing.isEmpty { return }
         if isAbsent { preload(missing) }
         EventLoop.task { [link] in link.domainsWanted() }
     }
-
-    /// The domains that are wanted.
-    var wanted: [Text] { state.withLock { Array($0.domains.keys) } }
 
     /// Waits until domains are here, for a while.
     func awaitDomains(_ domains: [Text]) {
         need(domains)
         // The bus's own thread would wait for itself.
         if EventLoop.shared.isIsolatingCurrentContext() == true { return }
-        let gates = state.withLock { state in domains.compactMap { state.domains[$0] } }
-        let end = Date(timeIntervalSinceNow: Self.readPatience)
-        for gate in gates { _ = gate.wait(atMost: max(0, end.timeIntervalSinceNow)) }
+        gates.wait(for: domains, atMost: Self.readPatience)
     }
 
     /// A domain's layers have arrived, with what is managed of it.
     func opened(_ domain: OpenedDomain) {
+        gates.found()
         change(reason: DefaultsChange.otherProcess) { state, update in
-            for (layer, snapshot) in [
-                (SearchList.Layer.domain(domain.name), domain.values), (.host(domain.name), domain.host),
-            ] {
-                guard let snapshot else { continue }
+            for isHost in [false, true] {
+                guard let snapshot = isHost ? domain.host : domain.values else { continue }
+                let layer = SearchList.Layer(of: domain.name, isHost: isHost)
                 let keys = state.layers[layer, default: LayerCopy()].loaded(
                     snapshot.generation, isComplete: true, snapshot.values)
                 update.layer(layer, keys, state)
             }
             if let managed = domain.managed { update.managed(domain.name, managed, &state) }
-            state.isAbsent = false
         }
         if let store = domain.store, !store.isEmpty || mirror(domain.name) != nil {
             roam(domain.name, store: store.isEmpty ? nil : store, keys: domain.managed?.ubiquitous ?? .none)
         }
-        state.withLock { $0.domains[domain.name] }?.open()
-    }
-
-    /// The service has said of domains all that it will: who waits for them goes on.
-    func answered(_ domains: some Sequence<Text>) {
-        for gate in state.withLock({ state in domains.compactMap { state.domains[$0] } }) { gate.open() }
+        gates.open([domain.name])
     }
 
     /// There is no way to the service now: who waits goes on with what is here.
     func lost() {
-        let domains = state.withLock { state in
+        state.withLock { state in
             for layer in state.layers.keys { state.layers[layer]?.lost() }
-            state.isAbsent = true
-            return Array(state.domains.keys)
         }
-        preload(domains)
-        for gate in state.withLock({ Array($0.domains.values) }) { gate.open() }
+        preload(gates.lost())
+        gates.openAll()
     }
 
     /// Shows what outboxes have of domains of which nothing else is known.
     private func preload(_ domains: [Text]) {
         for domain in domains {
             let isUnknown = state.withLock { state in state.layers[.domain(domain)]?.generation == nil }
-            guard isUnknown, let file = outbox(domain), file.exists, let outbox = file.read() else {
+            guard isUnknown, let file = outboxes.file(domain), file.exists, let outbox = file.read() else {
                 continue
             }
             change(reason: DefaultsChange.otherProcess) { state, update in
@@ -237,7 +165,7 @@ final class DefaultsProcess: Sendable {
                 state.roaming[domain]?.preloaded = Changes(roaming.map { ($0.key, $0.value) }) { $1 }
                 update.roaming(domain, &state)
                 for isHost in [false, true] {
-                    let layer: SearchList.Layer = isHost ? .host(domain) : .domain(domain)
+                    let layer = SearchList.Layer(of: domain, isHost: isHost)
                     let writes = outbox.writes.filter { $0.isHost == isHost && $0.store == nil }
                     let changes = Changes(writes.map { ($0.key, $0.value) }) { $1 }
                     state.layers[layer, default: LayerCopy()].preload(changes)
@@ -246,9 +174,6 @@ final class DefaultsProcess: Sendable {
             }
         }
     }
-
-    /// The file of a domain's outbox.
-    func outbox(_ domain: Text) -> OutboxFile? { outboxes.map { OutboxFile(domain: domain, directory: $0) } }
 
     func contents(of layer: SearchList.Layer) -> [Text: Value] {
         state.withLock { $0.layers[layer]?.visible ?? [:] }
@@ -289,7 +214,7 @@ final class DefaultsProcess: Sendable {
     @discardableResult
     func setVolatile(_ layer: SearchList.Layer, merging: Bool = false, _ values: [Text: Value]) -> Bool {
         change(reason: DefaultsChange.own) { state, update in
-            let path: WritableKeyPath<State, [Text: Value]> = layer == .argument ? \.argument : \.registration
+            let path: WritableKeyPath<DefaultsState, [Text: Value]> = layer == .argument ? \.argument : \.registration
             let former = state[keyPath: path]
             state[keyPath: path] = merging ? former.merging(values) { $1 } : values
             update.replace(layer, state[keyPath: path], state)
@@ -317,36 +242,24 @@ final class DefaultsProcess: Sendable {
 
     /// Takes out of an outbox what the service has by now, so that nobody delivers it over what is newer.
     func emptyOutbox(_ domain: Text) {
-        if hasBoxed(domain) { Self.queue.async { [self] in filling.withLock { _ in removeTaken(domain) } } }
+        guard outboxes.hasBoxed(domain) else { return }
+        Self.queue.async { [self] in outboxes.removeTaken(domain) { pendingWrites(of: domain) } }
     }
-
-    private func removeTaken(_ domain: Text) {
-        let taken = state.withLock { state -> [Outbox.Write] in
-            let boxed = state.boxed[domain] ?? []
-            let pending = state.pendingWrites(of: domain)
-            state.boxed[domain] = boxed.filter { write in pending.contains { $0.isSame(as: write) } }
-            return boxed.filter { write in !pending.contains { $0.isSame(as: write) } }
-        }
-        if !taken.isEmpty { outbox(domain)?.remove(taken) }
-    }
-
-    /// Whether this process has put something into an outbox that it has not seen in the service since.
-    func hasBoxed(_ domain: Text) -> Bool { state.withLock { $0.boxed[domain]?.isEmpty == false } }
 
     /// An outbox has been delivered: what is no longer in it need not be sent.
     func outboxDelivered(_ domain: Text) {
-        guard state.withLock({ $0.boxed[domain]?.isEmpty == false }), let file = outbox(domain) else { return }
-        let left = file.read()?.writes ?? []
+        let gone = outboxes.delivered(domain)
+        if gone.isEmpty { return }
         change(reason: DefaultsChange.otherProcess) { state, update in
-            let gone = state.boxed[domain, default: []].filter { !left.contains($0) }
-            state.boxed[domain]?.removeAll { !left.contains($0) }
             for write in gone where write.store == nil {
-                let layer: SearchList.Layer = write.isHost ? .host(domain) : .domain(domain)
+                let layer = SearchList.Layer(of: domain, isHost: write.isHost)
                 state.layers[layer]?.delivered(write.key, write.value)
                 update.layer(layer, [write.key], state)
             }
         }
     }
+
+    private func pendingWrites(of domain: Text) -> [Outbox.Write] { state.withLock { $0.pendingWrites(of: domain) } }
 
     func refused(_ layer: SearchList.Layer, _ error: any Error) {
         change(reason: DefaultsChange.refused, error: error) { state, update in
@@ -400,8 +313,7 @@ final class DefaultsProcess: Sendable {
     ///
     /// - Returns: whether everything is in the service or in an outbox.
     func settle(atMost seconds: TimeInterval) -> Bool {
-        let isAbsent = state.withLock { $0.isAbsent }
-        if !isAbsent, EventLoop.shared.isIsolatingCurrentContext() != true {
+        if !gates.isAbsent, EventLoop.shared.isIsolatingCurrentContext() != true {
             let end = Date(timeIntervalSinceNow: seconds)
             for layer in unsettled {
                 let gate = Gate()
@@ -426,40 +338,22 @@ final class DefaultsProcess: Sendable {
     }
 
     /// Puts what the service has not acknowledged into outboxes.
+    ///
+    /// - Returns: whether all of it is there.
     func fillOutboxes() -> Bool {
-        // One at a time: what is older must not be written over what is newer.
-        filling.withLock { _ in
-            let domains = state.withLock { Set($0.layers.keys.compactMap(\.place?.domain)).union($0.roaming.keys) }
-            return domains.reduce(true) { fillOutbox($1) && $0 }
+        let domains = state.withLock { Set($0.layers.keys.compactMap(\.place?.domain)).union($0.roaming.keys) }
+        return outboxes.fill(domains) { domain in
+            state.withLock { $0.keepInOutbox(domain, time: Int64(Date().timeIntervalSince1970 * 1_000_000)) }
+        } pending: { domain in
+            pendingWrites(of: domain)
         }
-    }
-
-    private func fillOutbox(_ domain: Text) -> Bool {
-        let writes = state.withLock { state in
-            let writes = state.pendingWrites(of: domain, time: Int64(Date().timeIntervalSince1970 * 1_000_000))
-            // From now on any process may deliver them.
-            for isHost in [false, true] {
-                let keys = writes.filter { $0.isHost == isHost && $0.store == nil }.map(\.key)
-                state.layers[isHost ? .host(domain) : .domain(domain)]?.keptInOutbox(keys)
-            }
-            return writes
-        }
-        if writes.isEmpty { return true }
-        guard let file = outbox(domain), file.add(writes) else { return false }
-        state.withLock { state in
-            let others = state.boxed[domain, default: []].filter { old in !writes.contains { $0.isAbout(old) } }
-            state.boxed[domain] = others + writes
-        }
-        // The service may have taken some of them meanwhile.
-        removeTaken(domain)
-        return true
     }
 
     /// Waits until everything that was set is on the disk, in the service's database or in outboxes.
     func synchronize(_ domain: Text) -> Bool {
         let isKept = settle(atMost: Self.writePatience)
         guard isKept, !isUnsettled, EventLoop.shared.isIsolatingCurrentContext() != true,
-            !state.withLock({ $0.isAbsent })
+            !gates.isAbsent
         else { return isKept }
         let gate = Gate()
         EventLoop.task { [link] in gate.open((try? await link.synchronize(domain)) != nil) }
@@ -474,7 +368,7 @@ final class DefaultsProcess: Sendable {
         let emptied = state.withLock { state in
             Set(state.layers.filter { $0.value.visible.isEmpty }.compactMap(\.key.place?.domain)).subtracting(names)
         }
-        if EventLoop.shared.isIsolatingCurrentContext() != true, !state.withLock({ $0.isAbsent }) {
+        if EventLoop.shared.isIsolatingCurrentContext() != true, !gates.isAbsent {
             let (gate, listed) = (Gate(), ListedDomains())
             EventLoop.task { [link] in
                 let names = (try? await link.listDomains()) ?? []
@@ -494,133 +388,15 @@ final class DefaultsProcess: Sendable {
 
     static func everyProcess() -> [DefaultsProcess] { all.withLock { Array($0.values) } }
 
-    // MARK: Under the lock
-
-    /// Collects what an event does to the search lists.
-    struct Update {
-        let reason: UInt32
-        fileprivate var effects = Effects()
-
-        mutating func layer(_ layer: SearchList.Layer, _ keys: some Sequence<Text>, _ state: borrowing State) {
-            let visible = state.layers[layer]?.visible ?? [:]
-            let changes = Changes(keys.map { ($0, visible[$0]) }) { $1 }
-            if changes.isEmpty { return }
-            each(state) { $0.change(layer, changes) }
-        }
-
-        mutating func replace(_ layer: SearchList.Layer, _ values: [Text: Value], _ state: borrowing State) {
-            each(state) { $0.replace(layer, by: values) }
-        }
-
-        mutating func managed(_ domain: Text, _ managed: ManagedDomain, _ state: inout State) {
-            if state.managed[domain] == managed { return }
-            state.managed[domain] = managed
-            each(state) { list in
-                list.replace(.forced(domain), by: managed.forced)
-                    + list.replace(.recommended(domain), by: managed.recommended) + list.lock(domain, managed.locked)
-            }
-        }
-
-        /// Takes over what the store has of the keys that roam.
-        ///
-        /// - Parameters:
-        ///   - keys: those that changed; `nil`: any may have.
-        ///   - isTold: false if the store will announce the change, with its reason.
-        mutating func roaming(_ domain: Text, _ state: inout State, _ keys: [Text]? = nil, isTold: Bool = true) {
-            guard let roaming = state.roaming[domain] else { return }
-            for (id, box) in boxes(state) where box.own == domain {
-                let changes = box.list.withLock { list in
-                    keys.map { list.change(.ubiquitous, roaming.values(of: $0)) }
-                        ?? list.replace(.ubiquitous, by: roaming.values)
-                }
-                for change in changes {
-                    let former = state.boxes[id]?.untold[change.key] ?? change.old
-                    state.boxes[id]?.untold[change.key] = isTold ? nil : .some(former)
-                }
-                if isTold { effects.note(box, changes, reason) }
-            }
-        }
-
-        /// The store says why keys changed.
-        mutating func announce(_ keys: [Text], isRefusal: Bool, of domain: Text, _ state: inout State) {
-            for (id, box) in boxes(state) where box.own == domain {
-                let changes = keys.compactMap { key -> SearchList.Change? in
-                    let new = box.list.withLock { $0[key] }
-                    let former = state.boxes[id]?.untold.removeValue(forKey: key)
-                    if former == nil && !isRefusal { return nil }
-                    let change = SearchList.Change(key: key, old: former ?? new, new: new)
-                    return change.old != change.new || isRefusal ? change : nil
-                }
-                effects.note(box, changes, reason)
-            }
-        }
-
-        mutating func finish(_ tickets: [Ticket], _ error: (any Error)?, _ state: inout State) {
-            for ticket in tickets {
-                if let done = state.waiting.removeValue(forKey: ticket) { effects.finished.append((done, error)) }
-            }
-        }
-
-        private mutating func each(_ state: borrowing State, _ body: (inout SearchList) -> [SearchList.Change]) {
-            for (_, box) in boxes(state) { effects.note(box, box.list.withLock { body(&$0) }, reason) }
-        }
-
-        private mutating func boxes(_ state: borrowing State) -> [(ObjectIdentifier, SearchBox)] {
-            let boxes = state.boxes.compactMap { id, weak in weak.box.map { (id, $0) } }
-            effects.held += boxes.map(\.1)
-            return boxes
-        }
-    }
-
+    /// Changes what is known, and tells of it once the lock is released.
     @discardableResult
     func change<T>(
-        reason: UInt32, error: (any Error)? = nil, _ body: (inout State, inout Update) -> T
+        reason: UInt32, error: (any Error)? = nil, _ body: (inout DefaultsState, inout DefaultsUpdate) -> T
     ) -> T {
-        var update = Update(reason: reason)
+        var update = DefaultsUpdate(reason: reason, error: error)
         let result = state.withLock { state in body(&state, &update) }
-        for (box, change) in update.effects.changes {
-            var change = change
-            change.error = error
-            box.tell(change)
-        }
-        for (done, error) in update.effects.finished { done(error) }
-        withExtendedLifetime(update.effects.held) {}
+        update.tell()
         return result
-    }
-}
-
-extension DefaultsProcess.State {
-    /// What the service has not acknowledged of a domain.
-    fileprivate func pendingWrites(of domain: Text, time: Int64 = 0) -> [Outbox.Write] {
-        [false, true].flatMap { isHost -> [Outbox.Write] in
-            guard let copy = layers[isHost ? .host(domain) : .domain(domain)] else { return [] }
-            return copy.pending.map { key, value in
-                Outbox.Write(
-                    key: key, value: value, isHost: isHost, time: time, generation: copy.known(key),
-                    unanswered: copy.unanswered(key))
-            }
-        } + (roaming[domain]?.pendingWrites(time: time) ?? [])
-    }
-}
-
-extension Outbox.Write {
-    /// Whether both are of the same key.
-    fileprivate func isAbout(_ other: Self) -> Bool {
-        key == other.key && isHost == other.isHost && store == other.store
-    }
-
-    /// Whether both make the same of it.
-    fileprivate func isSame(as other: Self) -> Bool { isAbout(other) && value == other.value }
-}
-
-extension SearchList.Layer {
-    /// The domain of a layer that the service has, and whether it is this host's.
-    var place: LayerPlace? {
-        switch self {
-        case .host(let domain): LayerPlace(domain, isHost: true)
-        case .domain(let domain): LayerPlace(domain)
-        default: nil
-        }
     }
 }
 

@@ -32,16 +32,12 @@ extension ServiceConnection {
             return try await deliver(writes, to: store.string, target.since)
         }
         let place = LayerPlace(target.domain, isHost: target.isHost)
-        var (others, followers) = (writes, [Outbox.Write]())
-        if target.since != nil, writes.contains(where: { !$0.unanswered.isEmpty }) {
-            let snapshot = try await snapshot(place)
-            followers = writes.filter { $0.follows(on: snapshot.values[$0.key]) }
-            others.removeAll { $0.follows(on: snapshot.values[$0.key]) }
-            if !followers.isEmpty {
-                try await apply(followers.changes, to: place, unlessChangedSince: snapshot.generation)
-            }
+        let isUncertain = target.since != nil && writes.contains { !$0.unanswered.isEmpty }
+        let snapshot = isUncertain ? try await snapshot(place) : nil
+        let groups = Dictionary(grouping: writes) { write in
+            snapshot.flatMap { write.follows(on: $0.values[write.key]) ? $0.generation : nil } ?? target.since
         }
-        if !others.isEmpty { try await apply(others.changes, to: place, unlessChangedSince: target.since) }
+        for (since, writes) in groups { try await apply(writes.changes, to: place, unlessChangedSince: since) }
     }
 
     /// Stores have no option for this: what has changed is looked up, and the write made if nothing changes meanwhile.

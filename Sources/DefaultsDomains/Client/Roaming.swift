@@ -88,7 +88,7 @@ extension DefaultsProcess {
 
     /// Waits until the store's values are here, for a while.
     func awaitRoaming(_ domain: Text) {
-        if EventLoop.shared.isIsolatingCurrentContext() == true || state.withLock({ $0.isAbsent }) { return }
+        if EventLoop.shared.isIsolatingCurrentContext() == true || gates.isAbsent { return }
         guard let mirror = mirror(domain), !mirror.isLoaded else { return }
         mirror.awaitValues()
         storeChanged(domain, nil)

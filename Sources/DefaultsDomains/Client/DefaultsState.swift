@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ManagedDefaults
+internal import PropertyList
+
+/// What a process knows of the domains of its person: a copy of each layer, what is managed, arguments, registered
+/// values, and the search lists that are flattened from them.
+struct DefaultsState {
+    var layers: [SearchList.Layer: LayerCopy] = [:]
+    var managed: [Text: ManagedDomain] = [:]
+    var argument: [Text: Value]
+    var registration: [Text: Value]
+    var boxes = SearchBoxes()
+    var waiting: [Ticket: @Sendable ((any Error)?) -> Void] = [:]
+    /// The app's own domain, if keys of it may roam.
+    var roaming: [Text: Roaming] = [:]
+    /// Whether somebody has signed in was asked once.
+    var hasAskedForAccount = false
+
+    init(argument: [Text: Value], registration: [Text: Value]) {
+        (self.argument, self.registration) = (argument, registration)
+    }
+
+    /// Gives a list what is known of a domain.
+    func fill(_ list: inout SearchList, _ domain: Text) {
+        for isHost in [true, false] {
+            let layer = SearchList.Layer(of: domain, isHost: isHost)
+            _ = list.replace(layer, by: layers[layer]?.visible ?? [:])
+        }
+        let managed = managed[domain] ?? ManagedDomain()
+        _ = list.replace(.forced(domain), by: managed.forced)
+        _ = list.replace(.recommended(domain), by: managed.recommended)
+        _ = list.lock(domain, managed.locked)
+    }
+
+    /// What the service has not acknowledged of a domain.
+    func pendingWrites(of domain: Text, time: Int64 = 0) -> [Outbox.Write] {
+        [false, true].flatMap { isHost -> [Outbox.Write] in
+            guard let copy = layers[.init(of: domain, isHost: isHost)] else { return [] }
+            return copy.pending.map { key, value in
+                Outbox.Write(
+                    key: key, value: value, isHost: isHost, time: time, generation: copy.known(key),
+                    unanswered: copy.unanswered(key))
+            }
+        } + (roaming[domain]?.pendingWrites(time: time) ?? [])
+    }
+
+    /// The same, which go to the outbox now: from now on any process may deliver them.
+    mutating func keepInOutbox(_ domain: Text, time: Int64) -> [Outbox.Write] {
+        let writes = pendingWrites(of: domain, time: time)
+        for isHost in [false, true] {
+            let keys = writes.filter { $0.isHost == isHost && $0.store == nil }.map(\.key)
+            layers[.init(of: domain, isHost: isHost)]?.keptInOutbox(keys)
+        }
+        return writes
+    }
+}
+
+/// The search boxes of a process that are in use, and what their observers will be told later.
+struct SearchBoxes {
+    private struct Entry {
+        weak var box: SearchBox?
+        /// Values before changes of the store that it has not announced yet.
+        var untold: [Text: Value?] = [:]
+    }
+
+    private var entries: [ObjectIdentifier: Entry] = [:]
+
+    /// Those that are in use.
+    var present: [SearchBox] { entries.values.compactMap(\.box) }
+
+    mutating func insert(_ box: SearchBox) { entries[ObjectIdentifier(box)] = Entry(box: box) }
+
+    mutating func remove(_ box: ObjectIdentifier) { entries[box] = nil }
+
+    /// Keeps what keys had before changes that the store will announce.
+    mutating func keep(_ changes: [SearchList.Change], in box: SearchBox) {
+        for change in changes {
+            entries[ObjectIdentifier(box)]?.untold.merge([change.key: change.old]) { first, _ in first }
+        }
+    }
+
+    /// A change of a key is told now.
+    /// - Returns: the value that observers know; `nil` if they know the present one.
+    mutating func announced(_ key: Text, in box: SearchBox) -> Value?? {
+        entries[ObjectIdentifier(box)]?.untold.removeValue(forKey: key)
+    }
+}
+
+extension SearchList.Layer {
+    /// The layer of a domain that the service has: this host's, or every host's.
+    init(of domain: Text, isHost: Bool) { self = isHost ? .host(domain) : .domain(domain) }
+
+    /// The domain of a layer that the service has, and whether it is this host's.
+    var place: LayerPlace? {
+        switch self {
+        case .host(let domain): LayerPlace(domain, isHost: true)
+        case .domain(let domain): LayerPlace(domain)
+        default: nil
+        }
+    }
+}

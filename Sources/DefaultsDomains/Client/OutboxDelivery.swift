@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import PropertyList
+internal import SDBus
+internal import UbiquitousStore
+
+/// Gives the service what other processes could not. A key that changed since stays as it is.
+@BusActor
+struct OutboxDelivery {
+    let domain: Text
+    let process: DefaultsProcess
+    let connection: ServiceConnection
+
+    nonisolated init(domain: Text, process: DefaultsProcess, connection: ServiceConnection) {
+        (self.domain, self.process, self.connection) = (domain, process, connection)
+    }
+
+    /// Delivers what is in the outbox; what the service doesn't answer waits for the next time.
+    func run() async {
+        guard let file = process.outboxes.file(domain), file.exists, let right = await right(to: file),
+            let outbox = file.read()
+        else { return }
+        defer { extendLifetime(right) }
+        for (target, writes) in Dictionary(grouping: outbox.writes, by: { OutboxTarget($0, of: domain) }) {
+            do {
+                try await deliver(writes, to: target)
+                file.remove(writes)
+                // The store has a connection of its own, and its copy may be older.
+                if target.store != nil { await process.mirror(domain)?.refresh() }
+            } catch {
+                // They wait for the next time.
+            }
+        }
+    }
+
+    /// The right to deliver. Where this process has put something into the outbox, another one's delivery is waited for:
+    /// what is read of the service then has it.
+    private func right(to file: OutboxFile) async -> OutboxFile.Delivery? {
+        let end = EventLoop.now + 2_000_000
+        while true {
+            if let right = file.delivery() { return right }
+            guard process.outboxes.hasBoxed(domain), file.exists, EventLoop.now < end else { return nil }
+            try? await Task.sleep(for: .milliseconds(20))
+        }
+    }
+
+    private func deliver(_ writes: [Outbox.Write], to target: OutboxTarget) async throws {
+        do {
+            try await connection.deliver(writes, to: target)
+        } catch let error as UbiquitousStoreError where error.isRefusal {
+            // One by one, those are left that the service refuses by themselves. It will never take them.
+            if let only = writes.first, writes.count == 1 {
+                return logDefaults("\"\(only.key)\" of \(target.name) was not stored and is lost: \(error)")
+            }
+            for write in writes { try await deliver([write], to: target) }
+        }
+    }
+}
