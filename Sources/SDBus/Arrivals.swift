@@ -90,7 +90,7 @@ final class Arrivals {
             for call in sender.calls { refuse(call, .accessDenied) }
             return
         }
-        let peer = Peer(name, credentials, on: connection)
+        let peer = Peer(name, credentials, on: connection.reference)
         connection.peers.insert(peer)
         var returned = 0
         for call in sender.calls {

@@ -107,7 +107,7 @@ private final class Enumerator {
     }
 
     func paths(under prefix: String) -> [String] {
-        guard let peer = connection.currentPeer() else { return [] }
+        guard let peer = connection.peers.current() else { return [] }
         return children(prefix, peer)
     }
 }

@@ -5,9 +5,9 @@ internal import Glibc
 
 /// A connection to a bus, or to another process without one.
 ///
-/// It is used on the loop's thread only, by code of ``BusActor``. What it does by topic: objects
-/// (``register(_:at:_:)``), calls (``call(_:_:_:_:timeout:build:decode:)``), names (``requestName(_:)``), peers
-/// (``Peer``).
+/// It is used on the loop's thread only, by code of ``BusActor``. It sends messages, calls others
+/// (``call(_:_:_:_:timeout:build:decode:)``) and has objects for others to call (``register(_:at:_:)``); its ``names`` and
+/// ``peers`` are objects of their own.
 ///
 /// libsystemd's own connection to its event loop isn't used: it dispatches one message at a time, and this service
 /// wants to know when what has already arrived is through (``afterDispatch``), to commit it in one transaction.
@@ -25,46 +25,33 @@ public final class BusConnection {
     public var afterDispatch: (@BusActor () -> Void)?
     /// Called when the other end is gone, or speaks no D-Bus; not after ``close()``. All calls have failed by then.
     public var onDisconnect: (@BusActor () -> Void)?
-    /// Called when the bus takes a requested name away.
-    public var onNameLost: (@BusActor () -> Void)?
-    /// Called when a peer that is held has gone; it isn't held any more.
-    public var onPeerVanished: (@BusActor (Peer) -> Void)?
     /// Called with each answer and each signal to a peer, and how many bytes it has.
     public var onSent: (@BusActor (Peer, Int) -> Void)?
     /// Decides about an answer of a method that has more than ``Message/largeAnswer``, by its size: true lets it be sent.
     /// With false it is dropped, and whoever decided has taken the call over, as ``admitCalls(_:)`` says.
     public var admitLargeAnswer: (@BusActor (IncomingCall, Int) -> Bool)?
-    /// Who is at the other end where there is no bus, for tests; what the socket says if `nil`.
-    public var directCredentials: Credentials?
+    /// Whom messages are from.
+    public let peers: Peers
+    /// The names that this connection owns.
+    public let names: OwnedNames
 
-    // Of the dispatching.
-    var readiness: OpaquePointer?
-    /// The descriptor that the loop watches, or -1.
-    var watched: Int32 = -1
-    var deadline: OpaquePointer?
+    let dispatcher: Dispatcher
+    let objects = ObjectTable()
     /// What the sources' userdata leads to.
     let reference = ConnectionReference()
-    /// The registration that has remembered the object of the message being dispatched.
-    var lookup: Registration?
     /// Decides which calls are dispatched; `nil` while nothing is registered.
     var admission: Admission?
-    /// Not kept: a registration takes itself out when it ends.
-    var registrations: [ObjectIdentifier: Registration.Reference] = [:]
-
-    // Of the other topics.
     var pendingCalls: [ObjectIdentifier: PendingCall] = [:]
-    var nameMatches: [String: Slot] = [:]
-    var peers = PeerCache()
-    var onlyPeer: Peer?
-    var heldPeers: Set<ObjectIdentifier> = []
-    var vanishingMatch: Slot?
 
     private init(owning bus: OpaquePointer, isBusClient: Bool, uniqueName: String?) throws(BusError) {
         self.bus = bus
         self.isBusClient = isBusClient
         self.uniqueName = uniqueName
+        dispatcher = Dispatcher(bus)
+        peers = Peers(bus, isBusClient: isBusClient, reference)
+        names = OwnedNames(reference)
         reference.connection = self
-        try startDispatching()
+        try dispatcher.start(reference)
     }
 
     isolated deinit {
@@ -207,19 +194,24 @@ public final class BusConnection {
     ///
     /// The corresponding C function is ``sd_bus_close``.
     public func close() {
-        stopDispatching()
+        dispatcher.stop()
         sd_bus_close(bus)
         // Before calls fail: what admission asks of the bus must not find a connection that is going.
         admission = nil
         failPendingCalls()
-        nameMatches = [:]
-        vanishingMatch = nil
+        names.close()
+        peers.close()
         afterDispatch = nil
         onSent = nil
         admitLargeAnswer = nil
         onDisconnect = nil
-        onNameLost = nil
-        onPeerVanished = nil
+    }
+
+    /// The other end is gone.
+    func disconnected() {
+        let onDisconnect = onDisconnect
+        close()
+        onDisconnect?()
     }
 }
 

@@ -18,28 +18,28 @@ public final class Peer {
     /// When it was last seen, as a number that grows.
     var lastUse: UInt64 = 0
 
-    init(_ uniqueName: String, _ credentials: Credentials, on connection: BusConnection) {
+    init(_ uniqueName: String, _ credentials: Credentials, on reference: ConnectionReference) {
         self.uniqueName = uniqueName
         self.credentials = credentials
-        reference = connection.reference
+        self.reference = reference
     }
 
     /// Whether it is remembered, and its vanishing told.
     public var isHeld: Bool { holds > 0 }
 
-    /// Remembers this peer until as many ``release()``; ``BusConnection/onPeerVanished`` tells if it goes before.
+    /// Remembers this peer until as many ``release()``; ``Peers/onVanished`` tells if it goes before.
     ///
     /// That is so also if it has gone already. After it has vanished it isn't held any more.
     public func hold() {
         holds += 1
-        if holds == 1 { reference.connection?.startWatching(self) }
+        if holds == 1 { reference.connection?.peers.startWatching(self) }
     }
 
     /// Ends what ``hold()`` began; nothing happens if it isn't held.
     public func release() {
         guard holds > 0 else { return }
         holds -= 1
-        if holds == 0 { reference.connection?.stopWatching(self) }
+        if holds == 0 { reference.connection?.peers.stopWatching(self) }
     }
 
     /// Ends all holds: it has vanished.

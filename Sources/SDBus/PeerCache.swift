@@ -2,7 +2,7 @@
 
 /// The peers that are remembered: those that are held or referred to, and the last ones seen.
 @BusActor
-final class PeerCache {
+struct PeerCache {
     /// How many that aren't held are remembered.
     static let capacity = 64
 
@@ -15,7 +15,7 @@ final class PeerCache {
     private var lastName = LastString()
 
     /// The peer of a unique name, if it is remembered.
-    func peer(_ name: UnsafePointer<CChar>) -> Peer? {
+    mutating func peer(_ name: UnsafePointer<CChar>) -> Peer? {
         let name = lastName.string(name)
         if let last, last.uniqueName == name { return last }
         guard let peer = peers[name] else { return nil }
@@ -24,13 +24,13 @@ final class PeerCache {
     }
 
     /// Remembers a peer, and forgets those seen longest ago if there are too many.
-    func insert(_ peer: Peer) {
+    mutating func insert(_ peer: Peer) {
         peers[peer.uniqueName] = peer
         touch(peer)
         if peers.count > Self.capacity + busy { forgetIdle() }
     }
 
-    private func forgetIdle() {
+    private mutating func forgetIdle() {
         var idle: [(name: String, lastUse: UInt64)] = []
         var index = peers.startIndex
         // Not over peers.indices: that would refer to all of them.
@@ -50,12 +50,12 @@ final class PeerCache {
 
     /// Forgets a peer.
     @discardableResult
-    func remove(_ name: String) -> Peer? {
+    mutating func remove(_ name: String) -> Peer? {
         if last?.uniqueName == name { last = nil }
         return peers.removeValue(forKey: name)
     }
 
-    private func touch(_ peer: Peer) {
+    private mutating func touch(_ peer: Peer) {
         clock += 1
         peer.lastUse = clock
         last = peer

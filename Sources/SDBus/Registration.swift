@@ -34,11 +34,6 @@ final class Registration {
         }
     }
 
-    /// Leads to a registration without keeping it.
-    struct Reference {
-        unowned let registration: Registration
-    }
-
     /// An interface whose object depends on path and caller.
     convenience init<Object>(
         _ interface: Interface<Object>,
@@ -79,11 +74,11 @@ final class Registration {
         self.scope = scope
         members = interface.members.map { RegisteredMember($0, of: self, found) }
         table = VTable(interface, targets: members)
-        connection.registrations[ObjectIdentifier(self)] = Reference(registration: self)
+        connection.objects.insert(self)
     }
 
     isolated deinit {
-        connection.registrations[ObjectIdentifier(self)] = nil
+        connection.objects.remove(self)
     }
 
     /// The table for libsystemd, which lives as long as this object.
@@ -145,8 +140,8 @@ final class Registration {
     /// Looks for the object of the message that is being dispatched; true if it is there.
     fileprivate func findObject(_ path: UnsafePointer<CChar>) throws -> Bool {
         // For someone unknown this is the answer on every path, whether there is something or not.
-        guard let peer = connection.currentPeer() else { throw BusError.accessDenied }
-        connection.lookup = self
+        guard let peer = connection.peers.current() else { throw BusError.accessDenied }
+        connection.dispatcher.lookup = self
         return try find(lastPath.string(path), peer)
     }
 }
@@ -212,7 +207,7 @@ private final class RegisteredMember {
     }
 
     func handle(_ message: Message) {
-        guard let peer = registration.connection.peer(of: message.message) else {
+        guard let peer = registration.connection.peers.peer(of: message.message) else {
             try? message.sendError(.accessDenied, weighedFor: nil, on: registration.connection)
             return
         }
@@ -230,7 +225,7 @@ private final class RegisteredMember {
     }
 
     func get(_ reply: Message) throws {
-        guard let peer = registration.connection.currentPeer() else { throw BusError.accessDenied }
+        guard let peer = registration.connection.peers.current() else { throw BusError.accessDenied }
         try append(to: reply, for: peer)
         registration.connection.weigh(reply.size, for: peer)
     }

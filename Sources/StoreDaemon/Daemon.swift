@@ -63,9 +63,9 @@ public final class Daemon {
         // would make every use of it slower.
         connection.afterDispatch = { self.writes.commit() }
         connection.onSent = { self.clients.noteSent($1, to: $0) }
-        connection.onPeerVanished = { self.peerVanished($0) }
+        connection.peers.onVanished = { self.peerVanished($0) }
         connection.onDisconnect = { self.end("The bus has gone.", code: 1) }
-        connection.onNameLost = { self.end("The service's name was lost.", code: 1) }
+        connection.names.onLost = { self.end("The service's name was lost.", code: 1) }
         manifests.onChange = { self.manifestsChanged() }
         managed.onChange = { self.managedSettingsChanged($0) }
         signals = [
@@ -77,7 +77,7 @@ public final class Daemon {
         EventLoop.shared.enableWatchdog()
         files.run { [directory = configuration.stateDirectory] in RemovedData.finish(in: directory) }
         users.resumeAccounts()
-        try await connection.requestName(BusNames.service)
+        try await connection.names.request(BusNames.service)
         notifyServiceManager("READY=1\nSTATUS=\(Self.status(configuration.settingsErrors))")
         logger.notice("ubiquitous-stored \(configuration.version) is serving.")
         for error in configuration.settingsErrors { logger.error("\(error) The other settings hold.") }
@@ -216,7 +216,7 @@ public final class Daemon {
     }
 
     private func endWhenIdle(_ delay: Duration) async {
-        let isActivatable = await connection.isActivatable(BusNames.service)
+        let isActivatable = await connection.names.isActivatable(BusNames.service)
         guard isIdle else { return }
         let decision = IdleDecision(isActivatable: isActivatable, isAskedFor: configuration.isIdleExitAskedFor)
         if decision != lastIdleDecision { logger.log(level: decision.level, "\(decision.sentence(after: delay))") }
@@ -260,7 +260,7 @@ public final class Daemon {
         notifyServiceManager("STOPPING=1")
         EventLoop.task { [self] in
             // What was called before the name is gone is still answered.
-            try? await connection.releaseName(BusNames.service)
+            try? await connection.names.release(BusNames.service)
             writes.commit()
             await callsEnd()
             users.close()

@@ -231,7 +231,8 @@ struct SignalTests {
         try await withMachine(started: false) { machine in
             for user in [Users.daemon, Users.nobody, 0] {
                 let client = try machine.client(as: user)
-                #expect(await errorName { try await client.connection.requestName(BusNames.service) } == "AccessDenied")
+                let connection = client.connection
+                #expect(await errorName { try await connection.names.request(BusNames.service) } == "AccessDenied")
             }
         }
     }

@@ -191,9 +191,9 @@ final class Neighbours {
         for name in names { try await begin(name) }
     }
 
-    func begin(_ name: String) async throws { try await connection.requestName(name) }
+    func begin(_ name: String) async throws { try await connection.names.request(name) }
 
-    func end(_ name: String) async throws { try await connection.releaseName(name) }
+    func end(_ name: String) async throws { try await connection.names.release(name) }
 
     private static let manager = Interface<Neighbours>(
         logind + ".Manager",

@@ -47,7 +47,7 @@ struct BusConnectionTests {
             ends.thing
         )
         try await ends.callKeep(1)
-        ends.client.stopDispatching()
+        ends.client.dispatcher.stop()
         for _ in 0..<80 {
             // As many as the socket takes, so that none has to wait for the client's turn.
             for _ in 0..<50 {
@@ -57,10 +57,10 @@ struct BusConnectionTests {
             try await Task.sleep(for: .milliseconds(2))
         }
         // The socket takes some megabytes; 1024 wait.
-        try await eventually { ends.server.queuedWrites >= 1024 }
+        try await eventually { ends.server.dispatcher.queuedWrites >= 1024 }
         #expect(ends.thing.calls < 4000)
-        #expect((1024...1100).contains(ends.server.queuedWrites))
-        try ends.client.startDispatching()
+        #expect((1024...1100).contains(ends.server.dispatcher.queuedWrites))
+        try ends.client.dispatcher.start(ends.client.reference)
         try await eventually { ends.client.pendingCalls.isEmpty }
         #expect(ends.thing.calls == 4000)
         withExtendedLifetime(slot) {}
@@ -153,23 +153,23 @@ struct BusConnectionTests {
 
     @Test func `a name that is taken says who has it`() async throws {
         let (first, second) = (try bus.connect(), try bus.connect())
-        try await first.requestName("org.example.Name")
-        try await first.requestName("org.example.Name")
-        let error = await #expect(throws: BusError.self) { try await second.requestName("org.example.Name") }
+        try await first.names.request("org.example.Name")
+        try await first.names.request("org.example.Name")
+        let error = await #expect(throws: BusError.self) { try await second.names.request("org.example.Name") }
         #expect(error?.name == standard + "AddressInUse")
         #expect(error?.message.contains(try #require(first.uniqueName)) == true)
-        try await first.releaseName("org.example.Name")
-        try await second.requestName("org.example.Name")
-        #expect(await errorName { try await second.requestName("no name") } != nil)
+        try await first.names.release("org.example.Name")
+        try await second.names.request("org.example.Name")
+        #expect(await errorName { try await second.names.request("no name") } != nil)
     }
 
     @Test func `a name that is lost is told of, and one that is given back isn't`() async throws {
         let connection = try bus.connect()
         var losses = 0
-        connection.onNameLost = { losses += 1 }
-        try await connection.requestName("org.example.Name")
-        try await connection.releaseName("org.example.Name")
-        try await connection.requestName("org.example.Name")
+        connection.names.onLost = { losses += 1 }
+        try await connection.names.request("org.example.Name")
+        try await connection.names.release("org.example.Name")
+        try await connection.names.request("org.example.Name")
         #expect(losses == 0)
         // Behind the connection's back.
         try await connection.invoke(

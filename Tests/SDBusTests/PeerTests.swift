@@ -41,7 +41,7 @@ struct PeerTests {
             try await ends.call("WhoAmI") { [try $0.readString(), "\(try $0.readUInt32())"] } == ["", "\(getuid())"]
         )
         let (server, client) = try BusConnection.pair()
-        server.directCredentials = Credentials(uid: 4242)
+        server.peers.directCredentials = Credentials(uid: 4242)
         let slot = try server.register(thingInterface, at: "/thing", Thing())
         let uid = try await client.call(nil, "/thing", "org.example.Thing", "WhoAmI") { answer in
             _ = try answer.readString()
@@ -92,18 +92,18 @@ struct PeerTests {
         let thing = Thing()
         let (server, slot) = try serve(thing)
         var vanished: [String] = []
-        server.onPeerVanished = { vanished.append($0.uniqueName) }
+        server.peers.onVanished = { vanished.append($0.uniqueName) }
         let clients = [try bus.connect(), try bus.connect()]
         let peers = try await keepCalls(of: clients, thing, server)
         peers[0].hold()
         peers[0].hold()
-        #expect(server.vanishingMatch != nil)
+        #expect(server.peers.vanishingMatch != nil)
         clients[1].close()
         clients[0].close()
         try await eventually { !vanished.isEmpty }
         try await Task.sleep(for: .milliseconds(20))
         #expect(vanished == [clients[0].uniqueName])
-        #expect(!peers[0].isHeld && server.vanishingMatch == nil)
+        #expect(!peers[0].isHeld && server.peers.vanishingMatch == nil)
         peers[0].release()
         withExtendedLifetime(slot) {}
     }
@@ -113,15 +113,15 @@ struct PeerTests {
         let (server, slot) = try serve(thing)
         let clients = [try bus.connect(), try bus.connect()]
         let peers = try await keepCalls(of: clients, thing, server)
-        #expect(server.vanishingMatch == nil)
+        #expect(server.peers.vanishingMatch == nil)
         peers[0].hold()
-        let match = try #require(server.vanishingMatch)
+        let match = try #require(server.peers.vanishingMatch)
         peers[1].hold()
-        #expect(server.vanishingMatch === match)
+        #expect(server.peers.vanishingMatch === match)
         peers[0].release()
-        #expect(server.vanishingMatch === match)
+        #expect(server.peers.vanishingMatch === match)
         peers[1].release()
-        #expect(server.vanishingMatch == nil)
+        #expect(server.peers.vanishingMatch == nil)
         withExtendedLifetime(slot) {}
     }
 
@@ -133,18 +133,18 @@ struct PeerTests {
         client.close()
         try await Task.sleep(for: .milliseconds(50))
         var vanished: [String] = []
-        server.onPeerVanished = { vanished.append($0.uniqueName) }
+        server.peers.onVanished = { vanished.append($0.uniqueName) }
         peers[0].hold()
         try await eventually { vanished == [client.uniqueName] }
-        #expect(!peers[0].isHeld && server.vanishingMatch == nil)
+        #expect(!peers[0].isHeld && server.peers.vanishingMatch == nil)
         withExtendedLifetime(slot) {}
     }
 
     @Test func `peers that aren't held are forgotten, the longest unseen first`() throws {
         let (connection, _) = try BusConnection.pair()
-        let cache = PeerCache()
+        var cache = PeerCache()
         func add(_ number: Int) -> Peer {
-            let peer = Peer(":1.\(number)", Credentials(uid: 0), on: connection)
+            let peer = Peer(":1.\(number)", Credentials(uid: 0), on: connection.reference)
             cache.insert(peer)
             return peer
         }

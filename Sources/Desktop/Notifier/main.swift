@@ -15,7 +15,7 @@ private enum Program {
     /// - Returns: the exit status; `nil`: it goes on.
     static func begin() async throws -> Int32? {
         let session = try BusConnection.open(.session, description: "notifications")
-        do { try await session.requestName("org.example.UbiquitousStore.Notifier") } catch {
+        do { try await session.names.request("org.example.UbiquitousStore.Notifier") } catch {
             // Another one watches.
             return 0
         }

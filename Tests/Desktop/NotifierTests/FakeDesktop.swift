@@ -30,8 +30,8 @@ final class FakeDesktop {
             try self.bus.register(Self.shower, at: Self.path, self),
             try self.bus.register(Self.panel, at: "/org/example/UbiquitousStore/Settings", self),
         ]
-        try await self.bus.requestName(Self.name)
-        try await self.bus.requestName("org.example.UbiquitousStore.Settings")
+        try await self.bus.names.request(Self.name)
+        try await self.bus.names.request("org.example.UbiquitousStore.Settings")
     }
 
     isolated deinit {}

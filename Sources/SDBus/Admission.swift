@@ -61,10 +61,7 @@ public struct IncomingCall {
     /// Methods of registered interfaces, and reading properties. What else libsystemd would have answered by itself is
     /// refused with LimitsExceeded, since it can't be asked a second time.
     public func dispatch() {
-        for reference in connection.registrations.values {
-            if reference.registration.dispatch(message, from: peer) { return }
-        }
-        if connection.answerReading(of: message, for: peer) { return }
+        if connection.objects.dispatch(message, from: peer, on: connection) { return }
         refuse(.limitsExceeded("Too many answers were unread when this was called; call again."))
     }
 }
@@ -85,7 +82,7 @@ final class Admission {
     /// Whether a message is dispatched now.
     func decide(_ message: OpaquePointer) -> Bool {
         guard sd_bus_message_is_method_call(message, nil, nil) > 0 else { return true }
-        guard let peer = connection.peer(of: message) else {
+        guard let peer = connection.peers.peer(of: message) else {
             // Without a bus there is nobody to ask. The call is refused where it is dispatched.
             if connection.isBusClient { arrivals.hold(Message(retaining: message)) }
             return !connection.isBusClient

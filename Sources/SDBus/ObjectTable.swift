@@ -1,17 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reading properties, for calls that had to wait: they are answered as libsystemd would have.
-extension BusConnection {
+/// The interfaces that are registered at a connection, for calls that libsystemd can't be asked about again: those that
+/// had to wait. They are answered as libsystemd would have.
+@BusActor
+final class ObjectTable {
+    /// Leads to a registration without keeping it: it takes itself out when it ends.
+    private struct Reference {
+        unowned let registration: Registration
+    }
+
+    private var references: [ObjectIdentifier: Reference] = [:]
+
+    private var registrations: [Registration] { references.values.map(\.registration) }
+
+    func insert(_ registration: Registration) {
+        references[ObjectIdentifier(registration)] = Reference(registration: registration)
+    }
+
+    func remove(_ registration: Registration) { references[ObjectIdentifier(registration)] = nil }
+
+    /// Has a method of a registered interface handle its call, or answers the reading of properties.
+    ///
+    /// - Returns: false if the call is none of these.
+    func dispatch(_ message: Message, from peer: Peer, on connection: BusConnection) -> Bool {
+        registrations.contains { $0.dispatch(message, from: peer) }
+            || answerReading(of: message, for: peer, on: connection)
+    }
+
     /// Answers Get and GetAll of `org.freedesktop.DBus.Properties`, by the D-Bus specification.
     ///
     /// - Returns: false if the call is none of these.
-    func answerReading(of message: Message, for peer: Peer) -> Bool {
+    private func answerReading(of message: Message, for peer: Peer, on connection: BusConnection) -> Bool {
         guard message.interface == "org.freedesktop.DBus.Properties", let path = message.path,
             message.member == "Get" && message.signature == "ss"
                 || message.member == "GetAll" && message.signature == "s"
         else { return false }
-        let call = MethodCall(message, peer: peer, on: self, table: nil)
-        let all = registrations.values.map(\.registration)
+        let call = MethodCall(message, peer: peer, on: connection, table: nil)
+        let all = registrations
         defer { for registration in all { registration.forgetObject() } }
         do {
             let found = try all.filter { try $0.finds(path, for: peer) }

@@ -1,17 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CSystemd
+/// The names that a connection owns on its bus, and others' as far as the bus tells.
+@BusActor
+public final class OwnedNames {
+    private let reference: ConnectionReference
+    /// Tell of the loss of each name.
+    private var matches: [String: Slot] = [:]
+    /// Called when the bus takes a requested name away.
+    public var onLost: (@BusActor () -> Void)?
 
-/// Well-known names.
-extension BusConnection {
-    /// Makes this connection the owner of a name; nobody can take it away without the bus's help (``onNameLost``).
+    init(_ reference: ConnectionReference) {
+        self.reference = reference
+    }
+
+    /// The connection was closed.
+    func close() {
+        matches = [:]
+        onLost = nil
+    }
+
+    /// Makes this connection the owner of a name; nobody can take it away without the bus's help (``onLost``).
     ///
     /// - Throws: ``BusError``: AddressInUse, saying who has it, if the name is taken; what the bus says if it refuses.
     ///
     /// The corresponding C function is ``sd_bus_request_name_async``, with flags 0.
-    public func requestName(_ name: String) async throws {
+    public func request(_ name: String) async throws {
         // Before the name is ours, so that no loss is missed.
-        nameMatches[name] = try await lossMatch(name)
+        matches[name] = try await lossMatch(name)
         do {
             let answer = try await callBus(
                 "RequestName",
@@ -25,16 +40,16 @@ extension BusConnection {
                 throw BusError.nameTaken("The name \(name) is taken by \(await owner(of: name)).")
             }
         } catch {
-            nameMatches[name] = nil
+            matches[name] = nil
             throw error
         }
     }
 
-    /// Gives a name back; ``onNameLost`` isn't called.
+    /// Gives a name back; ``onLost`` isn't called.
     ///
     /// The corresponding C function is ``sd_bus_release_name_async``.
-    public func releaseName(_ name: String) async throws {
-        nameMatches[name] = nil
+    public func release(_ name: String) async throws {
+        matches[name] = nil
         _ = try await callBus("ReleaseName", { try $0.append(name) }, { try $0.readUInt32() })
     }
 
@@ -57,7 +72,7 @@ extension BusConnection {
             interface='org.freedesktop.DBus',member='NameLost',arg0='\(name)'
             """
         guard !name.contains("'") else { throw BusError.invalidArguments("\(name) is no bus name.") }
-        return try await addMatch(rule) { [reference] _ in reference.connection?.onNameLost?() }
+        return try await connection.addMatch(rule) { [reference] _ in reference.connection?.names.onLost?() }
     }
 
     /// Who has a name, in words.
@@ -74,12 +89,21 @@ extension BusConnection {
         return "\(owner) (user \(credentials.uid), process \(credentials.pid.map(String.init) ?? "unknown"))"
     }
 
+    private var connection: BusConnection {
+        get throws {
+            guard let connection = reference.connection else {
+                throw BusError.disconnected("The connection was closed.")
+            }
+            return connection
+        }
+    }
+
     private func callBus<Value: Sendable>(
         _ member: String,
         _ build: (Message) throws -> Void,
         _ decode: @escaping @BusActor (Message) throws -> Value
     ) async throws -> Value {
         let name = "org.freedesktop.DBus"
-        return try await call(name, "/org/freedesktop/DBus", name, member, build: build, decode: decode)
+        return try await connection.call(name, "/org/freedesktop/DBus", name, member, build: build, decode: decode)
     }
 }

@@ -3,19 +3,34 @@
 internal import CSystemd
 internal import Glibc
 
-/// Dispatching: when the socket is read and written, and how much at a time.
+/// Decides when a connection's socket is read and written, and how much at a time.
 ///
 /// Before each wait of the loop, ``prepare()`` asks libsystemd what it waits for: that changes with each message. So
 /// messages that jobs and timers have queued are sent, too.
-extension BusConnection {
+@BusActor
+final class Dispatcher {
     /// Messages in a round, and microseconds: others on the loop get their turn.
     private static let roundLimit = 64
     private static let roundTime: UInt64 = 1000
     /// Messages that may wait to be sent before we read no more.
     private static let writeLimit: UInt64 = 1024
 
+    private let bus: OpaquePointer
+    private var readiness: OpaquePointer?
+    /// The descriptor that the loop watches, or -1.
+    private var watched: Int32 = -1
+    private var deadline: OpaquePointer?
+    /// The registration that has remembered the object of the message being dispatched.
+    var lookup: Registration?
+
+    init(_ bus: OpaquePointer) {
+        self.bus = bus
+    }
+
     /// Has the event loop watch the socket and libsystemd's timeouts.
-    func startDispatching() throws(BusError) {
+    ///
+    /// - Parameter reference: what the sources' userdata leads to; it lives until ``stop()``.
+    func start(_ reference: ConnectionReference) throws(BusError) {
         let event = EventLoop.shared.event
         let userdata = Unmanaged.passUnretained(reference).toOpaque()
         // A descriptor of our own: libsystemd closes its own when the bus goes, before it tells us. If a child that
@@ -33,7 +48,7 @@ extension BusConnection {
     }
 
     /// Has the event loop forget this connection.
-    func stopDispatching() {
+    func stop() {
         readiness = sd_event_source_disable_unref(readiness)
         if watched >= 0 { Glibc.close(watched) }
         watched = -1
@@ -58,10 +73,10 @@ extension BusConnection {
         sd_event_source_set_enabled(deadline, Int32(time == .max ? SD_EVENT_OFF : SD_EVENT_ONESHOT))
     }
 
-    /// A round: what has arrived, in order, and then ``afterDispatch``.
+    /// A round: what has arrived, in order, and then ``BusConnection/afterDispatch``.
     ///
     /// If the limit ends it, the socket is readable still, and the next turn of the loop goes on.
-    fileprivate func dispatch() {
+    fileprivate func dispatch(for connection: BusConnection) {
         let end = EventLoop.now + Self.roundTime
         var count = 0
         var result = process()
@@ -71,8 +86,8 @@ extension BusConnection {
             if count == Self.roundLimit || isCongested || (count % 8 == 0 && EventLoop.now >= end) { break }
             result = process()
         }
-        if count > 0 { afterDispatch?() }
-        if result < 0 { disconnected() }
+        if count > 0 { connection.afterDispatch?() }
+        if result < 0 { connection.disconnected() }
     }
 
     private func process() -> Int32 {
@@ -91,23 +106,19 @@ extension BusConnection {
         var count: UInt64 = 0
         return sd_bus_get_n_queued_write(bus, &count) >= 0 ? count : 0
     }
-
-    private func disconnected() {
-        let onDisconnect = onDisconnect
-        close()
-        onDisconnect?()
-    }
 }
 
 // MARK: Callbacks of libsystemd
 
 private func dispatchConnection(_ userdata: UnsafeMutableRawPointer?) -> Int32 {
-    BusActor.assumeIsolated(lending: userdata) { connection($0)?.dispatch() }
+    BusActor.assumeIsolated(lending: userdata) {
+        if let connection = connection($0) { connection.dispatcher.dispatch(for: connection) }
+    }
     return 0
 }
 
 private func prepareConnection(_ source: OpaquePointer?, _ userdata: UnsafeMutableRawPointer?) -> Int32 {
-    BusActor.assumeIsolated(lending: userdata) { connection($0)?.prepare() }
+    BusActor.assumeIsolated(lending: userdata) { connection($0)?.dispatcher.prepare() }
     return 0
 }
 
