@@ -27,7 +27,7 @@ extension AccountSync: BackendUser {
     package var origin: Origin { database.origin }
     package var downloadEpoch: Int { database.downloadEpoch }
     package var cursor: [UInt8]? { database.account.beginsAnew ? nil : database.account.cursor }
-    package var publicationCount: UInt64 { database.publicationCount }
+    package var publicationCount: UInt64 { database.origins.publicationCount }
 
     package func leave(_ shared: Set<Origin>) throws -> Bool { try database.leaveOrigins(among: shared) }
 
@@ -135,11 +135,11 @@ extension AccountSync: BackendUser {
     package func publication() throws -> Publication {
         setState(.syncing, error: lastError)
         try devices.announceOwn()
-        try database.willPublish()
+        try database.origins.willPublish()
         return Publication(
             account: database.account.identifier, origin: database.origin,
-            formerOrigins: try database.formerOrigins(), counts: try database.publicationCounts(), device: devices.own,
-            stores: try database.accountStores(), time: database.environment.time())
+            formerOrigins: try database.origins.former(), counts: try database.origins.publicationCounts(),
+            device: devices.own, stores: try database.accountStores(), time: database.environment.time())
     }
 
     /// A store that was taken out of the sync meanwhile stays in the remote as it was published before.

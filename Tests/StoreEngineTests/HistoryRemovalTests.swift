@@ -34,7 +34,7 @@ import Testing
         try fill(rounds: 12)
         let before = try histories()
         let states = try (0..<4).map { try Picture(device.store("s\($0)", local: ["local"])) }
-        let full = try device.database.size()
+        let full = try device.database.space.size()
         #expect(try device.database.shrinkHistory(toSize: full * 2 / 3) <= full * 2 / 3)
         let after = try histories()
         #expect(after.count < before.count && after.count > before.count / 3)
@@ -55,7 +55,7 @@ import Testing
         try device.database.clearHistory()
         #expect(try device.database.historySize() == 0)
         #expect(try histories().isEmpty)
-        #expect(try device.database.size() < 200_000)
+        #expect(try device.database.space.size() < 200_000)
         try fill(rounds: 1100, stores: 1)
         #expect(try histories().count == 2 * 16)
         #expect(stores[0].values.count == 2)
@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test func `a write for which a file may not grow makes room, and only live values are refused`() throws {
-        try device.database.bound(fileSize: 1 << 20)
+        try device.database.space.bound(fileSize: 1 << 20)
         let stores = try (0..<4).map { try device.store("s\($0)", local: ["local"]) }
         try fill(rounds: 100)
         // Other devices' changes count as well.
@@ -95,7 +95,7 @@ import Testing
             let name = "k\(Int.random(in: 0..<5, using: &choices))"
             try device.write([(name, .integer(Int64(round)))], to: "s\(Int.random(in: 0..<3, using: &choices))")
             if round % 37 == 0 {
-                _ = try device.database.shrinkHistory(toSize: device.database.size() - 2048)
+                _ = try device.database.shrinkHistory(toSize: device.database.space.size() - 2048)
             }
         }
         for number in 0..<3 {

@@ -37,17 +37,17 @@ import Testing
         let origin = device.database.origin
         try device.reopen()
         #expect(device.database.origin == origin)
-        try device.database.willPublish()
+        try device.database.origins.willPublish()
         try device.reopen()
         #expect(device.database.origin == origin)
-        #expect(try device.database.formerOrigins().isEmpty)
+        #expect(try device.database.origins.former().isEmpty)
         try device.write([("k", .integer(2))])
         #expect(try device.store().version(of: key("k"))?.stamp.origin == origin)
     }
 
     @Test func `a reboot brings a new origin, and the former one is known`() throws {
         try device.write([("k", .integer(1))])
-        try device.database.willPublish()
+        try device.database.origins.willPublish()
         let origin = device.database.origin
         device.close()
         for name in try FileManager.default.contentsOfDirectory(atPath: device.runtime) {
@@ -55,7 +55,7 @@ import Testing
         }
         try device.reopen()
         #expect(device.database.origin != origin)
-        #expect(try device.database.formerOrigins() == [origin])
+        #expect(try device.database.origins.former() == [origin])
         try device.write([("k", .integer(2))])
         let entry = try #require(device.store().version(of: key("k")))
         #expect(entry.stamp.origin == device.database.origin)
@@ -64,7 +64,7 @@ import Testing
 
     @Test func `without a runtime directory every start has a new origin`() throws {
         try device.write([("k", .integer(1))])
-        try device.database.willPublish()
+        try device.database.origins.willPublish()
         let origin = device.database.origin
         try device.reopen(runtime: false)
         #expect(device.database.origin != origin)
@@ -115,14 +115,14 @@ import Testing
         isUploaded: Bool
     ) throws {
         try device.write([("k", .integer(1))])
-        try device.database.willPublish()
+        try device.database.origins.willPublish()
         let origin = device.database.origin
         device.close()
         try copy(device.directory, to: device.root + "/backup")
         try device.reopen()
         #expect(device.database.origin == origin)
         try device.write([("k", .integer(2))])
-        if isUploaded { try device.database.willPublish() }
+        if isUploaded { try device.database.origins.willPublish() }
         let lost = try #require(device.store().entry(for: key("k"))?.dot)
         try restore(device.root + "/backup")
         #expect(device.database.origin != origin)
@@ -133,19 +133,19 @@ import Testing
 
     @Test func `a copy beside the original gets an origin of its own`() throws {
         try device.write([("k", .integer(1))])
-        try device.database.willPublish()
+        try device.database.origins.willPublish()
         device.close()
         try copy(device.directory, to: device.root + "/copy")
         let clone = try open(device.root + "/copy")
         defer { clone.close() }
         try device.reopen()
         #expect(clone.origin != device.database.origin)
-        #expect(try clone.formerOrigins() == [device.database.origin])
+        #expect(try clone.origins.former() == [device.database.origin])
         // And neither disturbs the other's record.
         let store = try clone.store("app")
         try store.stage(setting: [(key("k"), .integer(2))], removing: [])
         try clone.commit()
-        try clone.willPublish()
+        try clone.origins.willPublish()
         let origin = device.database.origin
         try device.reopen()
         #expect(device.database.origin == origin)
@@ -214,7 +214,7 @@ import Testing
         let device = try Device()
         _ = try device.database.enter(account: "A", bringingValues: false)
         try device.write([("k", .integer(1))])
-        try device.database.willPublish()
+        try device.database.origins.willPublish()
         let left = device.database.origin
         switch way {
         case "clear": _ = try device.database.clearAccount()

@@ -226,7 +226,7 @@ final class Device {
     func pull() async throws -> Pass {
         let cursor = database.account.beginsAnew ? nil : database.account.cursor
         let pull = try await backend.pull(
-            after: cursor, as: database.origin, published: database.publicationCount)
+            after: cursor, as: database.origin, published: database.origins.publicationCount)
         if case .foreign = pull.ownPublication { try database.leaveOrigin() }
         if pull.account.identifier != database.account.identifier {
             try database.rename(accountTo: pull.account.identifier)
@@ -261,14 +261,14 @@ final class Device {
     }
 
     func beginPush() async throws -> any RemotePush {
-        try database.willPublish()
+        try database.origins.willPublish()
         time += 1
         return try await backend.push(
             Publication(
                 account: database.account.identifier,
                 origin: database.origin,
-                formerOrigins: try database.formerOrigins(),
-                counts: try database.publicationCounts(),
+                formerOrigins: try database.origins.former(),
+                counts: try database.origins.publicationCounts(),
                 device: RemoteDevice(identifier: name, name: name),
                 stores: try database.accountStores(),
                 time: time

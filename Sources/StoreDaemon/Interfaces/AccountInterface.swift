@@ -168,7 +168,7 @@ extension UserAccount {
 
     fileprivate func getUsage(_ call: MethodCall) throws {
         call.answer(on: daemon, holding: self) {
-            (try self.database.size(), try await self.historySize())
+            (try self.database.space.size(), try await self.historySize())
         } reply: { [bound = daemon.configuration.bounds.databaseBytes] reply, usage in
             try reply.appendDictionary {
                 try reply.append(option: "database-bytes", UInt64(usage.0))

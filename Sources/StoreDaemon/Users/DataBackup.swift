@@ -54,7 +54,7 @@ enum DataBackup {
 
     private static func copy(_ directory: String, to path: String) throws {
         try make(path)
-        for name in DirectoryListing.names(in: directory) where !UserDatabase.isFile(name) {
+        for name in DirectoryListing.names(in: directory) where !DatabaseFile.includes(name) {
             do {
                 try FileManager.default.copyItem(atPath: "\(directory)/\(name)", toPath: "\(path)/\(name)")
             } catch {
@@ -62,7 +62,7 @@ enum DataBackup {
                 if access("\(directory)/\(name)", F_OK) == 0 { throw error }
             }
         }
-        try UserDatabase.copy(from: directory, to: path)
+        try DatabaseFile.copy(from: directory, to: path)
     }
 
     private static func removeOld(in stateDirectory: String, _ now: UInt64) {

@@ -55,7 +55,7 @@ final class User {
                 identifier: account.deviceIdentifier, name: configuration.deviceName)
         }
         account.startIfFailed()
-        do { try database.bound(fileSize: configuration.bounds.largestDatabase) } catch {
+        do { try database.space.bound(fileSize: configuration.bounds.largestDatabase) } catch {
             daemon.logger.error("The size of the database of the user \(uid) can't be bounded: \(error)")
         }
     }
@@ -205,7 +205,7 @@ final class User {
     private func renewAllowance(for bytes: Int) throws {
         daemon.writes.commit()
         let maximum = daemon.configuration.bounds.databaseBytes
-        var used = try recovering { try database.size() }
+        var used = try recovering { try database.space.size() }
         if used + bytes > maximum { used = try shrinkHistory(for: bytes, maximum, used) }
         guard used + bytes <= maximum else {
             throw BusError.store(
@@ -223,7 +223,7 @@ final class User {
     /// - Returns: the size of the database afterwards.
     private func shrinkHistory(for bytes: Int, _ maximum: Int, _ used: Int) throws -> Int {
         // A caller at the limit must not have it gone through again and again for a few bytes.
-        guard historyPace.isDue || database.mayFree(maximum / 16) else { return used }
+        guard historyPace.isDue || database.space.mayFree(maximum / 16) else { return used }
         return try historyPace.run {
             try recovering { try database.shrinkHistory(toSize: max(0, maximum - maximum / 8 - bytes)) }
         }
@@ -291,7 +291,7 @@ final class User {
             let database = try UserDatabase(
                 in: directory.path, runtimeDirectory: configuration.runtimeDirectory, limits: configuration.limits,
                 layerLimits: configuration.layerLimits, environment: daemon.environment)
-            try database.bound(fileSize: configuration.bounds.largestDatabase)
+            try database.space.bound(fileSize: configuration.bounds.largestDatabase)
             return database
         }
         do { return try open() } catch EngineError.corrupt(let reason) {

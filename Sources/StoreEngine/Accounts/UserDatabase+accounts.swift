@@ -48,7 +48,7 @@ extension UserDatabase {
         -> [StoreViewChange]
     {
         if account.identifier == identifier { return [] }
-        let (former, shown, origin) = (account, [account, previous].compactMap { $0 }, drawOrigin())
+        let (former, shown, origin) = (account, [account, previous].compactMap { $0 }, origins.draw())
         let changes = try changingView { db in
             try db.execute(sql: "INSERT OR IGNORE INTO account (identifier) VALUES (?)", arguments: [identifier])
             guard let entered = try db.account(named: identifier), entered.id > 0 else {
@@ -72,14 +72,14 @@ extension UserDatabase {
             let keepsFormer = former.id != Account.none && !entered.isDownloaded
             return (entered, previous: keepsFormer ? former : nil)
         }
-        adopt(origin)
+        origins.adopt(origin)
         return changes
     }
 
     /// Forgets the values of the current account on this device, history included.
     public func clearAccount() throws(EngineError) -> [StoreViewChange] {
         let cleared = account
-        let origin = drawOrigin()
+        let origin = origins.draw()
         let changes = try changingView { db in
             try db.saveOrigin(origin)
             try db.deleteReplicas("account = ?", [cleared.id])
@@ -91,7 +91,7 @@ extension UserDatabase {
             guard let none = try db.account(Account.none) else { throw EngineError.corrupt("an account has no row") }
             return (none, previous: nil)
         }
-        adopt(origin)
+        origins.adopt(origin)
         return changes
     }
 
@@ -150,7 +150,7 @@ extension UserDatabase {
             return try db.account(id) ?? account
         }
         account.lastPull = max(account.lastPull, current.lastPull)
-        historyBound = nil
+        space.forgetHistorySize()
         for (store, _) in before { try reload(store) }
         return before.map { StoreViewChange(store: $0, since: $1) }
     }
@@ -175,7 +175,7 @@ extension UserDatabase {
             return current
         }
         (account, previous, lastGarbageCollection) = (current.account, current.previous, 0)
-        historyBound = nil
+        space.forgetHistorySize()
         for (store, _) in before { try reload(store) }
         return before.map { StoreViewChange(store: $0, since: $1) }
     }

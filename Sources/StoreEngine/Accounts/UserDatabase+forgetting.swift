@@ -16,14 +16,14 @@ extension UserDatabase {
         guard try storeIdentifiers().contains(identifier) else { return nil }
         let store = try store(identifier)
         let before = store.values
-        let origin = drawOrigin()
+        let origin = origins.draw()
         try write { db in
             try db.saveOrigin(origin)
             try db.deleteReplicas("store = ?", [store.id])
             try db.saveGeneration(store.generation + 1, knownFrom: store.generation + 1, of: store.id)
             try db.execute(sql: "UPDATE store SET forgotten = 1 WHERE id = ?", arguments: [store.id])
         }
-        adopt(origin)
+        origins.adopt(origin)
         try reload(store)
         return before.keys.sorted()
     }

@@ -1,62 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The history of all stores of a user, where it takes the room that values need.
-//
-// Each store keeps a bounded past (see Retention), but a user may have many stores. Where the database is as large as
-// it may be, the values that were replaced first give way, whichever store they are of. The past of a store that is
-// not open is known to nobody, so all changes are gone through; that is done rarely, and frees much at once.
-
-internal import GRDB
 internal import PropertyList
 
+// What is staged has to be in the database before its history is gone through, and memory has to know what went.
 extension UserDatabase {
     /// What the history of all stores takes, about, in bytes of the database.
     public func historySize() throws(EngineError) -> Int {
-        var size = 0
-        for replica in try replicas() { size += try historySize(ofReplica: replica) }
-        historyBound = size
-        return size
+        try commit()
+        return try space.historySize()
     }
 
     /// The parts of all stores and accounts that have a history each: it is bounded, so that looking at one is brief.
     public func replicas() throws(EngineError) -> [Int64] {
         try commit()
-        return try read { db in try Int64.fetchAll(db, sql: "SELECT id FROM replica") }
+        return try space.replicas()
     }
 
     /// What the history of a part takes, about, in bytes of the database.
     public func historySize(ofReplica replica: Int64) throws(EngineError) -> Int {
-        var size = 0
-        try read { db in try forEachFormerChange(of: replica, db) { size += $0.bytes } }
-        return size
+        try space.historySize(ofReplica: replica)
     }
 
     /// Removes the history of a part.
     /// - Returns: what it took, about, in bytes of the database.
     public func clearHistory(ofReplica replica: Int64) throws(EngineError) -> Int {
         try commit()
-        let writer = try openWriter
-        let changes = try write { db in
-            var changes: [FormerChange] = []
-            try forEachFormerChange(of: replica, db) { changes.append($0) }
-            if changes.isEmpty { return changes }
-            try db.saveProgress(ofReplica: replica)
-            for sequences in changes.map(\.sequence).sorted().runs { try writer.remove(sequences, of: replica) }
-            return changes
-        }
-        let freed = changes.reduce(0) { $0 + $1.bytes }
-        historyBound = historyBound.map { max(0, $0 - freed) }
-        forget([replica: changes])
-        return freed
-    }
-
-    /// Has the oldest history of all stores give way until the database is not larger than a size.
-    /// - Returns: the size afterwards: there may be too little history.
-    public func shrinkHistory(toSize target: Int) throws(EngineError) -> Int {
-        try commit()
-        var size = try size()
-        while size > target, try removeOldestHistory(bytes: size - target) { size = try self.size() }
-        return size
+        let removed = try space.clearHistory(ofReplica: replica)
+        forget([replica: removed])
+        return removed.reduce(0) { $0 + $1.bytes }
     }
 
     /// Removes the history of all stores.
@@ -64,23 +35,20 @@ extension UserDatabase {
         for replica in try replicas() { _ = try clearHistory(ofReplica: replica) }
     }
 
+    /// Has the oldest history of all stores give way until the database is not larger than a size.
+    /// - Returns: the size afterwards: there may be too little history.
+    public func shrinkHistory(toSize target: Int) throws(EngineError) -> Int {
+        try commit()
+        var size = try space.size()
+        while size > target, try removeOldestHistory(bytes: size - target) { size = try space.size() }
+        return size
+    }
+
     /// Removes the values that were replaced first, in one transaction.
     /// - Parameter bytes: about how many bytes of the database are to be freed.
     /// - Returns: whether there were any.
     func removeOldestHistory(bytes: Int) throws(EngineError) -> Bool {
-        if historyBound == 0 { return false }
-        let writer = try openWriter
-        let (removed, left) = try write { db in
-            var oldest = OldestChanges(bytes: bytes)
-            try forEachFormerChange(db) { oldest.add($0) }
-            let removed = oldest.byReplica()
-            for (replica, changes) in removed {
-                try db.saveProgress(ofReplica: replica)
-                for sequences in changes.map(\.sequence).sorted().runs { try writer.remove(sequences, of: replica) }
-            }
-            return (removed, oldest.bytesLeft)
-        }
-        historyBound = left
+        let removed = try space.removeOldestHistory(bytes: bytes)
         forget(removed)
         return !removed.isEmpty
     }
@@ -90,22 +58,6 @@ extension UserDatabase {
             for replica in [store.shared, store.overlay] {
                 if let changes = removed[replica.id], !changes.isEmpty { replica.forget(changes) }
             }
-        }
-    }
-
-    /// Calls `body` with each change that is not its key's last, of all stores and accounts.
-    private func forEachFormerChange(_ db: Database, _ body: (FormerChange) -> Void) throws {
-        for replica in try Int64.fetchAll(db, sql: "SELECT id FROM replica") {
-            try forEachFormerChange(of: replica, db, body)
-        }
-    }
-
-    private func forEachFormerChange(of replica: Int64, _ db: Database, _ body: (FormerChange) -> Void) throws {
-        var replaced: [Key: UInt64] = [:]
-        try ChangeReader.forEachOutline(of: replica, db) { change in
-            defer { replaced[change.key] = change.time }
-            guard let time = replaced[change.key] else { return }
-            body(FormerChange(change, of: replica, replaced: time))
         }
     }
 }

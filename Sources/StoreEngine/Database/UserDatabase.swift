@@ -23,10 +23,10 @@ public final class UserDatabase {
     private var stores = LoadedStores()
     private var staging = WriteBatch()
 
-    let originRecord: OriginRecord
-    var originState: OriginState
-    /// What was written when the database was closed last: see ``OriginRecord``.
-    private var endWord: UInt64?
+    /// The names under which this device writes.
+    public var origins: Origins
+    /// The room that the database takes.
+    public var space: DatabaseSpace
     private var nextStoreID: Int64
     private(set) var replicaIDs: ReplicaIDs
     /// The generation of a store that nobody has written to; that of one that is made anew is never less.
@@ -43,10 +43,6 @@ public final class UserDatabase {
     var watchedTime: UInt64
     /// Counts what makes a download that is under way worthless: it has to begin anew.
     public internal(set) var downloadEpoch = 0
-    /// What the history of all stores takes at most; `nil` until it was gone through.
-    var historyBound: Int?
-    /// What the file may grow to; see ``bound(fileSize:)``.
-    var largestSize: Int?
     /// What was lost with a damaged database has not come back from the remote yet.
     public internal(set) var isAwaitingRemote: Bool
 
@@ -64,23 +60,25 @@ public final class UserDatabase {
         self.environment = environment
         self.limits = limits
         self.layerLimits = layerLimits
-        let path = directory + "/" + Self.fileName
-        originRecord = OriginRecord(of: directory, in: runtimeDirectory)
+        let path = directory + "/" + DatabaseFile.name
+        let record = OriginRecord(of: directory, in: runtimeDirectory)
         do {
             try Salvage.finish(in: directory)
             try Salvage.checkPresence(in: directory)
-            connection = try Connection(to: path)
+            let connection = try Connection(to: path)
+            self.connection = connection
+            space = DatabaseSpace(on: connection)
             maintenance = Maintenance(databasePath: path, disk: environment.disk)
             let now = environment.time()
             let start = try connection.begin { db in
-                try (
-                    origin: OriginState(db, environment),
-                    properties: DatabaseProperties(db, now: now),
+                let properties = try DatabaseProperties(db, now: now)
+                return try (
+                    origins: Origins(db, on: connection, record, endWord: properties.endWord, environment),
+                    properties: properties,
                     stores: db.greatestID(in: "store"), replicas: db.greatestID(in: "replica")
                 )
             }
-            originState = start.origin
-            endWord = start.properties.endWord
+            origins = start.origins
             generationBase = start.properties.generationBase
             account = start.properties.account
             previous = start.properties.previous
@@ -96,20 +94,14 @@ public final class UserDatabase {
             throw EngineError(error)
         }
         Salvage.leaveTrace(in: directory)
-        let left = originRecord.take()
-        if Rule.freshOrigins.isOn, left == nil || left != endWord {
-            do { try beginWithNewOrigin() } catch .diskFull {
-                // Nothing can be uploaded either: that is counted first. There is room once somebody starts anew.
-            }
+        do { try origins.start() } catch .diskFull {
+            // Nothing can be uploaded either: that is counted first. There is room once somebody starts anew.
         }
     }
 
-    /// The database's file in its directory; SQLite keeps two more beside it.
-    static let fileName = "stores.sqlite"
-
     /// Writes what is left to the database file and closes it. Whatever is asked of it afterwards fails.
     public func close() {
-        leaveEndWord()
+        origins.leaveEndWord()
         connection.close()
     }
 
@@ -125,18 +117,6 @@ public final class UserDatabase {
 
     /// Whether the file that is open is still the one in the directory.
     public var isInPlace: Bool { connection.isInPlace }
-
-    /// The last thing that is written, here and to `/run`, so that the next start goes on under the origin.
-    private func leaveEndWord() {
-        guard originState.isStored, connection.isOpen else { return }
-        let drawn = environment.random()
-        let word = try? write { db in
-            if let endWord, db.totalChangesCount == 0 { return endWord }
-            try db.setProperty("end", Int64(bitPattern: drawn))
-            return drawn
-        }
-        if let word { originRecord.leave(word) }
-    }
 
     // MARK: Stores
 
@@ -233,15 +213,15 @@ public final class UserDatabase {
             batch.takeBack()
             throw error
         }
-        if batch.storesOrigin { originState.isStored = true }
+        if batch.storesOrigin { origins.noteStored() }
         maintenance.noteCommit(bytes: batch.size)
         for store in batch.finish() { trim(store) }
     }
 
     /// Writes a batch. Where the file may not grow any more, history gives way to it.
     private func writeMakingRoom(_ batch: WriteBatch) throws(EngineError) {
-        do { try write(batch) } catch .diskFull where mayMakeRoom {
-            guard try removeOldestHistory(bytes: 2 * batch.bytes + Self.leastRoom) else { throw .diskFull }
+        do { try write(batch) } catch .diskFull where space.mayMakeRoom {
+            guard try removeOldestHistory(bytes: 2 * batch.bytes + DatabaseSpace.leastRoom) else { throw .diskFull }
             try write(batch)
         }
     }
@@ -261,12 +241,7 @@ public final class UserDatabase {
         store.undo = Undo(store)
         staging.add(store)
         // A new origin gets its row with the first change that is made under it.
-        if !originState.isStored { staging.add(originState.origin) }
-    }
-
-    /// Counts a change that becomes history.
-    func noteRetired(_ size: Int) {
-        if let bound = historyBound { historyBound = bound + size + FormerChange.overhead }
+        if !origins.isStored { staging.add(origins.current) }
     }
 
     /// Adds a change to the next transaction.

@@ -61,7 +61,7 @@ struct Salvage {
     let time: UInt64
     let limits: Limits
 
-    var path: String { directory + "/" + UserDatabase.fileName }
+    var path: String { directory + "/" + DatabaseFile.name }
     private static let newSuffix = ".new"
     private static let suffixes = ["", "-wal", "-shm"]
 
@@ -69,7 +69,7 @@ struct Salvage {
 
     /// Gives the damaged database another name.
     func setAside() throws -> String? {
-        let base = UserDatabase.fileName + ".damaged-" + Self.text(of: time)
+        let base = DatabaseFile.name + ".damaged-" + Self.text(of: time)
         var name = base
         var count = 1
         while Self.suffixes.contains(where: { exists(directory + "/" + name + $0) }) {
@@ -83,7 +83,7 @@ struct Salvage {
 
     /// Puts the new database in its place, if the damaged one has been renamed.
     static func finish(in directory: String) throws {
-        let path = directory + "/" + UserDatabase.fileName
+        let path = directory + "/" + DatabaseFile.name
         guard exists(path + newSuffix), !exists(path) else { return }
         // A log that is still there is the damaged one's.
         for suffix in suffixes.dropFirst() { unlink(path + suffix) }
@@ -98,7 +98,7 @@ struct Salvage {
     /// Looks whether the database that was there is lost.
     /// - Throws: `EngineError.corrupt` then.
     static func checkPresence(in directory: String) throws {
-        let path = directory + "/" + UserDatabase.fileName
+        let path = directory + "/" + DatabaseFile.name
         // An empty file without a trace is what is left where the making of a database was cut short. SQLite would
         // remove the log beside it.
         guard isEmpty(path), exists(directory + "/" + traceName) || !isEmpty(path + "-wal") else { return }

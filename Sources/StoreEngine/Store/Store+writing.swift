@@ -125,7 +125,7 @@ extension Store {
         undo?.records.append((replica, key, old))
         if let old {
             replica.retire(old, before: &record)
-            database.noteRetired(old.size)
+            database.space.noteRetired(old.size)
         }
         replica.oldestLoss = min(replica.oldestLoss, time)
         if cause.isOwn { replica.vector.insert(Dot(origin: stamp.origin, n: record.n)) }
