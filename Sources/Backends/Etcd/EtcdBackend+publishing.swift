@@ -30,7 +30,7 @@ extension EtcdBackend {
     /// A clone's publication is not replaced before a pull has seen it.
     private func present(_ publication: Publication, _ outcome: EtcdOutcome) throws(RemoteError) -> EtcdPosition {
         guard outcome.found.count == 2 else { throw Self.corrupt }
-        let position = try presentPosition(outcome.found[0], outcome.revision)
+        let position = try row.present(outcome.found[0], outcome.revision)
         guard position.account.remote.isNamed(publication.account) else { throw Self.otherAccount }
         if memory.hasLooked(under: publication.origin), let row = outcome.found[1].rows.first,
             let device = try? EtcdDevice(decoding: row.value), !memory.isOwn(device, under: publication.origin)
@@ -75,7 +75,7 @@ extension EtcdBackend {
     /// Decides what to do about each store that is not decided about.
     private func plan(_ publishing: inout EtcdPublishing) async throws(RemoteError) {
         for store in publishing.undecided {
-            publishing.take(try await read(store, after: publishing.position).state, of: store)
+            publishing.take(try await reader.read(store, after: publishing.position).state, of: store)
         }
         publishing.order()
         for part in publishing.parts {
@@ -113,13 +113,12 @@ extension EtcdBackend {
         for (store, outline) in outlines { memory.outlines[store] = outline }
     }
 
-    // MARK: GarbageCollection
+    // MARK: Garbage collection
 
     /// Removes the names of devices that were forgotten, and parts of values that nobody needs any more.
     public func collectGarbage(_ request: GarbageCollection) async throws(RemoteError) {
         try checkOpen()
-        let (rows, revision) = try await client.range(EtcdRange(layout.account))
-        let position = try presentPosition(rows, revision)
+        let position = try await row.present()
         guard position.account.remote.isNamed(request.account) else { throw Self.otherAccount }
         let forgotten = request.forgottenOrigins.subtracting([request.origin]).filter { memory.devices?[$0] != nil }
         for origin in forgotten.sorted() {
@@ -137,7 +136,7 @@ extension EtcdBackend {
         let stores = Set(parts.compactMap { layout.storeOfPart($0) })
         var needed: [[UInt8]] = []
         for store in stores {
-            let state = try await read(store, after: position).state
+            let state = try await reader.read(store, after: position).state
             needed += state.entries.values.map { layout.parts(store, $0.dot) }
         }
         for part in parts where !needed.contains(where: { part.key.starts(with: $0) }) {
@@ -145,27 +144,5 @@ extension EtcdBackend {
                 EtcdTransaction(
                     conditions: [.value(layout.account, is: position.row)], operations: [.delete(part.key)]))
         }
-    }
-}
-
-/// An upload that is under way. Nothing of it is written before it is finished.
-actor EtcdPush: RemotePush {
-    nonisolated let stores: [String]
-    private let backend: EtcdBackend
-    /// Where the backend's is.
-    nonisolated var unownedExecutor: UnownedSerialExecutor { backend.unownedExecutor }
-    private let publication: Publication
-    private var snapshots: [StoreSnapshot] = []
-
-    init(_ backend: EtcdBackend, _ publication: Publication, stores: [String]) {
-        (self.backend, self.publication, self.stores) = (backend, publication, stores)
-    }
-
-    func upload(_ snapshot: StoreSnapshot) async throws(RemoteError) {
-        snapshots.append(snapshot)
-    }
-
-    func finish() async throws(RemoteError) {
-        try await backend.publish(publication, snapshots)
     }
 }

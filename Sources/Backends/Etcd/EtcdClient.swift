@@ -50,13 +50,15 @@ final class EtcdClient: Sendable {
 
     func range(_ range: EtcdRange) async throws(RemoteError) -> (rows: EtcdRows, revision: Int64) {
         let answer = try await call("/v3/kv/range", range.json)
-        return try RemoteError.reading { () throws(EtcdFlaw) in (try answer.rows, try answer.revision) }
+        return try RemoteError.reading { () throws(EtcdFlaw) in
+            (try EtcdRows(answer), try EtcdHeader(of: answer).revision)
+        }
     }
 
     /// Makes a transaction. If no answer came it may be made twice.
     func commit(_ transaction: EtcdTransaction) async throws(RemoteError) -> EtcdOutcome {
         let answer = try await call("/v3/kv/txn", transaction.json, bytes: transaction.size)
-        return try RemoteError.reading { () throws(EtcdFlaw) in try answer.outcome }
+        return try RemoteError.reading { () throws(EtcdFlaw) in try EtcdOutcome(answer) }
     }
 
     /// Asks for something, whichever member knows.

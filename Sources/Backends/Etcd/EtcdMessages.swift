@@ -1,25 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What is asked of etcd's JSON gateway and what it answers (https://etcd.io/docs/v3.4/dev-guide/api_grpc_gateway):
+// What is asked of etcd's JSON gateway (https://etcd.io/docs/v3.4/dev-guide/api_grpc_gateway):
 // protocol buffers as JSON, with keys and values in Base64, 64-bit numbers as strings, and nothing where the value is
-// zero, empty or false.
+// zero, empty or false. What it answers is in EtcdAnswers.
 
 package import PropertyList
 internal import PropertyListFiles
-
-/// The revisions that a cluster can have, far below where arithmetic on them would overflow. etcd counts from 1, and an
-/// answer that has none counts as 0.
-enum EtcdRevision {
-    static let range: Range<Int64> = 0..<1 << 62
-}
-
-/// A row as etcd has it.
-struct EtcdRow: Equatable {
-    let key: [UInt8]
-    let value: [UInt8]
-    /// The revision of the cluster that the last change of it made.
-    let modified: Int64
-}
 
 /// Rows of a range.
 struct EtcdRange {
@@ -122,25 +108,6 @@ struct EtcdTransaction {
     }
 }
 
-/// What a range found.
-struct EtcdRows {
-    var rows: [EtcdRow] = []
-    /// There are others after the limit.
-    var hasMore = false
-}
-
-/// What a transaction did.
-struct EtcdOutcome {
-    /// The conditions held.
-    let isDone: Bool
-    /// The cluster's revision afterwards.
-    let revision: Int64
-    /// Which cluster it is; 0: it does not say.
-    let cluster: UInt64
-    /// The answers to the operations that were done, in their order; those that are no ranges have found nothing.
-    let found: [EtcdRows]
-}
-
 // MARK: - JSON
 
 extension Value {
@@ -165,48 +132,6 @@ extension Value {
         case .integer(let number): number
         case .string(let text): Int64(text.string)
         default: nil
-        }
-    }
-
-    /// The revision of the cluster that an answer is of.
-    var revision: Int64 {
-        get throws(EtcdFlaw) { try self["header"]?.revision("revision") ?? 0 }
-    }
-
-    /// A revision in an object, 0 if there is none.
-    func revision(_ name: String) throws(EtcdFlaw) -> Int64 {
-        guard let field = self[name] else { return 0 }
-        guard let revision = field.int64, EtcdRevision.range.contains(revision) else { throw EtcdFlaw() }
-        return revision
-    }
-
-    /// A row.
-    var row: EtcdRow {
-        get throws(EtcdFlaw) {
-            guard let key = self["key"]?.bytes else { throw EtcdFlaw() }
-            return EtcdRow(key: key, value: self["value"]?.bytes ?? [], modified: try revision("mod_revision"))
-        }
-    }
-
-    /// The answer to a range.
-    var rows: EtcdRows {
-        get throws(EtcdFlaw) {
-            var rows: [EtcdRow] = []
-            for row in self["kvs"]?.elements ?? [] { rows.append(try row.row) }
-            return EtcdRows(rows: rows, hasMore: self["more"]?.isTrue ?? false)
-        }
-    }
-
-    /// The answer to a transaction.
-    var outcome: EtcdOutcome {
-        get throws(EtcdFlaw) {
-            var found: [EtcdRows] = []
-            for answer in self["responses"]?.elements ?? [] {
-                found.append(try answer["response_range"]?.rows ?? EtcdRows())
-            }
-            return EtcdOutcome(
-                isDone: self["succeeded"]?.isTrue ?? false, revision: try revision,
-                cluster: self["header"]?["cluster_id"]?.text.flatMap { UInt64($0) } ?? 0, found: found)
         }
     }
 }

@@ -121,13 +121,14 @@ final class EtcdWatch: Sendable {
     /// Takes one thing that is told; `nil`: one that is too large to be read.
     /// - Returns: whether there is more to wait for.
     private func take(_ result: Value?) -> Bool {
-        let result = result.flatMap { $0.hasRevisions ? $0 : nil }
-        let isOver = result?["canceled"]?.isTrue == true
-        if isOver, result?["compact_revision"]?.int64 ?? 0 == 0 {
+        // A notice that makes no sense is taken for a change of which nothing is known; the sync cycle that follows finds
+        // out what is wrong, and says it.
+        let notice = result.flatMap { try? EtcdNotice($0) }
+        if let notice, notice.isOver, notice.compacted == 0 {
             client.forgetToken()
             return false
         }
-        return state.withLock { $0.take(result) }
+        return state.withLock { $0.take(notice) }
     }
 }
 
@@ -140,14 +141,13 @@ extension EtcdWatch.State {
         return true
     }
 
-    fileprivate mutating func take(_ result: Value?) -> Bool {
+    fileprivate mutating func take(_ notice: EtcdNotice?) -> Bool {
         (isLive, failures, hasToldOfOutage) = (true, 0, false)
-        if result?["created"]?.isTrue == true { return begin(at: (try? result?.revision) ?? 0) }
-        let compacted = result?["compact_revision"]?.int64 ?? 0
-        let events = result?["events"]?.elements ?? []
+        if let notice, notice.isBeginning { return begin(at: notice.revision) }
+        let compacted = notice?.compacted ?? 0
         // What was forgotten there, or is too much to be read, may have been anything.
-        hint = result == nil || compacted > 0 || events.contains { !isOwn($0) }
-        revision = max(revision, (try? result?.revision) ?? 0, compacted, hint ? present : 0)
+        hint = notice.map { notice in compacted > 0 || notice.rows.contains { !isOwn($0) } } ?? true
+        revision = max(revision, notice?.revision ?? 0, compacted, hint ? present : 0)
         return !hint
     }
 
@@ -161,21 +161,8 @@ extension EtcdWatch.State {
         return !hint && start <= revision
     }
 
-    private func isOwn(_ event: Value) -> Bool {
-        guard let row = try? event["kv"]?.row, let account = try? EtcdAccount(decoding: row.value) else { return false }
+    private func isOwn(_ row: EtcdRow?) -> Bool {
+        guard let row, let account = try? EtcdAccount(decoding: row.value) else { return false }
         return account.tokens.first.map(own.contains) ?? false
-    }
-}
-
-extension Value {
-    /// Whether the revisions of what is told are such as a cluster can have. Anything else is taken for a change of which
-    /// nothing is known; the sync cycle that follows finds out what is wrong, and says it.
-    fileprivate var hasRevisions: Bool {
-        do throws(EtcdFlaw) {
-            _ = (try revision, try revision("compact_revision"))
-            return true
-        } catch {
-            return false
-        }
     }
 }

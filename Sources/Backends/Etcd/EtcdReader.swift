@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import BackendSupport
+internal import PropertyList
+internal import Replication
+
+/// Reads stores out of a cluster: each as it was at one moment, whatever is written meanwhile.
+final class EtcdReader {
+    private let client: EtcdClient
+    private let layout: EtcdLayout
+    private let row: EtcdAccountRow
+    /// What all accounts hold in memory has a bound.
+    private let share: RemoteBudget.Share
+    /// So many entries are asked for at once.
+    private var pageLimit = 1024
+
+    init(_ client: EtcdClient, _ layout: EtcdLayout, _ row: EtcdAccountRow, _ share: RemoteBudget.Share) {
+        (self.client, self.layout, self.row, self.share) = (client, layout, row, share)
+    }
+
+    /// A store as it is there: all of it, or what has changed since a revision.
+    struct Reading {
+        var state = StoreState()
+        var isDelta = false
+        /// What can't be read.
+        var problem: String?
+    }
+
+    /// Reads a store at one moment, or what of it has changed.
+    /// - Parameters:
+    ///   - since: the revision of a position after which it has.
+    ///   - known: a position that has been before. Where the cluster is restored from a copy meanwhile, the rows that
+    ///     have changed since are not those, and what is said of what was seen must not be believed.
+    func read(
+        _ store: String, since: Int64 = 0, after known: EtcdPosition
+    ) async throws(RemoteError) -> Reading {
+        // What was read before is joined.
+        forgetNews()
+        var range = EtcdRange(under: layout.entries(store), since: since)
+        var others = [EtcdRange(under: layout.vectors(store)), EtcdRange(layout.gone(store))]
+        if since > 0 { others.append(EtcdRange(layout.account)) }
+        let answer = try await ask("/v3/kv/txn") { limit in
+            range.limit = limit
+            return EtcdTransaction(operations: ([range] + others).map { .range($0) }).json
+        }
+        let outcome = try RemoteError.reading { () throws(EtcdFlaw) in try EtcdOutcome(answer) }
+        guard outcome.found.count == 1 + others.count else { throw EtcdBackend.corrupt }
+        if since > 0 {
+            try checkHistory(try row.present(outcome.found[3], outcome.revision), after: known)
+            // Nothing tells of an entry that went, but that one did.
+            if outcome.found[2].rows.contains(where: { $0.modified > since }) {
+                return try await read(store, after: known)
+            }
+        }
+        range.revision = outcome.revision
+        let entries = try await pages(of: store, from: outcome.found[0], range)
+        if outcome.found[0].hasMore { try checkHistory(try await row.present(), after: known) }
+        return try await reading(
+            store, entries, outcome.found[1].rows, isDelta: since > 0, at: outcome.revision)
+    }
+
+    /// What was read is joined, or is of no use any more.
+    func forgetNews() { try? share.hold { $0.news = 0 } }
+
+    private func checkHistory(_ present: EtcdPosition, after known: EtcdPosition) throws(RemoteError) {
+        guard Rule.sameHistory.isOn, !present.account.tokens.contains(known.token) else { return }
+        throw RemoteError(.unavailable, "The cluster was restored from a copy, or much was written to the account.")
+    }
+
+    /// The rows of a store's entries: a first page, and those after it as they were at the same moment.
+    private func pages(
+        of store: String, from first: EtcdRows, _ range: EtcdRange
+    ) async throws(RemoteError) -> [EtcdRow] {
+        var (pages, range) = (EtcdPages(), range)
+        var next = try pages.take(first, of: store)
+        try share.hold { $0.news = pages.memory }
+        while let key = next {
+            range.key = key
+            let answer = try await ask("/v3/kv/range") { limit in
+                range.limit = limit
+                return range.json
+            }
+            let page = try RemoteError.reading { () throws(EtcdFlaw) in try EtcdRows(answer) }
+            next = try pages.take(page, of: store)
+            try share.hold { $0.news = pages.memory }
+        }
+        return pages.rows
+    }
+
+    /// Asks for entries, and for fewer at once where they are too much for one answer.
+    private func ask(_ path: String, _ question: (_ limit: Int) -> Value) async throws(RemoteError) -> Value {
+        while true {
+            do throws(EtcdFailure) {
+                return try await client.ask(path, question(pageLimit), bytes: 1_000_000)
+            } catch {
+                guard error.isTooLarge, halvePages() else { throw error.remoteError(client) }
+            }
+        }
+    }
+
+    /// Asks for fewer entries at once, since that many are more than a member passes on.
+    /// - Returns: whether there are fewer.
+    private func halvePages() -> Bool {
+        guard pageLimit > 1 else { return false }
+        pageLimit /= 2
+        return true
+    }
+
+    private func reading(
+        _ store: String, _ entries: [EtcdRow], _ vectors: [EtcdRow], isDelta: Bool, at revision: Int64
+    ) async throws(RemoteError) -> Reading {
+        var reading = Reading(isDelta: isDelta)
+        var bytes = 0
+        let folder = layout.entries(store).count
+        for row in entries {
+            let key = String(validating: row.key.dropFirst(folder), as: UTF8.self)
+            guard let key, key.utf8.count <= EntryLimits.keyBytes,
+                let entry = try? EtcdEntry(decoding: row.value),
+                let whole = try await whole(entry, store, at: revision)
+            else {
+                reading.problem = "An entry of the store \(store) makes no sense."
+                continue
+            }
+            bytes += whole.value?.count ?? 0
+            guard bytes <= EtcdPages.mostBytes else { throw EtcdPages.excess(store) }
+            // Values in parts are not among the rows.
+            try share.hold { $0.news = max($0.news, 2 * bytes) }
+            reading.state.entries[Key(unchecked: key)] = whole
+        }
+        reading.state.vector = vector(vectors, layout.vectors(store).count)
+        // What was seen and is not there is gone: nobody may be told of one without the other.
+        if reading.problem != nil { reading.state.vector = VersionVector() }
+        return reading
+    }
+
+    private func vector(_ rows: [EtcdRow], _ folder: Int) -> VersionVector {
+        var seen: [Origin: UInt64] = [:]
+        for row in rows {
+            let name = String(decoding: row.key.dropFirst(folder), as: UTF8.self)
+            // What is not known to have been seen is only seen again.
+            guard let origin = Origin(name), let n = UInt64(String(decoding: row.value, as: UTF8.self)),
+                n <= EntryLimits.n
+            else { continue }
+            seen[origin] = n
+        }
+        return VersionVector(seen)
+    }
+
+    /// An entry with its value; `nil` if parts of it are missing.
+    private func whole(_ entry: EtcdEntry, _ store: String, at revision: Int64) async throws(RemoteError) -> Entry? {
+        guard let bytes = entry.partedBytes else { return entry.entry }
+        guard bytes <= EntryLimits.storeBytes else { return nil }
+        var (value, range) = ([UInt8](), EtcdRange(under: layout.parts(store, entry.entry.dot)))
+        (range.revision, range.limit) = (revision, 4)
+        while true {
+            let answer = try await ask("/v3/kv/range") { _ in range.json }
+            let page = try RemoteError.reading { () throws(EtcdFlaw) in try EtcdRows(answer) }
+            let before = value.count
+            value += page.rows.flatMap(\.value)
+            // A page that brings nothing would be followed by others for ever.
+            guard page.hasMore, before < value.count, value.count < bytes, let last = page.rows.last else { break }
+            range.key = last.key + [0]
+        }
+        return value.count == bytes ? Entry(stamp: entry.entry.stamp, n: entry.entry.n, value: value) : nil
+    }
+}
