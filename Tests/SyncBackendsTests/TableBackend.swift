@@ -98,7 +98,8 @@ actor TableBackend: RemoteBackend {
         if let present = await table.publishers[publication.origin], lookedUp.contains(publication.origin),
             !own.contains(present.publication)
         {
-            throw RemoteError(.unavailable, "Somebody else writes under this device's name; it is looked at first.")
+            throw RemoteError(
+                .unavailable, "A clone publishes under this device's origin, which the next poll replaces.")
         }
         let number = UInt64.random(in: .min ... .max)
         own.insert(number)

@@ -35,7 +35,8 @@ extension EtcdBackend {
         if memory.hasLooked(under: publication.origin), let row = outcome.found[1].rows.first,
             let device = try? EtcdDevice(decoding: row.value), !memory.isOwn(device, under: publication.origin)
         {
-            throw RemoteError(.unavailable, "Somebody else writes under this device's name; it is looked at first.")
+            throw RemoteError(
+                .unavailable, "A clone publishes under this device's origin, which the next poll replaces.")
         }
         return position
     }
