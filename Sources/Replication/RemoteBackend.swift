@@ -244,11 +244,17 @@ public struct BackendTraits: Equatable, Sendable {
     public let firstWait: Duration
     /// Hints come for every change, so that looking without one is only a precaution.
     public let tellsOfChanges: Bool
+    /// Each object reaches other devices by itself, late and in any order, as in a folder that is synchronized.
+    public let replicatesSeparately: Bool
 
     /// Traits of their parts.
-    public init(coalescing: Duration, firstWait: Duration = .milliseconds(50), tellsOfChanges: Bool) {
+    public init(
+        coalescing: Duration, firstWait: Duration = .milliseconds(50), tellsOfChanges: Bool,
+        replicatesSeparately: Bool = false
+    ) {
         self.coalescing = coalescing
         self.firstWait = min(firstWait, coalescing)
         self.tellsOfChanges = tellsOfChanges
+        self.replicatesSeparately = replicatesSeparately
     }
 }

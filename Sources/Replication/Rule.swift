@@ -44,6 +44,8 @@ package enum Rule: String, CaseIterable, Sendable {
     case knownHeads = "known-heads"
     /// A segment that no head names stays for a week.
     case segmentsStay = "segments-stay"
+    /// A segment that a device has replaced stays as long where each object travels by itself.
+    case replacedStay = "replaced-stay"
     /// A segment that any head names stays.
     case namedSegments = "named-segments"
     /// Receiving never causes an upload.

@@ -10,6 +10,8 @@ struct GarbageTests {
     private let other = Origin(bits: 2)
     private let start: UInt64 = 1_700_000_000_000_000
     private var memory = GarbageMemory()
+    private let shared = BackendTraits(coalescing: .zero, tellsOfChanges: false)
+    private let carried = BackendTraits(coalescing: .zero, tellsOfChanges: false, replicatesSeparately: true)
 
     private func head(_ origin: Origin, _ sequence: UInt64 = 1, knows n: UInt64, segments: UInt64...) -> SeenHead {
         let state = HeadState(
@@ -76,11 +78,38 @@ struct GarbageTests {
         let (former, mine) = (head(own, knows: 5, segments: 1, 2), head(own, 2, knows: 6, segments: 3))
         memory.note([head(other, knows: 5, segments: 2)], time: start)
         memory.noteReplaced(former.segments, by: mine.segments, time: start)
-        #expect(memory.takeReplaced(start + 1, heads: [], published: mine).isEmpty)
+        #expect(memory.takeReplaced(start + 1, heads: [], published: mine, traits: shared).isEmpty)
         // A listing leaves the other head out; it was seen less than a day ago.
         let later = start + 120_000_000
-        #expect(memory.takeReplaced(later, heads: [], published: mine) == [Bits128(high: 0, low: 1)])
-        memory.note([], time: start + Retention.day)
-        #expect(memory.takeReplaced(start + Retention.day, heads: [], published: mine) == [Bits128(high: 0, low: 2)])
+        #expect(memory.takeReplaced(later, heads: [], published: mine, traits: shared) == [Bits128(high: 0, low: 1)])
+        let nextDay = start + Retention.day
+        memory.note([], time: nextDay)
+        let going = memory.takeReplaced(nextDay, heads: [], published: mine, traits: shared)
+        #expect(going == [Bits128(high: 0, low: 2)])
+    }
+
+    @Test mutating func `where each object travels by itself, a segment that was replaced stays for a week`() {
+        let (former, mine) = (head(own, knows: 5, segments: 1), head(own, 2, knows: 6, segments: 3))
+        memory.noteReplaced(former.segments, by: mine.segments, time: start)
+        // A clock that is set back or jumps ahead frees nothing.
+        for time in [start - Retention.day, start, start + 90 * Retention.day] {
+            #expect(memory.takeReplaced(time, heads: [mine], published: mine, traits: carried).isEmpty)
+        }
+        #expect(collect(days: 6, [mine], segments: [1, 3], joined: [], published: mine).segments.isEmpty)
+        #expect(memory.hasReplaced)
+        let going = collect(days: 7, [mine], segments: [1, 3], joined: [], published: mine)
+        #expect(going.segments == [Bits128(high: 0, low: 1)])
+        _ = collect(days: 0, [mine], segments: [3], joined: [], published: mine)
+        #expect(!memory.hasReplaced)
+    }
+
+    @Test mutating func `segments that were replaced go, the first ones first, once they take too much room`() {
+        let mine = head(own, 3, knows: 7, segments: 3)
+        for segment in 1...3 as ClosedRange<UInt64> { memory.noteLength(200 << 10, of: Bits128(high: 0, low: segment)) }
+        memory.noteReplaced(names([1]), by: names([2]), time: start)
+        memory.noteReplaced(names([2]), by: mine.segments, time: start + 1)
+        let going = memory.takeReplaced(start + 2, heads: [mine], published: mine, traits: carried)
+        #expect(going == [Bits128(high: 0, low: 1)])
+        #expect(memory.takeReplaced(start + 3, heads: [mine], published: mine, traits: carried).isEmpty)
     }
 }

@@ -69,7 +69,8 @@ extension BlobBackend {
     func sweep() async {
         guard memory.garbage.hasReplaced else { return }
         let names = memory.garbage.takeReplaced(
-            environment.time(), heads: memory.found.values.map(\.seen), published: memory.published?.seen)
+            environment.time(), heads: memory.found.values.map(\.seen), published: memory.published?.seen,
+            traits: traits)
         for name in names {
             memory.segments?.remove(name)
             do { try await storage.delete(BlobName.segment(name)) } catch { return }

@@ -48,7 +48,9 @@ public actor FolderStorage: BlobStorage {
 
     /// Changes are coalesced for a second, because the software that replicates the files takes at least that long.
     public nonisolated var traits: BackendTraits {
-        BackendTraits(coalescing: .seconds(1), tellsOfChanges: tellsOfChanges.load(ordering: .relaxed))
+        BackendTraits(
+            coalescing: .seconds(1), tellsOfChanges: tellsOfChanges.load(ordering: .relaxed),
+            replicatesSeparately: true)
     }
 
     /// Hints when another process has changed something.

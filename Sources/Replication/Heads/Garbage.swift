@@ -120,8 +120,7 @@ struct LatestHeads: Sendable {
     }
 }
 
-/// The segments that this process has put others in the place of. Nobody else needs them for long, and there may be
-/// many.
+/// The segments that this process has put others in the place of. There may be many.
 struct Superseded: Sendable {
     private struct Item {
         let name: Bits128
@@ -132,7 +131,7 @@ struct Superseded: Sendable {
     /// How long each segment is that this process has written.
     private var lengths: [Bits128: Int] = [:]
 
-    /// Whoever has read the head before is given that long to read them.
+    /// Whoever has read the head before is given that long to read them, where all see the same.
     private static let grace: UInt64 = 120_000_000
     /// That much may always wait.
     private static let leastBytes = 256 << 10
@@ -150,14 +149,22 @@ struct Superseded: Sendable {
         }
     }
 
+    /// Forgets segments that are not there any more.
+    mutating func keep(_ present: Set<Bits128>) { items.removeAll { !present.contains($0.name) } }
+
     /// Takes out what may go now: after minutes, or before if what waits is more than what is published, so that
     /// writing without a pause never takes more than so many times the room.
-    mutating func take(_ time: UInt64, published: Set<Bits128>, named: Set<Bits128>) -> [Bits128] {
+    /// - Parameter replicatesSeparately: a head that names one may still be on its way here. Time frees none then: they
+    ///   are left to ``Garbage/segments(ages:)``.
+    mutating func take(
+        _ time: UInt64, published: Set<Bits128>, named: Set<Bits128>, replicatesSeparately: Bool
+    ) -> [Bits128] {
         var waiting = items.reduce(0) { $0 + $1.bytes }
         let most = max(Self.leastBytes, published.reduce(0) { $0 + (lengths[$1] ?? 0) })
         var taken: [Bits128] = []
         items.removeAll { item in
-            let isDue = time < item.time || time - item.time >= Self.grace || waiting > most
+            let isOver = !replicatesSeparately && (time < item.time || time - item.time >= Self.grace)
+            let isDue = isOver || waiting > most
             // Somebody shares it; whoever leaves it last removes it.
             guard isDue, !named.contains(item.name), !published.contains(item.name) else { return false }
             waiting -= item.bytes
@@ -238,6 +245,7 @@ package struct GarbageMemory: Sendable {
         var unnamed = remains.areAllHeads ? remains.segments : []
         for head in remains.heads where Rule.namedSegments.isOn { unnamed.subtract(head.segments) }
         unnamed.subtract(published?.segments ?? [])
+        superseded.keep(remains.segments)
         observations.look(
             request.time, heads: Set(others.map(\.digest)), segments: unnamed, leftovers: remains.leftovers)
         return Going(
@@ -249,14 +257,19 @@ package struct GarbageMemory: Sendable {
     }
 
     /// Takes out what may go of what this process has put others in the place of.
-    /// - Parameter heads: those that are there.
-    package mutating func takeReplaced(_ time: UInt64, heads: [SeenHead], published: SeenHead?) -> [Bits128] {
+    /// - Parameters:
+    ///   - heads: those that are there.
+    ///   - traits: those of the backend.
+    package mutating func takeReplaced(
+        _ time: UInt64, heads: [SeenHead], published: SeenHead?, traits: BackendTraits
+    ) -> [Bits128] {
         if superseded.isEmpty { return [] }
         let own = published?.origin
         let others = heads.filter { $0.origin != own }.flatMap(\.segments)
         let named = latest.segments(besides: own).union(others)
         return superseded.take(
-            time, published: published?.segments ?? [], named: Rule.namedSegments.isOn ? named : [])
+            time, published: published?.segments ?? [], named: Rule.namedSegments.isOn ? named : [],
+            replicatesSeparately: traits.replicatesSeparately && Rule.replacedStay.isOn)
     }
 
     /// Whether anything waits to be taken out.

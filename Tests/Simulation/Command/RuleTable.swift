@@ -33,6 +33,7 @@ struct RuleTable: ParsableCommand {
         ("seen-replacements", .story("alias-lost")), ("keep-pending", .seeds(.core, 1...500)),
         ("leave-clones", .seeds(.core, 1...500)), ("pass-on", .seeds(.whole, 1...100)),
         ("heads-stay", .seeds(.whole, 1...100)), ("known-heads", .seeds(.whole, 1...100)),
+        ("replaced-stay", .story("late-head-of-a-lost-device")),
         ("segments-stay", .seeds(.whole, 1...400)), ("named-segments", .seeds(.whole, 1...400)),
         ("one-order", .seeds(.etcd, 1...50)), ("entries-first", .seeds(.etcd, 1...500)),
         ("read-anew", .seeds(.etcd, 1...5000)), ("known-history", .seeds(.etcd, 1...10_000)),

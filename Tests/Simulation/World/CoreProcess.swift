@@ -76,7 +76,9 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
     // MARK: When
 
     var traits: BackendTraits {
-        BackendTraits(coalescing: .seconds(1), tellsOfChanges: world.conditions.tellsOfChanges)
+        BackendTraits(
+            coalescing: .seconds(1), tellsOfChanges: world.conditions.tellsOfChanges,
+            replicatesSeparately: world.conditions.isFolder)
     }
 
     func end() { client.isAlive = false }
@@ -485,15 +487,9 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
 
     /// Removes what this process has put others in the place of. Not worth a failure.
     private func sweep(then next: @escaping () -> Void) {
-        guard garbage.hasReplaced, !sharesWithTheLost else { return next() }
-        let names = garbage.takeReplaced(time, heads: pull.seen, published: published?.seen)
+        guard garbage.hasReplaced else { return next() }
+        let names = garbage.takeReplaced(time, heads: pull.seen, published: published?.seen, traits: traits)
         removeSegments(names[...], then: next)
-    }
-
-    /// Whether a head in a folder may name a segment that goes before the head arrives, and nobody is left to mend it:
-    /// docs/simulation.md has that as open.
-    private var sharesWithTheLost: Bool {
-        world.conditions.isFolder && world.conditions.hazards.contains(where: \.losesDevices)
     }
 
     private func removeSegments(_ names: ArraySlice<Bits128>, then next: @escaping () -> Void) {

@@ -15,7 +15,8 @@ final class SimulatedStorage: BlobStorage, @unchecked Sendable {
     init(_ place: Place<[UInt8]>, _ client: Client, tellsOfChanges: Bool) {
         self.place = place
         self.client = client
-        traits = BackendTraits(coalescing: .seconds(1), tellsOfChanges: tellsOfChanges)
+        traits = BackendTraits(
+            coalescing: .seconds(1), tellsOfChanges: tellsOfChanges, replicatesSeparately: place.kind == .folder)
     }
 
     private func wait<T>(_ ask: (@escaping Place<[UInt8]>.Reply<T>) -> Void) async throws(RemoteError) -> T {
