@@ -37,7 +37,7 @@ struct RuleTable: ParsableCommand {
         ("segments-stay", .seeds(.whole, 1...400)), ("named-segments", .seeds(.whole, 1...400)),
         ("one-order", .seeds(.etcd, 1...50)), ("entries-first", .seeds(.etcd, 1...500)),
         ("read-anew", .seeds(.etcd, 1...5000)), ("known-history", .seeds(.etcd, 1...10_000)),
-        ("same-history", .seeds(.etcd, 1...10_000)),
+        ("same-history", .story("restored-while-read")),
     ]
 
     func run() throws {

@@ -9,6 +9,21 @@ internal import PropertyList
 internal import Replication
 internal import SyncEngine
 
+/// How a cluster is reached: what befalls requests to a place.
+protocol RequestPath: AnyObject {
+    var number: Int { get }
+    var faultProfile: FaultProfile { get }
+    func request<T>(
+        _ client: Client, writes: Bool, then reply: @escaping (Result<T, RemoteError>) -> Void,
+        _ effect: @escaping () -> Result<T, RemoteError>)
+    func strikes(_ fault: Fault) -> Bool
+    func isCut(_ client: Client) -> Bool
+    func delay(_ duration: UInt64, _ effect: @escaping () -> Void)
+    func noteHead(_ name: String, by client: Client)
+}
+
+extension Place: RequestPath {}
+
 /// A cluster.
 final class Cluster {
     typealias Reply = (Result<Value, EtcdFailure>) -> Void
@@ -22,7 +37,10 @@ final class Cluster {
     /// Transactions that were asked for, to be asked for again by nobody in particular.
     private(set) var recorded: [(client: Client, body: Value)] = []
 
-    private unowned let place: Place<CoreBlob>
+    /// Called after a device was answered.
+    var onAnswer: (_ device: Int) -> Void = { _ in }
+
+    private unowned let place: any RequestPath
     private let timeline: Timeline
     private var chance: Chance
 
@@ -41,9 +59,20 @@ final class Cluster {
         var isSilent = false
     }
 
-    init(_ place: Place<CoreBlob>, seed: UInt64, timeline: Timeline) {
+    init(_ place: any RequestPath, seed: UInt64, timeline: Timeline) {
         (self.place, self.timeline) = (place, timeline)
         chance = Chance(seed: seed, stream: 200 + UInt64(place.number))
+    }
+
+    /// The backend of a device's process.
+    func backend(
+        for client: Client, _ conditions: Conditions, _ environment: Environment, _ executor: any SerialExecutor
+    ) throws(RemoteError) -> EtcdBackend {
+        let members = (0..<Self.members).map { "member\($0)" }.joined(separator: ",")
+        return try EtcdBackend.make(
+            url: "etcd://\(members)/account", gateway: ClusterGateway(self, client, timeline),
+            environment: environment, executor: executor,
+            limits: EtcdLimits(operations: conditions.mostOperations, tokens: conditions.mostTokens))
     }
 
     // MARK: Questions
@@ -64,6 +93,7 @@ final class Cluster {
             }
         } _: { [self] in
             if place.faultProfile.rate(.slowReply) > 0, chance.happens(0.5) { begin() }
+            defer { onAnswer(client.device) }
             return .success(answer(path, body, of: Self.number(member), member, client, writes: writes))
         }
     }
@@ -193,7 +223,7 @@ final class Cluster {
         switch fault {
         case .lostObject: takeAway([0, 1])
         case .rolledBackObject, .undoneDelete: takeAway([chance.below(Self.members)])
-        case .rolledBackPlace: restore()
+        case .rolledBackPlace: if let snapshot { restore(snapshot) }
         case .conflictCopy: if !recorded.isEmpty { askAgain(chance.below(recorded.count)) }
         case .junk: model.compact()
         default: break
@@ -207,8 +237,7 @@ final class Cluster {
 
     func backUp() { snapshot = model }
 
-    private func restore() {
-        guard let snapshot else { return }
+    func restore(_ snapshot: EtcdModel) {
         model = snapshot.restored
         endWatches { _ in true }
     }

@@ -89,7 +89,7 @@ final class Process: @unchecked Sendable {
             if database.account.identifier != account.identifier {
                 _ = try database.enter(account: account.identifier, bringingValues: false)
             }
-            sync.resume(with: backend(of: world.places[account.place]), isPaused: account.isPaused)
+            sync.resume(with: try backend(of: world.places[account.place]), isPaused: account.isPaused)
         } catch {
             world.report("going on with the account: \(error)")
         }
@@ -104,8 +104,11 @@ final class Process: @unchecked Sendable {
         database.close()
     }
 
-    func backend(of place: Place<[UInt8]>) -> BlobBackend<SimulatedStorage> {
-        BlobBackend(
+    func backend(of place: Place<[UInt8]>) throws(RemoteError) -> any RemoteBackend {
+        if let cluster = place.cluster {
+            return try cluster.backend(for: client, world.conditions, database.environment, world.executor.serial)
+        }
+        return BlobBackend(
             storage: SimulatedStorage(place, client, tellsOfChanges: world.conditions.tellsOfChanges),
             environment: database.environment, executor: world.executor.serial)
     }
@@ -114,7 +117,7 @@ final class Process: @unchecked Sendable {
 
     /// - Parameter isRestored: the account was put back into the place where it had been.
     func enter(
-        _ remote: RemoteAccount, _ backend: BlobBackend<SimulatedStorage>, _ place: Int, isRestored: Bool = false
+        _ remote: RemoteAccount, _ backend: any RemoteBackend, _ place: Int, isRestored: Bool = false
     ) {
         do {
             if isRestored {

@@ -21,13 +21,8 @@ final class RowProcess: CoreProcess, BackendUser, @unchecked Sendable {
         // Safe because all of it happens on one thread.
         let environment = Environment(
             time: { world.now(device) * 1000 }, random: { world.chance.next() })
-        let members = (0..<Cluster.members).map { "member\($0)" }.joined(separator: ",")
         do throws(RemoteError) {
-            backend = try EtcdBackend.make(
-                url: "etcd://\(members)/account", gateway: gateway, environment: environment,
-                executor: world.executor.serial,
-                limits: EtcdLimits(
-                    operations: world.conditions.mostOperations, tokens: world.conditions.mostTokens))
+            backend = try cluster.backend(for: client, world.conditions, environment, world.executor.serial)
         } catch {
             return nil
         }

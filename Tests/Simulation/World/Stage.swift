@@ -12,6 +12,7 @@ final class Stage {
     private var names: [String] = []
     private var seen: [String] = []
     private var origins: [Origin] = []
+    private var snapshots: [String: EtcdModel] = [:]
 
     init() { conditions.places = 2 }
 
@@ -55,6 +56,7 @@ final class Stage {
     private func obey(_ words: [String]) throws(Nonsense) {
         switch (words.first ?? "", words.count) {
         case ("folder", 1): conditions.isFolder = true
+        case ("cluster", 1): conditions.isCluster = true
         case ("limit", 3):
             guard let keys = Int(words[1]), words[2] == "keys" else { throw .command }
             conditions.limits = Limits(keys: keys)
@@ -67,11 +69,31 @@ final class Stage {
         case ("remote", 3...) where words[1] == "meets":
             world.places[0].faultProfile = FaultProfile(always: try words[2...].map(Self.fault))
         case _ where words == ["remote", "is", "well"]: world.places[0].faultProfile = .fair
+        case ("remote", 5...) where words[1] == "is": try turn(Array(words.dropFirst(2)))
         case ("remote", 4) where words[1...2] == ["seen", "by"]: seen.append(remote(try number(words[3])))
         default:
             let device = world.devices[try number(words.first ?? "")]
             guard words.count > 1 else { throw .command }
             try perform(device, words[0], Array(words.dropFirst()))
+        }
+    }
+
+    /// `remote is saved as NAME`, `remote is restored to NAME [after a poll of DEVICE]`
+    private func turn(_ words: [String]) throws(Nonsense) {
+        guard let cluster = world.places[0].cluster else { throw Nonsense(clause: "the remote is no cluster") }
+        if words.count == 3, words[..<2] == ["saved", "as"] {
+            snapshots[words[2]] = cluster.model
+            return
+        }
+        guard words[..<2] == ["restored", "to"] else { throw .command }
+        guard let snapshot = snapshots[words[2]] else { throw Nonsense(clause: "nothing was saved as \(words[2])") }
+        if words.count == 3 { return cluster.restore(snapshot) }
+        guard words.count == 8, words[3..<7] == ["after", "a", "poll", "of"] else { throw .command }
+        let device = try number(words[7])
+        cluster.onAnswer = { [unowned cluster] asker in
+            guard asker == device else { return }
+            cluster.onAnswer = { _ in }
+            cluster.restore(snapshot)
         }
     }
 

@@ -134,14 +134,13 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
         guard let process, let wanted, !isSigningIn, !isGone else { return }
         isSigningIn = true
         world.trace.note(world.timeline.now, 8, UInt64(number), line: "device \(number) signs in to account \(wanted)")
-        let place = world.places[wanted]
-        let backend = process.backend(of: place)
         world.executor.start { [self] in
             do throws(RemoteError) {
+                let backend = try process.backend(of: world.places[wanted])
                 let remote = try await backend.open(creatingAccount: !known.contains(wanted))
                 guard self.process === process else { return }
                 isSigningIn = false
-                if wanted == self.wanted { process.enter(remote, backend, place.number) } else { trySigningIn() }
+                if wanted == self.wanted { process.enter(remote, backend, wanted) } else { trySigningIn() }
             } catch {
                 guard self.process === process else { return }
                 isSigningIn = false
@@ -162,10 +161,11 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
 
     /// Says that this device is right: tries until it works.
     func resolve() {
-        guard let process, let account, process.sync.isReset, !isSigningIn else { return }
+        guard let process, let account, process.sync.isReset, !isSigningIn,
+            let backend = try? process.backend(of: world.places[account.place])
+        else { return }
         isSigningIn = true
         world.trace.note(world.timeline.now, 9, UInt64(number), line: "device \(number) resolves")
-        let backend = process.backend(of: world.places[account.place])
         world.executor.start { [self] in
             let remote = try? await backend.restore(account.identifier)
             guard self.process === process else { return }

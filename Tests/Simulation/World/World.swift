@@ -89,9 +89,7 @@ final class World<Device: SimulatedDevice> {
         place.onHeadPut = { [unowned self] device, name in
             trace.note(timeline.now, 1, UInt64(device), line: "device \(device) has written \(name)")
         }
-        if conditions.isCluster, let place = place as? Place<CoreBlob> {
-            place.cluster = Cluster(place, seed: seed, timeline: timeline)
-        }
+        if conditions.isCluster { place.cluster = Cluster(place, seed: seed, timeline: timeline) }
         places.append(place)
     }
 
