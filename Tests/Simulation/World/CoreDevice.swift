@@ -21,6 +21,7 @@ final class CoreDevice: SimulatedDevice {
     private var endWord: UInt64?
     private(set) var process: CoreProcess?
     private var backup: CoreDisk?
+    private var snapshot: (disk: CoreDisk, synced: CoreDisk, process: CoreProcess)?
 
     init(number: Int, world: World<CoreDevice>) {
         self.number = number
@@ -98,6 +99,16 @@ final class CoreDevice: SimulatedDevice {
         disk = backup
         synced = disk
         return true
+    }
+
+    func takeSnapshot() {
+        snapshot = process.map { (disk, synced, CoreProcess(self, copying: $0)) }
+    }
+
+    func revert() {
+        guard let snapshot else { return }
+        (disk, synced) = (snapshot.disk, snapshot.synced)
+        beginProcess(copying: snapshot.process)
     }
 
     func copyDisk(of other: CoreDevice, isFork: Bool) {

@@ -38,6 +38,7 @@ struct Write {
 public enum Excuse: String, CaseIterable, Sendable {
     case powerCut = "power cut"
     case restoredBackup = "restored backup"
+    case revertedMachine = "machine reverted"
     case lostDevice = "lost device"
     case clearedAccount = "account cleared"
     case removedStore = "store removed"
@@ -188,7 +189,8 @@ struct Ledger {
 }
 
 extension Stamp {
-    fileprivate var withoutOrigin: Stamp {
+    /// What a device that leaves an origin keeps of it.
+    var withoutOrigin: Stamp {
         Stamp(isProvisional: isProvisional, wall: wall, counter: counter, origin: Origin(bits: 0))
     }
 }

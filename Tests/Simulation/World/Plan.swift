@@ -12,6 +12,9 @@ enum Action: Equatable {
     case setClock(device: Int, beside: Int64)
     case backUp(device: Int)
     case restore(device: Int)
+    /// A machine is saved with its memory, and becomes again what it was then.
+    case takeSnapshot(device: Int)
+    case revert(device: Int)
     case copy(device: Int, isFork: Bool)
     case newDevice(withDefaults: Bool)
     case leave(device: Int)
@@ -48,7 +51,7 @@ struct Plan {
         var action: Action
     }
 
-    let conditions: Conditions
+    private(set) var conditions: Conditions
     var steps: [Step]
     /// What is listed may come twice, or as it was before.
     var repeatsListings = false
@@ -70,6 +73,22 @@ struct Plan {
         self.conditions = conditions
         steps = (0..<conditions.steps).map { _ in
             Step(gap: Self.gap(&chance), action: Self.action(conditions, &chance))
+        }
+        addReversions(seed)
+    }
+
+    /// In some plans in which running machines are copied, backups are restored as well, and machines are reverted with
+    /// their memory. A random stream of its own leaves all other plans as they are.
+    private mutating func addReversions(_ seed: UInt64) {
+        var chance = Chance(seed: seed, stream: 4)
+        guard conditions.hazards.contains(.fork), chance.happens(0.3) else { return }
+        conditions.hazards.insert(.restore)
+        for index in steps.indices where steps[index].action == .wait && chance.happens(0.4) {
+            let device = chance.below(8)
+            steps[index].action = chance.one(of: [
+                .backUp(device: device), .restore(device: device), .takeSnapshot(device: device),
+                .revert(device: device), .copy(device: device, isFork: true),
+            ])
         }
     }
 

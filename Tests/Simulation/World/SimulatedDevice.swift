@@ -42,6 +42,10 @@ protocol SimulatedDevice: AnyObject {
     /// Becomes what it was when it was backed up.
     /// - Returns: whether there was a backup.
     func restore() -> Bool
+    /// Saves the machine with its memory.
+    func takeSnapshot()
+    /// Becomes, with its memory, what it was when it was saved.
+    func revert()
     /// Becomes what another one is now.
     func copyDisk(of other: Self, isFork: Bool)
 

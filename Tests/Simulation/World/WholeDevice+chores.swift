@@ -68,13 +68,13 @@ extension WholeDevice {
     /// As the service does: whoever has the store open has opened it again.
     private func forget(_ store: Int) throws(EngineError) {
         guard let process else { return }
-        let (before, place) = (world.vectors(self), place)
+        let (before, place) = (world.states(self), place)
         guard try process.database.forget(store: Names.stores[store]) != nil else { return }
         try process.database.remember(store: process.store(store))
         process.noteOwnWrite(store)
         process.noteAccount()
         process.sync.noteHint()
-        world.excuse(self, for: .removedStore, before: before, place: place, after: world.vectors(self))
+        world.excuse(self, for: .removedStore, before: before, place: place, after: world.states(self))
     }
 
     private func fill(_ index: Int, bytes: Bool) throws(EngineError) {

@@ -21,6 +21,7 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
     /// What the service keeps beside the database: whose account it is, and whether it is signed in.
     private(set) var account: AccountFile?
     private var backup: (image: DatabaseFiles.Image, account: AccountFile?)?
+    private var snapshot: (image: DatabaseFiles.Image, runtimeRecord: [UInt8], account: AccountFile?)?
     /// The account that its user wants it to be signed in to.
     private var wanted: Int?
     private var isSigningIn = false
@@ -107,6 +108,24 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
         files.write(backup.image)
         account = backup.account
         return true
+    }
+
+    // Like a copy, it is saved with `/run` at a moment when the service does not run.
+    func takeSnapshot() {
+        stop(.restart)
+        world.executor.drain()
+        snapshot = (files.image, files.runtimeRecord, account)
+        start()
+    }
+
+    func revert() {
+        guard let snapshot else { return }
+        stop(.crash)
+        world.executor.drain()
+        files.write(snapshot.image)
+        files.writeRuntimeRecord(snapshot.runtimeRecord)
+        account = snapshot.account
+        start()
     }
 
     func copyDisk(of other: WholeDevice, isFork: Bool) {

@@ -19,6 +19,8 @@ extension World {
         case .setClock(let index, let clock): if let device = device(index) { setClock(device, clock) }
         case .backUp(let index): device(index)?.backUp()
         case .restore(let index): restore(index)
+        case .takeSnapshot(let index): takeSnapshot(index)
+        case .revert(let index): revert(index)
         case .copy(let index, let isFork): copy(index, isFork: isFork)
         case .newDevice(let withDefaults): addNewDevice(withDefaults: withDefaults)
         case .leave(let index): leave(index)
@@ -64,12 +66,12 @@ extension World {
     }
 
     private func stop(_ device: Device, _ ending: Ending) {
-        let (before, place) = (vectors(device), device.place)
+        let (before, place) = (states(device), device.place)
         device.stop(ending)
         executor.drain()
         if ending == .powerCut {
             device.start()
-            excuse(device, for: .powerCut, before: before, place: place, after: vectors(device))
+            excuse(device, for: .powerCut, before: before, place: place, after: states(device))
             device.stop(.crash)
         }
     }
@@ -85,15 +87,39 @@ extension World {
 
     private func restore(_ index: Int) {
         guard let device = running(index) else { return }
-        let (before, place) = (vectors(device), device.place)
+        let (before, place) = (states(device), device.place)
         // Without a reboot, so that only the database tells.
         device.stop(.restart)
         executor.drain()
         let isRestored = device.restore()
         device.start()
         if isRestored {
-            excuse(device, for: .restoredBackup, before: before, place: place, after: vectors(device))
+            excuse(device, for: .restoredBackup, before: before, place: place, after: states(device))
         }
+    }
+
+    private func takeSnapshot(_ index: Int) {
+        guard let device = running(index) else { return }
+        device.takeSnapshot()
+        snapshots[device.number] = sharing(of: device)
+    }
+
+    private func revert(_ index: Int) {
+        guard let device = running(index), let sharing = snapshots[device.number] else { return }
+        let (before, place) = (states(device), device.place)
+        device.revert()
+        note(sharing)
+        excuse(device, for: .revertedMachine, before: before, place: place, after: states(device))
+    }
+
+    private func sharing(of device: Device) -> Sharing? {
+        device.origin.map { Sharing(origin: $0, time: timeline.now, number: lastNumber) }
+    }
+
+    private func note(_ sharing: Sharing?) {
+        guard let sharing else { return }
+        if let known = shared[sharing.origin], known.number <= sharing.number { return }
+        shared[sharing.origin] = sharing
     }
 
     private func copy(_ index: Int, isFork: Bool) {
@@ -102,9 +128,7 @@ extension World {
         device.clock = original.clock
         device.copyDisk(of: original, isFork: isFork)
         copied.formUnion([original.number, device.number])
-        if isFork, let head = original.origin.map({ "h/\($0)" }), sharedHeads[head] == nil {
-            sharedHeads[head] = timeline.now
-        }
+        if isFork { note(sharing(of: original)) }
         noteCopy(of: original)
         for place in places { place.copyView(of: original.number, to: device.number) }
         if !device.isRunning { device.start() }
@@ -124,10 +148,10 @@ extension World {
     private func leave(_ index: Int) {
         guard let device = device(index), devices.filter({ !$0.isGone }).count > 2 else { return }
         if !device.isRunning { device.start() }
-        let (before, place) = (vectors(device), device.place)
+        let (before, place) = (states(device), device.place)
         device.stop(.crash)
         device.isGone = true
-        let nothing = before.map { _ in VersionVector() }
+        let nothing = before.map { _ in StoreState() }
         excuse(
             device, for: .lostDevice, before: before, place: place, after: nothing, losesPlace: conditions.isFolder)
     }
@@ -148,12 +172,12 @@ extension World {
 
     private func signOut(_ index: Int, keepsValues: Bool) {
         guard let device = running(index), device.isSignedIn else { return }
-        let (before, place) = (vectors(device), device.place)
+        let (before, place) = (states(device), device.place)
         device.signOut(keepingValues: keepsValues)
         if keepsValues { return }
         // A copy may have removed the head that only this device would have written again.
         excuse(
-            device, for: .clearedAccount, before: before, place: place, after: before.map { _ in VersionVector() },
+            device, for: .clearedAccount, before: before, place: place, after: before.map { _ in StoreState() },
             losesPlace: copied.contains(device.number))
     }
 

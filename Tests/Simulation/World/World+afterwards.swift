@@ -31,6 +31,7 @@ extension World {
         // Not those of the time when two wrote under one origin, one dot of which may name two writes: who has left it
         // takes them for news that others believe to have seen (docs/decisions/0015).
         let remembered = place.rememberedHeads
+        let sharedHeads = Dictionary(shared.values.map { ("h/\($0.origin)", $0.time) }) { min($0, $1) }
         let heads = remembered.indices.filter { index in
             let head = remembered[index]
             return sharedHeads[head.name].map { head.time < $0 } ?? true

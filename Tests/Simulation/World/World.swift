@@ -5,6 +5,13 @@ internal import Replication
 internal import StoreEngine
 internal import SyncEngine
 
+/// An origin under which two write since a time, and the number of the last write before that.
+struct Sharing {
+    let origin: Origin
+    let time: UInt64
+    let number: Int64
+}
+
 /// Devices, remotes, and what everybody did: all of one run.
 final class World<Device: SimulatedDevice> {
     let seed: UInt64
@@ -26,8 +33,10 @@ final class World<Device: SimulatedDevice> {
     /// How often somebody took their own older head for a clone's, or a clone's for what it is.
     var leftOrigins = 0
     var hasLeftOrigin: Bool { leftOrigins > 0 }
-    /// Under which two have written, and since when.
-    var sharedHeads: [String: UInt64] = [:]
+    /// Under which two have written.
+    var shared: [Origin: Sharing] = [:]
+    /// Since when two write under an origin once a device is reverted to what was saved of it.
+    var snapshots: [Int: Sharing] = [:]
     /// The numbers of devices that were copied, and of their copies.
     var copied: Set<Int> = []
     /// Somebody has emptied a remote.
@@ -55,7 +64,7 @@ final class World<Device: SimulatedDevice> {
     var endsWithMonth: Bool { plan.endsWithMonth }
     /// What a storage has said of a head's version may be wrong, until everything is read again.
     var hasStuckTags: Bool { plan.tags == .stuck }
-    private var lastNumber: Int64 = 0
+    private(set) var lastNumber: Int64 = 0
 
     static var mostDevices: Int { 7 }
 
@@ -139,10 +148,11 @@ final class World<Device: SimulatedDevice> {
     func noteSettled(_ device: Device) {
         guard let place = device.place else { return }
         for store in 0..<conditions.stores where device.isSynchronized(store) {
-            let vector = device.state(of: store).vector
+            let state = device.state(of: store)
             for key in 0..<conditions.keys {
                 ledger.update(Cell(place: place, store: store, key: key)) {
-                    if vector.contains($0.dot) { $0.isPublished = true }
+                    let isThere = isShared($0) ? isEntry($0, of: key, in: state) : state.vector.contains($0.dot)
+                    if isThere { $0.isPublished = true }
                 }
             }
         }
@@ -164,17 +174,28 @@ final class World<Device: SimulatedDevice> {
         }
     }
 
+    /// Whether another write may have its dot.
+    func isShared(_ write: Write) -> Bool { shared[write.dot.origin].map { write.number > $0.number } ?? false }
+
+    /// Whether a key has a write, perhaps under another dot by now.
+    private func isEntry(_ write: Write, of key: Int, in state: StoreState) -> Bool {
+        state.entries[Names.keys[key]]?.stamp.withoutOrigin == write.stamp.withoutOrigin
+    }
+
     /// A device has lost something; what nobody else has may be gone.
-    /// - Parameter before: what its stores had seen.
+    /// - Parameter before: what its stores held.
     func excuse(
-        _ device: Device, for excuse: Excuse, before: [VersionVector], place: Int?, after: [VersionVector],
+        _ device: Device, for excuse: Excuse, before: [StoreState], place: Int?, after: [StoreState],
         losesPlace: Bool = false
     ) {
         let others = devices.filter { $0 !== device && !$0.isGone && $0.place == place }
         let known = (0..<conditions.stores).map { store in others.map { $0.state(of: store).vector } }
         forEachKey { store, key in
+            func isHeld(_ write: Write, in state: StoreState) -> Bool {
+                state.vector.contains(write.dot) || isShared(write) && isEntry(write, of: key, in: state)
+            }
             func isLost(_ write: Write) -> Bool {
-                before[store].contains(write.dot) && !after[store].contains(write.dot)
+                isHeld(write, in: before[store]) && !isHeld(write, in: after[store])
             }
             // Without an account no other device has it.
             ledger.update(Cell(place: Self.unsigned(device), store: store, key: key)) { write in
@@ -182,18 +203,17 @@ final class World<Device: SimulatedDevice> {
             }
             guard let place else { return }
             ledger.update(Cell(place: place, store: store, key: key)) { write in
-                let isSafe = write.isPublished && !losesPlace
+                // Nor does a folder keep two heads under one name.
+                let isSafe = write.isPublished && !losesPlace && !(isShared(write) && conditions.isFolder)
                 if write.isProvisional, write.device == device.number, !isSafe { write.excuse = excuse }
-                if isLost(write), !isSafe, !known[store].contains(where: { $0.contains(write.dot) }) {
-                    write.excuse = excuse
-                }
+                // Who has seen a dot that two writes have may have seen the other one.
+                let isKnown = !isShared(write) && known[store].contains { $0.contains(write.dot) }
+                if isLost(write), !isSafe, !isKnown { write.excuse = excuse }
             }
         }
     }
 
-    func vectors(_ device: Device) -> [VersionVector] {
-        (0..<conditions.stores).map { device.state(of: $0).vector }
-    }
+    func states(_ device: Device) -> [StoreState] { (0..<conditions.stores).map { device.state(of: $0) } }
 
     func forEachKey(_ body: (_ store: Int, _ key: Int) -> Void) {
         for store in 0..<conditions.stores { for key in 0..<conditions.keys { body(store, key) } }
