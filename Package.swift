@@ -75,7 +75,9 @@ let package = Package(
         // Blobs of encrypted accounts: keys, phrases, and which marker counts. No I/O.
         .target(
             name: "Sealing",
-            dependencies: ["RecoveryWordList", "PropertyList", .product(name: "Crypto", package: "swift-crypto")]),
+            dependencies: [
+                "Replication", "RecoveryWordList", "PropertyList", .product(name: "Crypto", package: "swift-crypto"),
+            ]),
         .target(name: "SyncEngine", dependencies: ["StoreEngine", "Replication", "PropertyList"]),
         // The kinds of remotes, a target each: what two or more need, blobs for those that store files, and the list.
         .target(
@@ -238,8 +240,8 @@ let package = Package(
         .target(
             name: "Simulation",
             dependencies: [
-                "Blobs", "Etcd", "SyncEngine", "StoreEngine", "Replication", "HTTPClient", "PropertyList",
-                "SeededRandom",
+                "BackendTesting", "Blobs", "Etcd", "Sealing", "SyncEngine", "StoreEngine", "Replication", "HTTPClient",
+                "PropertyList", "SeededRandom", .product(name: "Crypto", package: "swift-crypto"),
             ],
             path: "Tests/Simulation/World",
             // A tenth of a seed's time. Builds for debugging check it, and the tests run seeds with these.

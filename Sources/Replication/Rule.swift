@@ -72,6 +72,23 @@ package enum Rule: String, CaseIterable, Sendable {
     /// In a cluster, a device that has left an origin reads everything anew.
     case readAnew = "read-anew"
 
+    /// An encrypted account whose key is not here is not taken for one in plain.
+    case neverPlain = "never-plain"
+    /// What a sealed blob says it is, and of which origin, can't be changed.
+    case boundHeader = "bound-header"
+    /// Where a sealed marker is, plain ones do not count.
+    case encryptedWins = "encrypted-wins"
+    /// Markers say which keys theirs came after.
+    case markerLinks = "marker-links"
+    /// Notes say which key came after another.
+    case notes
+    /// A link says whether its second key was made in the place of the first.
+    case linkKinds = "link-kinds"
+    /// A link from a device's own key counts only if a holder of that key has made it.
+    case provenLinks = "proven-links"
+    /// A move gives way to another key that has become the account's.
+    case giveWay = "give-way"
+
     #if RuleSwitches
         private static let off = Mutex<Set<Rule>>([])
 

@@ -4,6 +4,8 @@
 // and nothing else, so that a move that was cut anywhere goes on where it was: no I/O, no clock. The order is in
 // docs/remote-format.md.
 
+internal import Replication
+
 /// The forms that an account had before: what is left of them is removed once the account is under its key.
 package struct FormerForms: Equatable, Sendable {
     /// The identifiers of the account when it was in plain.
@@ -61,7 +63,8 @@ package struct KeyMove: Equatable, Sendable {
         if !isThere, !seen.damaged.contains(own) { present.sealed.append(next.marker) }
         switch MarkerChoice(among: present, key: next.key, wasEncrypted: true, rejected: next.rejected) {
         case .using: break
-        case .keyNeeded: return .giveWay
+        case .keyNeeded where Rule.giveWay.isOn: return .giveWay
+        case .keyNeeded: break
         case .plain, .reset, .waiting: return .wait
         }
         if !isThere { return hasFormer ? .writeMarker : .reset }

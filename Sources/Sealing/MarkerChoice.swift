@@ -7,6 +7,8 @@
 //
 // How many markers and links there are is up to whoever can write there, so everything takes time in proportion.
 
+internal import Replication
+
 /// What lies in `a/`, as a device has read it.
 package struct SeenMarkers: Sendable {
     /// Sealed markers that are whole.
@@ -56,11 +58,14 @@ package enum MarkerChoice: Equatable, Sendable {
         }
         let gone: MarkerChoice = seen.damaged.isEmpty ? .reset : .waiting
         let identifiers = Set(there.map(\.identifier))
-        let links = (seen.notes + there.flatMap(\.links)).filter { link in
-            key.map { link.first != $0.identifier || link.isProven(by: $0.blobs) } ?? true
+        let notes = Rule.notes.isOn ? seen.notes : []
+        let links = (notes + (Rule.markerLinks.isOn ? there.flatMap(\.links) : [])).filter { link in
+            guard let key, link.first == key.identifier, Rule.provenLinks.isOn else { return true }
+            return link.isProven(by: key.blobs)
         }
         let graph = KeyGraph(identifiers, links)
-        guard let account = graph.account(replaced: Set(links.filter { $0.kind == .replaced }.map(\.first))) else {
+        let replacing = links.filter { $0.kind == .replaced || !Rule.linkKinds.isOn }
+        guard let account = graph.account(replaced: Set(replacing.map(\.first))) else {
             self = key == nil && !wasEncrypted ? .plain : gone
             return
         }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Replication
+
 /// What a device keeps of an encrypted account.
 package struct HeldKey: Equatable, Sendable {
     package var key: AccountKey
@@ -37,7 +39,13 @@ package enum Protection: Sendable {
     case moving(KeyMove)
 
     /// Whether the account is to be encrypted.
-    package var isWanted: Bool { if case .none = self { false } else { true } }
+    package var isWanted: Bool {
+        switch self {
+        case .none: false
+        case .locked: Rule.neverPlain.isOn
+        case .key, .phrase, .moving: true
+        }
+    }
 
     /// The key under which the account is.
     package var held: HeldKey? {
@@ -57,6 +65,7 @@ package enum Protection: Sendable {
         case .none: .plain
         case .key(let held): .sealed(held.key.blobs)
         case .moving(let move): move.former.map { .sealed($0.key.blobs) } ?? .plain
+        case .locked where !Rule.neverPlain.isOn: .plain
         case .phrase, .locked: nil
         }
     }

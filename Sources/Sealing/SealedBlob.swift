@@ -8,6 +8,7 @@
 internal import Crypto
 internal import FoundationEssentials
 internal import PropertyList
+internal import Replication
 
 /// A head or a segment under an account's key.
 package struct SealedBlob: Equatable, Sendable {
@@ -86,9 +87,8 @@ package struct SealedBlob: Equatable, Sendable {
         }
         guard identifier == keys.identifier else { throw .otherKey(identifier) }
         let inner = try Self.unbox(bytes, at: decoder.offset, keys)
-        guard
-            HMAC<SHA256>.isValidAuthenticationCode(
-                salt, authenticating: bytes.prefix(headerEnd) + inner, using: keys.salt)
+        let header = Rule.boundHeader.isOn ? bytes.prefix(headerEnd) : []
+        guard HMAC<SHA256>.isValidAuthenticationCode(salt, authenticating: header + inner, using: keys.salt)
         else { throw .damaged("its salt is not that of what is in it") }
         kind = isHead ? .head(origin: origin) : .segment
         content = try Self.content(of: inner, isHead: isHead)
@@ -135,10 +135,13 @@ extension SealedBlob {
     private static func box(
         _ inner: [UInt8], after header: [UInt8], _ keys: BlobKeys
     ) -> (bytes: [UInt8], salt: [UInt8]) {
-        let salt = Array(HMAC<SHA256>.authenticationCode(for: header + inner, using: keys.salt))
+        let told = Rule.boundHeader.isOn ? header : []
+        let salt = Array(HMAC<SHA256>.authenticationCode(for: told + inner, using: keys.salt))
         let before = header + salt
         // It refuses only messages of 256 GiB and nonces of another length.
-        guard let box = try? ChaChaPoly.seal(inner, using: key(before, keys), nonce: nonce, authenticating: before)
+        guard
+            let box = try? ChaChaPoly.seal(
+                inner, using: key(before, keys), nonce: nonce, authenticating: bound(before))
         else { preconditionFailure("a blob is longer than ChaCha20-Poly1305 can encrypt") }
         return (before + box.ciphertext + box.tag, salt)
     }
@@ -151,15 +154,20 @@ extension SealedBlob {
         do {
             let sealed = try ChaChaPoly.SealedBox(
                 nonce: nonce, ciphertext: box.dropLast(tagBytes), tag: box.suffix(tagBytes))
-            return Array(try ChaChaPoly.open(sealed, using: key(before, keys), authenticating: before))
+            return Array(try ChaChaPoly.open(sealed, using: key(before, keys), authenticating: bound(before)))
         } catch {
             throw .damaged("it was not sealed with the account's key, or was altered since")
         }
     }
 
+    /// What of the part before a box is bound to it: all of it.
+    private static func bound(_ before: [UInt8]) -> [UInt8] {
+        Rule.boundHeader.isOn ? before : before.suffix(saltBytes)
+    }
+
     /// The key of one box.
     private static func key(_ before: [UInt8], _ keys: BlobKeys) -> SymmetricKey {
-        HKDF<SHA256>.expand(pseudoRandomKey: keys.blob, info: before, outputByteCount: 32)
+        HKDF<SHA256>.expand(pseudoRandomKey: keys.blob, info: bound(before), outputByteCount: 32)
     }
 
     /// What is in a box, once it is open.

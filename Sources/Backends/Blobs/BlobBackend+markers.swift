@@ -111,6 +111,7 @@ extension BlobBackend {
     func choose(
         among found: FoundMarkers, as reading: MarkerReading
     ) async throws(RemoteError) -> Set<Bits128> {
+        if !Rule.encryptedWins.isOn, !found.plain.isEmpty { return try choosePlain(found) }
         let held = protection.held
         var seen = found.seen
         if let held {
