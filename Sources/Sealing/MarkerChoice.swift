@@ -89,7 +89,7 @@ package enum Unlocking: Equatable, Sendable {
     case wrong
 
     /// Tries a phrase on all markers.
-    /// - Parameter notes: with their proofs, of whatever keys.
+    /// - Parameter notes: of the keys that the phrase opens with their proofs, and the others.
     package init(
         _ phrase: RecoveryPhrase, on markers: [SealedMarker], notes: [KeyLink], rejected: Set<KeyIdentifier> = []
     ) {
@@ -99,7 +99,12 @@ package enum Unlocking: Equatable, Sendable {
             return marker.isGenuine(under: key.blobs) ? key : nil
         }
         let identifiers = Set(opened.map(\.identifier))
-        let left = (notes + there.flatMap(\.links)).filter { $0.kind == .replaced && identifiers.contains($0.first) }
+        let links = notes + (Rule.markerLinks.isOn ? there.flatMap(\.links) : [])
+        let graph = KeyGraph(Set(there.map(\.identifier)), links)
+        // A move that gave way has removed its marker, but not its note: that leads nowhere.
+        let left = links.filter {
+            $0.kind == .replaced && identifiers.contains($0.first) && graph.leadsToMarker(from: $0.second)
+        }
         let current = opened.filter { key in !left.contains { $0.isProven(by: key.blobs) } }
         if let key = current.min(by: { $0.identifier < $1.identifier }) {
             self = .account(key)

@@ -131,7 +131,20 @@ import Testing
         let markers = [Self.marker(high), Self.marker(low)]
         #expect(Unlocking(RecoveryPhrase(of: low), on: markers, notes: []) == .account(low))
         let left = [Self.link(low, Self.one)]
-        #expect(Unlocking(RecoveryPhrase(of: low), on: markers, notes: left) == .account(high))
+        let markersAndOne = markers + [Self.marker(Self.one)]
+        #expect(Unlocking(RecoveryPhrase(of: low), on: markersAndOne, notes: left) == .account(high))
+    }
+
+    @Test func `the note of a move that gave way does not shut out the words of the account`() {
+        // Key 3 came after key 1 and gave way to key 2, which turned out to lead to key 1.
+        let notes = [Self.link(Self.one, Self.three), Self.link(Self.two, Self.one, .joined)]
+        let markers = [Self.marker(Self.one), Self.marker(Self.two)]
+        #expect(choice(markers, notes, key: Self.one) == .using)
+        #expect(Unlocking(RecoveryPhrase(of: Self.one), on: markers, notes: notes) == .account(Self.one))
+        // Where key 3 was replaced in turn, it leads on.
+        let later = Self.marker(Self.two, [Self.link(Self.three, Self.two)])
+        let former = [Self.marker(Self.one), later]
+        #expect(Unlocking(RecoveryPhrase(of: Self.one), on: former, notes: [notes[0]]) == .replaced)
     }
 
     @Test func `any graph of keys gives the account that a slow search finds`() {

@@ -66,7 +66,8 @@ extension BlobBackend {
                 let keys = phrase.key(identifier).blobs
                 return markers.contains { $0.isGenuine(under: keys) }
             })
-        let notes = try await readNotes(found.notes.filter { opened.contains($0.first) })
+        var notes = found.notes.filter { !opened.contains($0.first) }
+        notes += try await readNotes(found.notes.filter { opened.contains($0.first) })
         switch Unlocking(phrase, on: markers, notes: notes) {
         case .account(let key):
             guard let marker = markers.first(where: { $0.identifier == key.identifier }) else { return }
