@@ -17,6 +17,7 @@ final class EngineDevice {
     private let account: AccountSync
     private let subscriber: Subscriber
     private let ticks = Clock()
+    private let names = Names()
     private let report: (String) -> Void
     /// Under which it entered the account.
     private var origin: Origin?
@@ -51,7 +52,7 @@ final class EngineDevice {
 
     /// The number that a key is set to.
     func number(_ key: Int) -> Int64? {
-        if case .integer(let number) = store.value(for: Names.keys[key]) { number } else { nil }
+        if case .integer(let number) = store.value(for: names.keys[key]) { number } else { nil }
     }
 
     func signIn(to backend: any RemoteBackend, creating: Bool) async throws {
@@ -63,7 +64,7 @@ final class EngineDevice {
     /// Sets a key to a number, or removes it.
     /// - Returns: the write; `nil` if there was nothing to remove.
     func write(_ number: Int64, to key: Int, of device: Int, removes: Bool) throws -> Write? {
-        let (name, known, generation) = (Names.keys[key], store.vector, store.generation)
+        let (name, known, generation) = (names.keys[key], store.vector, store.generation)
         subscriber.verify()
         let changed = try store.stage(
             setting: removes ? [] : [(name, .integer(number))], removing: removes ? [name] : [])

@@ -38,6 +38,9 @@ struct RuleTable: ParsableCommand {
         ("one-order", .seeds(.etcd, 1...50)), ("entries-first", .seeds(.etcd, 1...500)),
         ("read-anew", .seeds(.etcd, 1...5000)), ("known-history", .seeds(.etcd, 1...10_000)),
         ("same-history", .story("restored-while-read")),
+        ("never-plain", .story("key-lost")), ("bound-header", .seeds(.whole, 1...100)),
+        ("encrypted-wins", .story("key-lost")), ("proven-links", .story("forged-markers")),
+        ("notes", .seeds(.keys, 1...10_000)), ("give-way", .seeds(.keys, 1...1000)),
     ]
 
     func run() throws {

@@ -9,7 +9,7 @@ internal import Simulation
 struct Simulate: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Runs devices, remotes and everything that goes wrong with them, from seeds.",
-        subcommands: [Core.self, Whole.self, Etcd.self, Replay.self, Scenarios.self, RuleTable.self])
+        subcommands: [Core.self, Whole.self, Etcd.self, Keys.self, Replay.self, Scenarios.self, RuleTable.self])
 
     static func main() {
         Hashing.makeEqual()
@@ -51,9 +51,17 @@ struct Etcd: ParsableCommand {
     func run() throws { try options.run(.etcd) }
 }
 
+struct Keys: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Runs seeds with devices that encrypt an account and replace its key, without the account.")
+    @OptionGroup var options: SeedOptions
+
+    func run() throws { try options.run(.keys) }
+}
+
 struct Replay: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Runs one seed, as it ran before.")
-    @Argument(help: "whole, core or etcd") var form: String
+    @Argument(help: "whole, core, etcd or keys") var form: String
     @Argument(help: "The seed.") var seed: UInt64
     @Flag(help: "Print what happens.") var trace = false
     @Option(help: "Rules that are switched off, with commas.") var without: String?

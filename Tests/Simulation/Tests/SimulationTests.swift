@@ -23,6 +23,11 @@ struct SimulationTests {
         #expect(run.status == 0, "\(run.output)")
     }
 
+    @Test func `an account that moves to keys ends with one`() throws {
+        let run = try simulate("keys", "--seeds", "300", "--again", "20")
+        #expect(run.status == 0, "\(run.output)")
+    }
+
     @Test func `the stories read as they are written`() throws {
         let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .appending(path: "Scenarios").path

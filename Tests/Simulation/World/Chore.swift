@@ -71,5 +71,16 @@ extension Plan {
             steps[index].action = .chore(
                 device: device, store: store, chance.one(of: chores), duration: chance.time(second, hour))
         }
+        var secrecy = Chance(seed: seed, stream: 4)
+        isEncrypted = secrecy.happens(1 / 3)
+        hasAttacker = isEncrypted && secrecy.happens(0.6)
+        for _ in 0..<(hasAttacker ? secrecy.of(1...10) : 0) {
+            let attack = Action.attack(
+                place: secrecy.below(conditions.places), secrecy.one(of: Attack.allCases))
+            let loss = Action.loseKey(device: secrecy.below(8))
+            let step = Step(
+                gap: secrecy.time(second, 20 * minute), action: secrecy.happens(0.2) ? loss : attack)
+            steps.insert(step, at: secrecy.below(steps.count + 1))
+        }
     }
 }

@@ -160,7 +160,7 @@ final class CoreDevice: SimulatedDevice {
 
     func write(store: Int, key: Int, number: Int64, removes: Bool) {
         guard process != nil, let origin = disk.origin else { return }
-        let name = Names.keys[key]
+        let name = world.names.keys[key]
         let old = disk.replica(store)
         if removes, old.state.entries[name]?.value == nil { return }
         let stamp = Stamp(

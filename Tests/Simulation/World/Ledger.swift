@@ -47,6 +47,8 @@ public enum Excuse: String, CaseIterable, Sendable {
 /// The writes of all devices.
 struct Ledger {
     private(set) var writes: [Cell: [Write]] = [:]
+    /// How keys are written.
+    var names = Names()
     /// Two have written under one origin, or may believe so: what they wrote has other origins than it began with.
     var hasMovedOrigins = false
     private var dots: [Place: [Dot: Int64]] = [:]
@@ -118,7 +120,7 @@ struct Ledger {
             }
             if last.isRemoval || last.isProvisional || last.isExcused { continue }
             let isSuperseded = writes.contains { $0.number != last.number && $0.known.contains(last.dot) }
-            if !isSuperseded, state.entries[Names.keys[key]] == nil {
+            if !isSuperseded, state.entries[names.keys[key]] == nil {
                 return "I8: the write \(last.number) was taken in, and is gone"
             }
         }

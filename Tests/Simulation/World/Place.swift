@@ -419,6 +419,16 @@ final class Place<Blob> {
         }
     }
 
+    /// Somebody who holds the remote puts something there, for all devices.
+    func plant(_ name: String, _ blob: Blob) {
+        reviseAll()
+        if views.isEmpty { views = [View()] }
+        for view in views.indices {
+            versions += 1
+            views[view][name] = Object(blob: blob, former: nil, version: versions)
+        }
+    }
+
     /// The names that a device sees.
     func names(seenBy device: Int) -> [String] {
         if let cluster { return cluster.model.rows.map { String(decoding: $0.key, as: UTF8.self) } }

@@ -27,6 +27,9 @@ enum Action: Equatable {
     case unplug(device: Int, place: Int, duration: UInt64)
     case strike(place: Int, Fault)
     case backUpPlace(place: Int)
+    case attack(place: Int, Attack)
+    /// A device of an encrypted account loses the file with the key.
+    case loseKey(device: Int)
     case chore(device: Int, store: Int, Chore, duration: UInt64)
     case wait
 }
@@ -57,6 +60,10 @@ struct Plan {
     var repeatsListings = false
     var agesListings = false
     var tags = Tags.none
+    /// The accounts are encrypted, and all devices have the keys.
+    var isEncrypted = false
+    /// Somebody who holds the remotes of encrypted accounts does them harm.
+    var hasAttacker = false
     /// Before anything else is looked at in the end, a month passes in which everything is tidied up.
     var endsWithMonth = false
 

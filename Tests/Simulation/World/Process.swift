@@ -4,6 +4,7 @@ internal import Blobs
 internal import Glibc
 internal import PropertyList
 internal import Replication
+internal import Sealing
 internal import StoreEngine
 internal import SyncEngine
 
@@ -108,9 +109,20 @@ final class Process: @unchecked Sendable {
         if let cluster = place.cluster {
             return try cluster.backend(for: client, world.conditions, database.environment, world.executor.serial)
         }
+        let storage = SimulatedStorage(place, client, tellsOfChanges: world.conditions.tellsOfChanges)
+        var held = world.keys.isEmpty ? nil : world.keys[place.number]
+        held?.rejected = device.rejected
+        if let held {
+            let eavesdropper = Eavesdropper(key: held.key.identifier)
+            storage.onWrite = { [world, number = device.number] name, bytes in
+                world.attacker?.note(name, bytes, to: place.number)
+                guard let found = eavesdropper.find(name, bytes) else { return }
+                world.report("device \(number) sent \(name): \(found)")
+            }
+        }
         return BlobBackend(
-            storage: SimulatedStorage(place, client, tellsOfChanges: world.conditions.tellsOfChanges),
-            environment: database.environment, executor: world.executor.serial)
+            storage: storage, environment: database.environment, executor: world.executor.serial,
+            protection: device.hasLostKey ? .locked : held.map(Protection.key) ?? .none)
     }
 
     func store(_ index: Int) -> Store { stores[index] }
@@ -158,8 +170,8 @@ final class Process: @unchecked Sendable {
             world.noteSettled(device)
         }
         // Somebody looks at what is the matter, after a while.
-        if sync.isReset, world.resolvesByItself {
-            world.timeline.after(10 * minute) { [weak device] in device?.takeUp() }
+        if sync.isReset || sync.needsKey, world.resolvesByItself {
+            world.timeline.after(device.hasLostKey ? 3 * hour : 10 * minute) { [weak device] in device?.takeUp() }
         }
     }
 
@@ -179,7 +191,17 @@ final class Process: @unchecked Sendable {
             line:
                 "device \(device.number) is told of \(notice.keys) in store \(index), reason \(notice.reason)")
         subscribers[index].hear(notice)
+        if !world.keys.isEmpty, let key = notice.keys.first(where: { isForged($0, in: notice.store) }) {
+            world.report("I19: device \(device.number) shows under \(key) what nobody has written")
+        }
         world.onNotice(device.number, notice)
+    }
+
+    private func isForged(_ key: Key, in store: Store) -> Bool {
+        guard Names.index(of: key) != nil, let number = store.value(for: key).flatMap(Names.number) else {
+            return false
+        }
+        return world.ledger.cell(of: number) == nil
     }
 
     /// What subscribers were told is what there is.

@@ -53,6 +53,8 @@ protocol SimulatedDevice: AnyObject {
     func isSynchronized(_ store: Int) -> Bool
     /// Does what only some kinds of device can.
     func perform(_ chore: Chore, store: Int, duration: UInt64)
+    /// Loses the file with the key of its account, while its process is not running.
+    func loseKey()
     /// Everything that somebody has begun with a chore is over.
     func endChores()
 
@@ -85,6 +87,7 @@ protocol SimulatedDevice: AnyObject {
 
 extension SimulatedDevice {
     func perform(_ chore: Chore, store: Int, duration: UInt64) {}
+    func loseKey() {}
     func endChores() {}
     func isSynchronized(_ store: Int) -> Bool { true }
 }

@@ -11,6 +11,8 @@ final class SimulatedStorage: BlobStorage, @unchecked Sendable {
     private let place: Place<[UInt8]>
     private let client: Client
     let traits: BackendTraits
+    /// Told of all that leaves the device.
+    var onWrite: (_ name: String, _ bytes: [UInt8]) -> Void = { _, _ in }
 
     init(_ place: Place<[UInt8]>, _ client: Client, tellsOfChanges: Bool) {
         self.place = place
@@ -48,10 +50,12 @@ final class SimulatedStorage: BlobStorage, @unchecked Sendable {
     }
 
     func put(_ name: String, _ bytes: [UInt8]) async throws(RemoteError) {
+        onWrite(name, bytes)
         try await wait { place.put(name, bytes, client, then: $0) }
     }
 
     func create(_ name: String, _ bytes: [UInt8]) async throws(RemoteError) {
+        onWrite(name, bytes)
         try await wait { place.create(name, bytes, client, then: $0) }
     }
 

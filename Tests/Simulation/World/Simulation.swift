@@ -11,6 +11,8 @@ public enum Form: String, CaseIterable, Sendable {
     case core
     /// The core with the backend of etcd as it is, and clusters in memory.
     case etcd
+    /// The keys of accounts that move to keys at any time: nothing else is there.
+    case keys
 }
 
 /// What a run came to.
@@ -56,12 +58,17 @@ public struct Simulation: Sendable {
     ///   - kept: the steps of its plan that are done; `nil`: all.
     ///   - log: takes a line for everything that happens.
     public func run(seed: UInt64, kept: [Int]? = nil, log: ((String) -> Void)? = nil) -> Outcome {
+        if form == .keys {
+            let trace = Trace(log)
+            let violation = KeyWorld(seed: seed, trace: trace).run()
+            return Outcome(violation: violation, trace: trace.hash, writes: 0, excused: [:])
+        }
         var plan = plan(of: seed)
         if let kept { plan.keep(kept) }
         let trace = Trace(log)
         return switch form {
         case .whole: Self.run(World<WholeDevice>(seed: seed, plan: plan, trace: trace), trace)
-        case .core, .etcd: Self.run(World<CoreDevice>(seed: seed, plan: plan, trace: trace), trace)
+        case .core, .etcd, .keys: Self.run(World<CoreDevice>(seed: seed, plan: plan, trace: trace), trace)
         }
     }
 
@@ -72,12 +79,12 @@ public struct Simulation: Sendable {
     }
 
     /// How many steps a seed's plan has.
-    public func length(of seed: UInt64) -> Int { plan(of: seed).steps.count }
+    public func length(of seed: UInt64) -> Int { form == .keys ? 0 : plan(of: seed).steps.count }
 
     private func plan(of seed: UInt64) -> Plan {
         switch form {
         case .whole: Plan(wholeSeed: seed)
-        case .core: Plan(seed: seed)
+        case .core, .keys: Plan(seed: seed)
         case .etcd: Plan(seed: seed, inClusters: true)
         }
     }

@@ -8,6 +8,7 @@ internal import SyncEngine
 /// Where a scenario is played.
 final class Stage {
     private var conditions = Conditions()
+    private var isEncrypted = false
     private lazy var world = makeWorld()
     private var names: [String] = []
     private var seen: [String] = []
@@ -19,7 +20,8 @@ final class Stage {
     func end() { world.end() }
 
     private func makeWorld() -> World<WholeDevice> {
-        let plan = Plan(conditions: conditions, steps: [])
+        var plan = Plan(conditions: conditions, steps: [])
+        (plan.isEncrypted, plan.hasAttacker) = (isEncrypted, isEncrypted)
         let world = World<WholeDevice>(seed: 1, plan: plan, isOrderly: true, trace: Trace(nil))
         world.resolvesByItself = false
         world.onNotice = { [unowned self] device, notice in
@@ -57,6 +59,10 @@ final class Stage {
         switch (words.first ?? "", words.count) {
         case ("folder", 1): conditions.isFolder = true
         case ("cluster", 1): conditions.isCluster = true
+        case ("encrypted", 1): isEncrypted = true
+        case ("attack", 2):
+            guard let attack = Attack(rawValue: words[1]) else { throw Nonsense(clause: "\(words[1]) is no attack") }
+            world.perform(.attack(place: 0, attack))
         case ("limit", 3):
             guard let keys = Int(words[1]), words[2] == "keys" else { throw .command }
             conditions.limits = Limits(keys: keys)
@@ -177,6 +183,8 @@ final class Stage {
         case ("crashes", 1): stop(device, .crash)
         case ("reboots", 1): stop(device, .reboot)
         case ("resolves", 1): device.resolve()
+        case _ where words == ["loses", "its", "key"]: device.loseKey()
+        case _ where words == ["enters", "the", "words"]: device.takeUp()
         case ("saves", 1): device.backUp()
         case ("restores", 1): try restore(device)
         case ("clones", 2), ("forks", 2): try copy(device, words[1], isFork: words[0] == "forks")

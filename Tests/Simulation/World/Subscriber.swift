@@ -106,7 +106,7 @@ final class Subscriber {
     /// Never back to what the writer of the present value had seen.
     private func checkMonotonic(_ key: Key, _ old: Value, _ new: Value) {
         let ledger = ledger()
-        guard case .integer(let old) = old, case .integer(let new) = new, let cell = ledger.cell(of: old),
+        guard let old = Names.number(of: old), let new = Names.number(of: new), let cell = ledger.cell(of: old),
             cell == ledger.cell(of: new), let former = ledger.write(old, in: cell),
             let later = ledger.write(new, in: cell)
         else { return }

@@ -13,12 +13,12 @@ extension WholeDevice {
     /// - Parameter isRoomless: the disk is full, so that it may be refused.
     func write(store index: Int, key: Int, number: Int64, removes: Bool, isRoomless: Bool) {
         guard let process else { return }
-        let (store, name) = (process.store(index), Names.keys[key])
+        let (store, name) = (process.store(index), world.names.keys[key])
         let (known, usage, generation) = (store.vector, store.usage, store.generation)
         process.verify()
         do throws(EngineError) {
-            let changed = try store.stage(
-                setting: removes ? [] : [(name, .integer(number))], removing: removes ? [name] : [])
+            let value = world.names.value(of: number)
+            let changed = try store.stage(setting: removes ? [] : [(name, value)], removing: removes ? [name] : [])
             if changed.isEmpty { return }
             try process.database.commit()
         } catch {
@@ -27,7 +27,8 @@ extension WholeDevice {
             if !isRoomless { world.report("device \(self.number) can't write: \(error)") }
             return process.verify()
         }
-        if store.value(for: name) != (removes ? nil : .integer(number)) { world.report("I7: a write is not there") }
+        let shown = removes ? nil : world.names.value(of: number)
+        if store.value(for: name) != shown { world.report("I7: a write is not there") }
         if store.generation <= generation { world.report("I14: a write without a generation") }
         checkQuota(store, before: usage)
         world.acknowledge(

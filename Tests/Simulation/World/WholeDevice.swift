@@ -6,6 +6,7 @@
 internal import Blobs
 internal import PropertyList
 internal import Replication
+internal import Sealing
 internal import StoreEngine
 internal import SyncEngine
 
@@ -27,6 +28,10 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
     private var isSigningIn = false
     /// The remotes in which its user knows to have an account: none is made there anew.
     private var known: Set<Int> = []
+    /// Keys whose markers its user does not want.
+    private(set) var rejected: Set<KeyIdentifier> = []
+    /// Until its user has entered the account's words.
+    private(set) var hasLostKey = false
 
     struct AccountFile {
         var place: Int
@@ -152,6 +157,7 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
     private func trySigningIn() {
         guard let process, let wanted, !isSigningIn, !isGone else { return }
         isSigningIn = true
+        hasLostKey = false
         world.trace.note(world.timeline.now, 8, UInt64(number), line: "device \(number) signs in to account \(wanted)")
         world.executor.start { [self] in
             do throws(RemoteError) {
@@ -163,6 +169,7 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
             } catch {
                 guard self.process === process else { return }
                 isSigningIn = false
+                if error.code == .keyNeeded { rejectOthers() }
                 world.timeline.after(minute) { [weak self] in self?.trySigningIn() }
             }
         }
@@ -171,12 +178,27 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
     /// What was paused because the remote was empty, or another one, is taken up again: what somebody has emptied is to
     /// have what this device has.
     func takeUp() {
+        hasLostKey = false
+        if isSignedIn, let process, process.sync.needsKey, let place = account?.place {
+            rejectOthers()
+            return process.sync.change(to: process.backend(of: world.places[place]), onlyReads: false)
+        }
         guard isSignedIn, process?.sync.isReset == true, let place = account?.place, wanted ?? place == place else {
             return
         }
         wanted = place
         if world.isEmptied { resolve() } else { trySigningIn() }
     }
+
+    func loseKey() {
+        if world.keys.isEmpty || !isRunning { return }
+        stop(.restart)
+        hasLostKey = true
+        start()
+    }
+
+    /// Somebody has planted other accounts' markers, which its user does not want.
+    private func rejectOthers() { rejected = world.attacker?.identifiers ?? [] }
 
     /// Says that this device is right: tries until it works.
     func resolve() {
@@ -228,7 +250,7 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
     func values(of store: Int) -> [Int: Int64] {
         var values: [Int: Int64] = [:]
         process?.store(store).forEachValue { key, value in
-            guard let index = Names.index(of: key), case .integer(let number) = value else { return }
+            guard let index = Names.index(of: key), let number = Names.number(of: value) else { return }
             values[index] = number
         }
         return values
@@ -266,12 +288,41 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
     func forgetTombstones(_ chance: inout Chance) -> Bool { false }
 }
 
-/// The names of stores and keys.
-enum Names {
+/// The names of stores and keys, and the values of writes.
+struct Names {
     static let stores = (0..<4).map { "store\($0)" }
-    static let keys = (0..<64).map { Key(unchecked: "k\($0)") }
 
+    /// As long as it takes to find them in what leaves a device.
+    let areSecret: Bool
+    let keys: [Key]
+
+    private static let (key, secretKey, secretValue) = ("k", "secret ", "written ")
+    /// What is part of all that nobody may find in an encrypted account.
+    static let secrets = [secretKey, secretValue, "store0", "store1", "store2", "store3", "device", "Device", "hidden"]
+
+    init(areSecret: Bool = false) {
+        self.areSecret = areSecret
+        keys = (0..<64).map { Key(unchecked: "\(areSecret ? Self.secretKey : Self.key)\($0)") }
+    }
+
+    /// What the write of a number sets.
+    func value(of number: Int64) -> Value {
+        areSecret ? .string(Text("\(Self.secretValue)\(number)")) : .integer(number)
+    }
+
+    /// The place of a key; `nil` if it is none of these.
     static func index(of key: Key) -> Int? {
-        key.string.hasPrefix("k") ? Int(key.string.dropFirst()) : nil
+        let prefix = [secretKey, Self.key].first { key.string.hasPrefix($0) }
+        return prefix.flatMap { Int(key.string.dropFirst($0.count)) }
+    }
+
+    /// The number of the write that has set a value.
+    static func number(of value: Value) -> Int64? {
+        switch value {
+        case .integer(let number): number
+        case .string(let text) where text.string.hasPrefix(secretValue):
+            Int64(text.string.dropFirst(secretValue.count))
+        default: nil
+        }
     }
 }

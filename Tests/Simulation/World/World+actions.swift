@@ -34,6 +34,8 @@ extension World {
             if let device = device(index) { places[place].unpluggedUntil[device.number] = timeline.now + duration }
         case .strike(let place, let fault): strike(places[place], fault)
         case .backUpPlace(let place): places[place].backUp()
+        case .attack(let place, let attack): attacker?.perform(attack, at: place)
+        case .loseKey(let index): running(index)?.loseKey()
         case .chore(let index, let store, let chore, let duration):
             running(index)?.perform(chore, store: store, duration: duration)
         case .wait: break

@@ -21,7 +21,8 @@ extension World {
     private func judgeHeads(_ place: Place<Device.Blob>) {
         if conditions.hazards.contains(where: \.losesDevices) { return }
         let heads = place.names(seenBy: present[0].number).count { $0.hasPrefix("h/") }
-        if !hasFaults, heads > 2 * devices.count { report("I16: \(devices.count) devices have \(heads) heads") }
+        if hasFaults || attacker != nil { return }
+        if heads > 2 * devices.count { report("I16: \(devices.count) devices have \(heads) heads") }
     }
 
     /// Old heads turn up again.

@@ -5,13 +5,17 @@
 
 internal import PropertyList
 internal import Replication
+internal import Sealing
 internal import StoreEngine
 
 extension World {
     /// Lets all be well, account by account, and looks.
     func healAndJudge() {
         isWell = true
-        for place in places { place.heal() }
+        for place in places {
+            attacker?.end(keys[place.number].marker, at: place.number)
+            place.heal()
+        }
         for device in devices where !device.isGone {
             device.dieAfter(writes: nil)
             if !device.isRunning { device.start() }
@@ -32,7 +36,7 @@ extension World {
 
     var hasFaults: Bool { conditions.hazards.contains(.faultProfile) }
     /// That a head or a segment is gone may be noticed at any time: what a forgotten device named may go, too.
-    var mayNoticeLoss: Bool { hasFaults || hasStuckTags || hasForgottenDevice || isEmptied }
+    var mayNoticeLoss: Bool { hasFaults || hasStuckTags || hasForgottenDevice || isEmptied || attacker != nil }
     /// So many publish once more, at most, since they know none of the few transactions that a cluster names, and take
     /// it for one that was restored. Where it names three, one publication is more than that, and they go on for a while.
     var mostMistaken: Int {
@@ -46,7 +50,7 @@ extension World {
     /// Waits until nobody writes to the remote any more.
     private func becomesQuiet(_ place: Place<Device.Blob>) -> Bool {
         // That a segment is gone, or a head another one under the same tag, is noticed with every twentieth look.
-        let looks = hasFaults || hasStuckTags ? Device.looksUntilNoticed : 4
+        let looks = hasFaults || hasStuckTags || attacker != nil ? Device.looksUntilNoticed : 4
         let rest = looks * (conditions.tellsOfChanges ? 16 : 5) * minute
         let start = timeline.now
         // Tombstones that not all have forgotten, and what a remote has lost, are made up for by the daily heads. With
@@ -56,7 +60,7 @@ extension World {
             passDays(3)
         } else if hasForgotten {
             passDays(2)
-        } else if hasFaults || isEmptied {
+        } else if hasFaults || isEmptied || attacker != nil {
             passDays(1)
         }
         for _ in 0..<60 {
@@ -110,6 +114,10 @@ extension World {
     /// All have the same.
     private func judge(_ place: Place<Device.Blob>, _ store: Int) {
         guard let first = present.first else { return }
+        let forged = attacker?.origins ?? []
+        if present.contains(where: { $0.state(of: store).vector.dots.contains { forged.contains($0.origin) } }) {
+            report("I19: what an attacker made was joined in store \(store)")
+        }
         let (state, values, overflow) = (first.state(of: store), first.values(of: store), first.overflow(of: store))
         for device in present.dropFirst() {
             let other = device.state(of: store)

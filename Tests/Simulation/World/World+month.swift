@@ -38,6 +38,8 @@ extension World {
 
     private func judgeHeads(_ place: Place<Device.Blob>, of most: Int) {
         let names = place.names(seenBy: present[0].number).filter { $0.hasPrefix("h/") }
+        // Nobody but its owner removes what an attacker has put there.
+        if attacker != nil { return }
         let heads = names.filter { Origin($0.dropFirst(2)) != nil && !Device.junk.map(\.0).contains($0) }
         if heads.count > most { report("I16: \(heads.count) heads after a month, of \(most) devices") }
     }

@@ -2,6 +2,7 @@
 
 internal import PropertyList
 internal import Replication
+internal import Sealing
 internal import StoreEngine
 internal import SyncEngine
 
@@ -65,6 +66,11 @@ final class World<Device: SimulatedDevice> {
     /// What a storage has said of a head's version may be wrong, until everything is read again.
     var hasStuckTags: Bool { plan.tags == .stuck }
     private(set) var lastNumber: Int64 = 0
+    /// What the accounts' blobs are under; of accounts in plain there are none.
+    let keys: [HeldKey]
+    /// How keys and values are written.
+    let names: Names
+    private(set) var attacker: Attacker?
 
     static var mostDevices: Int { 7 }
 
@@ -74,8 +80,25 @@ final class World<Device: SimulatedDevice> {
         self.trace = trace
         conditions = plan.conditions
         chance = Chance(seed: seed, stream: 2)
+        var randomness = Chance(seed: seed, stream: 5)
+        keys = (0..<(plan.isEncrypted ? conditions.places : 0)).map { _ in
+            HeldKey(time: Timeline.start) { randomness.next() }
+        }
+        names = Names(areSecret: plan.isEncrypted)
+        ledger.names = names
         executor = SeededExecutor(seed: seed, isOrderly: isOrderly)
         for number in 0..<conditions.places { addPlace(number) }
+        if plan.hasAttacker, let places = places as? [Place<[UInt8]>] {
+            let hazards = conditions.hazards
+            attacker = Attacker(
+                seed: seed, places: places, keys: keys.map(\.key.identifier), names: names,
+                onlyAdds: hazards.contains { $0.losesDevices || $0 == .fork }, executor: executor)
+        }
+        attacker?.onAlteration = { [unowned self] bytes, place in
+            let keys = keys[place].key.blobs
+            let opened = (try? SealedBlob(head: bytes, keys)) ?? (try? SealedBlob(segment: bytes, keys))
+            if opened != nil { report("I19: what was altered can be opened") }
+        }
         if Device.hasTasks || conditions.isCluster { timeline.afterEvent = { [executor] in executor.drain() } }
     }
 

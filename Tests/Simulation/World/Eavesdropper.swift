@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Sealing
+
+/// Whoever reads all that the devices of an encrypted account send, and looks for what they meant to keep.
+struct Eavesdropper {
+    /// The identifier of the account's key, which is no secret.
+    let key: KeyIdentifier
+
+    /// - Returns: what can be made out, or is not as it has to be.
+    func find(_ name: String, _ bytes: [UInt8]) -> String? {
+        for secret in Names.secrets where Self.has(bytes, Array(secret.utf8)) || name.contains(secret) {
+            return "I18: it has \"\(secret)\" in it"
+        }
+        if Self.hasRun(bytes) { return "I18: it has what is no random byte" }
+        return findFlaw(name, bytes)
+    }
+
+    /// Blobs are under the account's key, and their lengths are padded ones.
+    private func findFlaw(_ name: String, _ bytes: [UInt8]) -> String? {
+        let isHead = name.hasPrefix("h/")
+        let magic = name.hasPrefix("a/") ? "UKVa" : isHead ? "UKVh" : "UKVx"
+        if !bytes.starts(with: Array(magic.utf8) + [1, 2]) { return "I20: it is in plain" }
+        if !bytes.dropFirst(6).starts(with: key.bytes) { return "I20: it is not under the account's key" }
+        // What is around the content, and the zeros that follow a head's.
+        let (overhead, zeros) = isHead ? (110, 0...16) : (70, 0...0)
+        if magic == "UKVa" || zeros.contains(where: { (bytes.count - overhead - $0) % 256 == 0 }) { return nil }
+        return "I18: its length is \(bytes.count) bytes"
+    }
+
+    private static func has(_ bytes: [UInt8], _ part: [UInt8]) -> Bool {
+        var index = 0
+        while index + part.count <= bytes.count {
+            if bytes[index] == part[0], bytes[index..<index + part.count].elementsEqual(part) { return true }
+            index += 1
+        }
+        return false
+    }
+
+    /// Whether twelve bytes in a row are equal, as in values that are only there to be large.
+    private static func hasRun(_ bytes: [UInt8]) -> Bool {
+        var length = 0
+        for index in bytes.indices.dropFirst() {
+            length = bytes[index] == bytes[index - 1] ? length + 1 : 0
+            if length == 11 { return true }
+        }
+        return false
+    }
+}

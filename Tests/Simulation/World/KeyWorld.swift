@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The keys of an account alone: devices that encrypt it, replace its key and unlock at any time, in a folder that
+// brings them each other's markers and notes one by one. What they do is KeyMove's, MarkerChoice's and Unlocking's to
+// say. In the end all have one key, and not one that was replaced.
+
+internal import Sealing
+
+/// One run of devices that move an account to keys.
+final class KeyWorld {
+    private var chance: Chance
+    private let trace: Trace
+    private var time = Timeline.start
+    private var devices: [KeyDevice]
+    /// All keys whose words were told: nobody tells those of a move that may still give way.
+    private var keys: [KeyIdentifier: AccountKey] = [:]
+    /// Those whose account has moved on.
+    private var replaced: Set<KeyIdentifier> = []
+    private var lastVersion = 0
+    private var violation: String?
+
+    init(seed: UInt64, trace: Trace) {
+        chance = Chance(seed: seed, stream: 8)
+        self.trace = trace
+        devices = (0..<chance.of(2...4)).map { _ in KeyDevice() }
+    }
+
+    /// - Returns: the rule that was broken.
+    func run() -> String? {
+        for _ in 0..<chance.of(10...80) {
+            time += second
+            act(chance.below(devices.count))
+        }
+        settle()
+        return violation ?? verdict()
+    }
+
+    private func act(_ index: Int) {
+        switch chance.below(10) {
+        case 0...4: carry(to: index)
+        case 5, 6: advance(index)
+        case 7: if devices[index].canMove { begin(index) }
+        case 8: if !keys.isEmpty { unlock(index, with: chance.one(of: keys.values.sorted(by: Self.isLess))) }
+        default: unlock(index)
+        }
+    }
+
+    /// All arrives, and everybody is asked for the words of the key that is the account's.
+    private func settle() {
+        for _ in 0..<12 {
+            for index in devices.indices {
+                for other in devices.indices { devices[index].files.merge(devices[other].files) { $0.newer($1) } }
+                for _ in 0..<4 { advance(index) }
+                unlock(index)
+            }
+        }
+    }
+
+    private func verdict() -> String? {
+        let held = Set(devices.map { $0.held?.key.identifier })
+        if held.count > 1 { return "I21: the devices have \(held.count) keys" }
+        if devices.contains(where: { $0.move != nil }) { return "I21: a move never ends" }
+        guard let key = devices.first?.held?.key.identifier else { return nil }
+        if devices.contains(where: { $0.choice != .using }) { return "I21: a device stands still" }
+        return replaced.contains(key) ? "I21: the account is under a key that was replaced" : nil
+    }
+
+    private static func isLess(_ a: AccountKey, _ b: AccountKey) -> Bool { a.identifier < b.identifier }
+
+    // MARK: What a device does
+
+    /// Something of another device's arrives.
+    private func carry(to index: Int) {
+        let files = devices[chance.below(devices.count)].files.sorted { $0.key < $1.key }
+        guard !files.isEmpty else { return }
+        let (name, file) = chance.one(of: files)
+        devices[index].files.merge([name: file]) { $0.newer($1) }
+    }
+
+    private func begin(_ index: Int) {
+        let next = HeldKey(replacing: devices[index].held, time: time) { [self] in chance.next() }
+        devices[index].move = KeyMove(from: devices[index].held, to: next)
+        note(index, "moves to \(next.key.identifier)")
+    }
+
+    /// Makes one step of a move.
+    private func advance(_ index: Int) {
+        guard let move = devices[index].move else { return }
+        let own = "\(move.next.key.identifier)"
+        let hasFormer = move.former.map { devices[index].has("\($0.key.identifier)") } ?? true
+        switch move.step(devices[index].seen(by: move.next.key), notes: devices[index].notes, hasFormer: hasFormer) {
+        case .writeMarker: write(own, .marker(move.next.marker), index)
+        case .writeNote(let link): write(link.noteName, .note(link), index)
+        case .giveWay:
+            write(own, nil, index)
+            devices[index].move = nil
+            note(index, "gives way")
+        case .readFormer:
+            // It may be the account's of which it has no right to say that it was replaced: another one came between.
+            if let former = move.former { replaced.insert(former.key.identifier) }
+            keys[move.next.key.identifier] = move.next.key
+            devices[index].held = move.next
+            devices[index].move = nil
+            if devices[index].choice != .using { violation = violation ?? "I21: a device goes over to a lesser key" }
+            note(index, "is under \(own)")
+        case .wait, .reset: break
+        }
+    }
+
+    /// Its user enters the words of the key that it needs.
+    private func unlock(_ index: Int) {
+        guard case .keyNeeded(let needed) = devices[index].choice, let key = keys[needed] else { return }
+        unlock(index, with: key)
+    }
+
+    /// Its user enters the words of a key: perhaps of one that was replaced.
+    private func unlock(_ index: Int, with key: AccountKey) {
+        guard devices[index].move == nil, case .keyNeeded = devices[index].choice else { return }
+        let phrase = RecoveryPhrase(of: key)
+        let markers = devices[index].markers
+        guard case .account(let opened) = Unlocking(phrase, on: markers, notes: devices[index].seen(by: key).notes),
+            let marker = markers.first(where: { $0.identifier == opened.identifier })
+        else { return }
+        let successors = markers.filter { $0.links.contains { $0.kind == .replaced && $0.isProven(by: key.blobs) } }
+        if successors.contains(where: { $0.identifier != opened.identifier }) {
+            violation = violation ?? "I21: the words of a key that was replaced open the account"
+        }
+        let former = devices[index].held
+        devices[index].held = HeldKey(key: opened, marker: marker)
+        note(index, "unlocks \(opened.identifier)")
+        guard let former, former.key.identifier != opened.identifier else { return }
+        let link = KeyLink(from: former.key, to: opened.identifier, .joined)
+        write(link.noteName, .note(link), index)
+    }
+
+    private func write(_ name: String, _ content: KeyFile.Content?, _ index: Int) {
+        lastVersion += 1
+        devices[index].files[name] = KeyFile(content: content, version: lastVersion)
+    }
+
+    private func note(_ index: Int, _ line: String) {
+        trace.note(time, UInt64(index), line: "device \(index) \(line)")
+    }
+}
+
+/// A file of `a/`.
+private struct KeyFile {
+    enum Content {
+        case marker(SealedMarker)
+        case note(KeyLink)
+    }
+
+    /// `nil`: deleted.
+    var content: Content?
+    var version: Int
+
+    func newer(_ other: KeyFile) -> KeyFile { version >= other.version ? self : other }
+}
+
+/// A device, and what it sees of `a/`.
+private struct KeyDevice {
+    var held: HeldKey?
+    var move: KeyMove?
+    var files: [String: KeyFile] = [:]
+
+    var markers: [SealedMarker] {
+        files.sorted { $0.key < $1.key }.compactMap { file in
+            if case .marker(let marker) = file.value.content { marker } else { nil }
+        }
+    }
+
+    private var links: [KeyLink] {
+        files.sorted { $0.key < $1.key }.compactMap { file in
+            if case .note(let link) = file.value.content { link } else { nil }
+        }
+    }
+
+    /// The names of the notes that are there.
+    var notes: Set<String> { Set(links.map(\.noteName)) }
+
+    func has(_ name: String) -> Bool { files[name]?.content != nil }
+
+    /// The notes of a key with their proofs, the others by their names.
+    func seen(by key: AccountKey?) -> SeenMarkers {
+        let links = links.compactMap { $0.first == key?.identifier ? $0 : KeyLink(noteName: $0.noteName) }
+        return SeenMarkers(sealed: markers, notes: links)
+    }
+
+    var choice: MarkerChoice { MarkerChoice(among: seen(by: held?.key), key: held?.key, wasEncrypted: held != nil) }
+
+    /// Its account is as it is here.
+    var canMove: Bool { move == nil && (choice == .using || choice == .plain) }
+}
