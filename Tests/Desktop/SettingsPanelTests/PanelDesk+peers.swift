@@ -37,18 +37,33 @@ extension PanelDesk {
             }, decode: { _ in })
     }
 
-    /// Signs in to a folder, by keyboard.
-    func signIn(to folder: String) async throws {
+    /// A kind of remote by its place in the list.
+    enum Kind: Int { case nextcloud, webDAV, folder, etcd }
+
+    /// Opens the sign-in and chooses a kind of remote, by keyboard.
+    /// - Parameter field: a field of that kind.
+    func openSignIn(_ kind: Kind, showing field: String) async throws {
         try await shows("Not Signed In")
         try await screen.press(.enter)
         try await shows("Keep Settings In")
-        // The third kind.
-        try await screen.press(.space, .down, .down, .enter)
-        try await shows("Path of the Folder")
+        try await screen.press(.space)
+        for _ in 0..<kind.rawValue { try await screen.press(.down) }
+        try await screen.press(.enter)
+        try await shows(field)
+    }
+
+    /// Types where the account is into the first field of the sign-in, and goes on.
+    func enterPlace(_ place: String) async throws {
         try await reach("Keep Settings In")
         try await screen.enterField()
-        try await screen.type(folder)
+        try await screen.type(place)
         try await screen.press(.enter)
+    }
+
+    /// Signs in to a folder, by keyboard.
+    func signIn(to folder: String) async throws {
+        try await openSignIn(.folder, showing: "Path of the Folder")
+        try await enterPlace(folder)
     }
 
     /// Replaces what is in the field that has the keyboard.
