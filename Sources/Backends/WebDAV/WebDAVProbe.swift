@@ -18,7 +18,7 @@ struct WebDAVProbe {
     func run() async -> [BackendCheck] {
         let response: HTTPResponse
         do throws(RemoteError) {
-            response = try await storage.look(at: storage.address(""))
+            response = try await firstLook()
         } catch {
             return [BackendCheck(step: "connect", isPassed: false, detail: error.message)]
         }
@@ -27,6 +27,18 @@ struct WebDAVProbe {
         ]
         guard checks.allSatisfy(\.isPassed) else { return checks }
         return checks + (await checkFolder(response))
+    }
+
+    /// Who gives up is not kept waiting: there is nothing yet that would have to be removed.
+    private func firstLook() async throws(RemoteError) -> HTTPResponse {
+        let result = await withTaskCancellationHandler { () async -> Result<HTTPResponse, RemoteError> in
+            do throws(RemoteError) { return .success(try await storage.look(at: storage.address(""))) } catch {
+                return .failure(error)
+            }
+        } onCancel: {
+            storage.close()
+        }
+        return try result.get()
     }
 
     private func signIn(_ response: HTTPResponse) -> BackendCheck {

@@ -135,9 +135,9 @@ extension UserAccount {
         }
         let backend = try makeBackend(file.url, file.credentials, .key(key.held))
         do {
-            let attempt = attempts
+            let signOuts = signOuts
             let remote = try await Self.limited { try await backend.open(creatingAccount: false) }
-            guard attempt == attempts, sync.hasReadAll else {
+            guard signOuts == self.signOuts, sync.hasReadAll else {
                 throw BusError.store(
                     .backendUnavailable, "The account is not read to its end any more; it is tried again.")
             }

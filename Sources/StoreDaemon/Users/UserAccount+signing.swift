@@ -120,11 +120,15 @@ extension UserAccount {
         try daemon.configuration.check(scheme: url)
         let backend = try makeBackend(url, credentials, protection)
         do {
-            let attempt = attempts
-            let (remote, held) = try await alone {
-                try await Self.limited { (try await body(backend), await backend.heldKey) }
+            let signOuts = signOuts
+            let (remote, held) = try await attempting {
+                try await withTaskCancellationHandler {
+                    (try await body(backend), await backend.heldKey)
+                } onCancel: {
+                    EventLoop.task { await backend.close() }
+                }
             }
-            if attempt != attempts { throw BusError.store(.notSignedIn, "The account was signed out meanwhile.") }
+            if signOuts != self.signOuts { throw BusError.store(.notSignedIn, "The account was signed out meanwhile.") }
             try goOver(backend, remote, held)
         } catch {
             Self.close(backend)
@@ -168,7 +172,7 @@ extension UserAccount {
         if !keepingValues { try sync.signOut(keepingValues: false) }
         try AccountFile.remove(in: directory)
         try AccountKeyFile.remove(in: directory)
-        attempts += 1
+        signOuts += 1
         listener?.cancel()
         (url, isFileEncrypted) = ("", false)
         if keepingValues { try sync.signOut(keepingValues: true) }
@@ -191,7 +195,7 @@ extension UserAccount {
         }
         let request = request(url, tried)
         let check = daemon.configuration.checkBackend
-        var steps = try await alone { try await Self.limited { try await check(request) } }
+        var steps = try await attempting { try await check(request) }
         if areTheAccounts, steps.allSatisfy(\.isPassed) {
             steps.append(
                 BackendCheck(
@@ -210,17 +214,43 @@ extension UserAccount {
         return credentials.completed(by: file.credentials)
     }
 
+    /// Tries a backend for a caller, who may give up without a word: the next call ends the attempt, and begins once it
+    /// has ended. A move doesn't give way.
+    private func attempting<T: Sendable>(_ work: @escaping @Sendable () async throws -> T) async throws -> T {
+        let former = attempt
+        if isBusy, former == nil { throw Self.busy }
+        let own = Attempt()
+        attempt = own
+        defer {
+            if attempt === own { attempt = nil }
+            own.end()
+        }
+        await former?.giveWay()
+        do {
+            try own.check()
+            let result = try await alone { try await Self.limited(own, work) }
+            try own.check()
+            return result
+        } catch {
+            try own.check()
+            throw error
+        }
+    }
+
     /// One backend is tried at a time.
     func alone<T>(_ body: () async throws -> T) async throws -> T {
-        if isBusy { throw BusError.store(.busy, "The account is being signed in or checked; try again after it.") }
+        if isBusy { throw Self.busy }
         isBusy = true
         defer { isBusy = false }
         return try await body()
     }
 
+    private static let busy = BusError.store(
+        .busy, "The account is being signed in or checked, or moves to a new key; try again after it.")
+
     /// Waits for a backend, but not for ever: a dead network mount never answers.
     static func limited<T: Sendable>(
-        _ work: @escaping @Sendable () async throws -> T
+        _ attempt: Attempt? = nil, _ work: @escaping @Sendable () async throws -> T
     ) async throws -> T {
         let race = Race<T>()
         let timer = EventLoop.shared.after(.seconds(60)) {
@@ -229,9 +259,10 @@ extension UserAccount {
         defer { timer.cancel() }
         return try await withCheckedThrowingContinuation { continuation in
             race.continuation = continuation
-            EventLoop.task {
+            let task = EventLoop.task {
                 do { race.end(.success(try await work())) } catch { race.end(.failure(error)) }
             }
+            attempt?.work = task
         }
     }
 
@@ -262,6 +293,32 @@ extension UserAccount {
         return BackendRequest(
             url: url, uid: uid, mode: daemon.configuration.mode, folderRoots: daemon.configuration.folderRoots,
             credentials: credentials)
+    }
+}
+
+/// An attempt with a backend, which a newer one may end.
+@BusActor
+final class Attempt {
+    var work: Task<Void, Never>?
+    private var isSuperseded = false
+    private var isOver = false
+    private var successor: CheckedContinuation<Void, Never>?
+
+    /// Gives way to the next attempt, and returns when this one has ended; what is stuck ends after its minute.
+    func giveWay() async {
+        isSuperseded = true
+        work?.cancel()
+        if !isOver { await withCheckedContinuation { successor = $0 } }
+    }
+
+    func end() {
+        isOver = true
+        successor?.resume()
+    }
+
+    /// Throws if a newer attempt has taken its place.
+    func check() throws(BusError) {
+        if isSuperseded { throw .store(.busy, "A newer call has taken the place of this one.") }
     }
 }
 

@@ -34,7 +34,10 @@ final class UserAccount {
     var isBusy = false
     /// Calls that are answered later.
     var callsUnderWay = 0
-    var attempts = 0
+    /// What tries a backend for a caller.
+    var attempt: Attempt?
+    /// How often the account was signed out: what was begun before must not go over to it.
+    var signOuts = 0
     var log = AccountLog()
     /// The account has moved to its key, or is moving: after each cycle something may be to be done for that.
     var watchesMove = false
