@@ -43,6 +43,10 @@ package struct AccountPage: Equatable, Sendable {
     package var encryption: String
     /// Whether this device has words to show.
     package var hasRecoveryWords: Bool
+    /// The new key that the account can get; `nil`: it can't have one.
+    package var keyMove: KeyMove?
+    /// Whether it can get it now.
+    package var canMove: Bool
     /// What the service said of an error, for the clipboard; "": nothing.
     package var details: String
 
@@ -56,8 +60,10 @@ package struct AccountPage: Equatable, Sendable {
         }
     }
 
-    /// - Parameter now: microseconds since 1970-01-01T00:00:00Z.
-    package init(_ account: AccountDescription, now: UInt64) {
+    /// - Parameters:
+    ///   - features: the service's property Features.
+    ///   - now: microseconds since 1970-01-01T00:00:00Z.
+    package init(_ account: AccountDescription, features: [String], now: UInt64) {
         let sentence = AccountSentence(account, now: now)
         isSignedIn = account.state != "signed-out"
         (tone, title, explanation, step) = (sentence.tone, sentence.title, sentence.explanation, sentence.step)
@@ -73,7 +79,22 @@ package struct AccountPage: Equatable, Sendable {
             ? tr("Only your devices can read the account")
             : tr("Not encrypted: those who have access to the location can read it")
         hasRecoveryWords = account.isEncrypted && sentence.step != .enterWords
+        if isSignedIn, features.contains("encryption"), RemoteKind.canEncrypt(at: account.backend),
+            sentence.step != .enterWords
+        {
+            keyMove = account.isEncrypted ? .replaceWords : .encrypt
+        }
+        canMove = sentence.step == .syncNow
         details = Self.details(account)
+    }
+
+    /// The page while the account gets a new key.
+    package func during(_ move: KeyMove) -> AccountPage {
+        var page = self
+        (page.tone, page.title, page.canMove) = (.busy, move.title, false)
+        page.explanation = tr(
+            "All settings are uploaded again. This goes on by itself, also when the window is closed.")
+        return page
     }
 
     /// Whether the switch for the pause does something: it doesn't where sync rests for another reason.

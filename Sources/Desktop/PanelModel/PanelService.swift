@@ -180,6 +180,14 @@ package final class PanelService {
     /// Gives the account its words, where its key is missing on this device.
     package func unlock(_ words: String) async throws { try await account().unlock(words, timeout: Self.patience) }
 
+    /// Gives the account a new key; answers when all that this device has is uploaded under it.
+    package func move(_ move: KeyMove) async throws {
+        switch move {
+        case .encrypt: try await account().encrypt(timeout: Self.patience)
+        case .replaceWords: try await account().replaceKey(timeout: Self.patience)
+        }
+    }
+
     // MARK: Devices
 
     package func rename(_ device: String, to name: String) async throws {

@@ -12,7 +12,7 @@ package struct PanelState: Sendable {
     /// When it was looked at, in microseconds since 1970-01-01T00:00:00Z.
     package var time: UInt64
 
-    package var accountPage: AccountPage { AccountPage(account, now: time) }
+    package var accountPage: AccountPage { AccountPage(account, features: features, now: time) }
     package var devicesPage: DevicesPage {
         DevicesPage(devices, isSignedIn: account.state != "signed-out", now: time)
     }

@@ -20,13 +20,14 @@ final class AccountView {
     private let cancel: Button
     private let details: ActionRow
     private let facts: (address: ActionRow, exchange: ActionRow, pending: ActionRow)
-    private let encryption: ActionRow
-    private let showWords: Button
+    private let encryption: EncryptionView
     private let pauseRow: ActionRow
     private let pause: Switch
     private var page: AccountPage?
     private var isShowing = false
     private var attempt: Task<Void, Never>?
+    /// The new key that the account is given.
+    private var move: KeyMove?
 
     init(_ interface: Interface) {
         welcome = interface.widget("welcome")
@@ -41,8 +42,7 @@ final class AccountView {
         cancel = interface.widget("cancel")
         details = interface.widget("details")
         facts = (interface.widget("address"), interface.widget("exchange"), interface.widget("pending"))
-        encryption = interface.widget("encryption")
-        showWords = interface.widget("show_words")
+        encryption = EncryptionView(interface)
         pauseRow = interface.widget("pause_row")
         pause = interface.widget("pause")
         connect(interface)
@@ -61,7 +61,8 @@ final class AccountView {
             owner?.window.toast(tr("Copied"))
         }
         let (signOut, change): (Button, Button) = (interface.widget("sign_out"), interface.widget("switch_account"))
-        showWords.onPress { [unowned self] in owner?.openWords(isNew: false) }
+        encryption.connect(
+            onShow: { [unowned self] in owner?.openWords(isNew: false) }, onMove: { [unowned self] in ask($0) })
         signOut.onPress { [unowned self] in askSigningOut() }
         change.onPress { [unowned self] in owner?.openSignIn() }
     }
@@ -77,7 +78,7 @@ final class AccountView {
                 tr("No Settings Service"), tr("%1 Apps keep working; their settings stay in the apps.", reason),
                 button: tr("_Try Again"))
         case .state(let state):
-            let page = state.accountPage
+            let page = move.map(state.accountPage.during) ?? state.accountPage
             self.page = page
             if page.isSignedIn {
                 show(page)
@@ -111,8 +112,7 @@ final class AccountView {
         facts.address.subtitle = page.address
         facts.exchange.subtitle = page.lastExchange
         facts.pending.subtitle = page.pending
-        encryption.subtitle = page.encryption
-        showWords.isVisible = page.hasRecoveryWords
+        encryption.show(page)
         pauseRow.isSensitive = page.canPause
         isShowing = true
         pause.isOn = page.isPaused
@@ -141,20 +141,55 @@ final class AccountView {
 
     /// Waits for a remote, until the user cancels.
     private func wait(_ body: @escaping @MainActor (PanelService) async throws -> Void) {
+        wait(tr("_Cancel"), body) { [weak self] error in
+            if let error { self?.owner?.window.toast(ErrorSentence.text(error)) }
+        }
+    }
+
+    private func wait(
+        _ leave: String, _ body: @escaping @MainActor (PanelService) async throws -> Void,
+        onEnd: @escaping @MainActor ((any Error)?) -> Void
+    ) {
         guard let owner, attempt == nil else { return }
         let service = owner.panel.service
         (spinner.isSpinning, step.isVisible, cancel.isVisible) = (true, false, true)
+        cancel.label = leave
         cancel.focus()
         attempt = MainThread.task { [weak self] in
-            do { try await body(service) } catch is CancellationError {} catch {
-                self?.owner?.window.toast(ErrorSentence.text(error))
-            }
+            do {
+                try await body(service)
+                onEnd(nil)
+            } catch is CancellationError {
+            } catch { onEnd(error) }
             self?.finish()
         }
     }
 
+    private func ask(_ move: KeyMove) {
+        owner?.ask(move.question, move.explanation, [("move", move.answer, .suggested)]) { [weak self] answer in
+            if answer == "move" { self?.make(move) }
+        }
+    }
+
+    /// Gives the account a new key. Who doesn't wait for it doesn't stop it.
+    private func make(_ move: KeyMove) {
+        guard attempt == nil else { return }
+        self.move = move
+        encryption.show(problem: nil)
+        wait(tr("_Don't Wait")) {
+            try await $0.move(move)
+        } onEnd: { [weak self] error in
+            if let error {
+                self?.encryption.show(problem: move.sentence(error))
+            } else {
+                self?.owner?.openWords(isNew: true)
+            }
+        }
+        if let page { show(page.during(move)) }
+    }
+
     private func finish() {
-        attempt = nil
+        (attempt, move) = (nil, nil)
         (spinner.isSpinning, step.isVisible, cancel.isVisible) = (false, true, false)
         step.focus()
         owner?.panel.look()

@@ -115,7 +115,10 @@ final class RecoveryWordsDialog {
     }
 
     private func goOn() {
-        if !isNew { return window.close() }
+        if !isNew {
+            owner?.perform { try await $0.confirmRecoveryWords() }
+            return window.close()
+        }
         if wordsGroup.isVisible { return showTest() }
         for (place, entry) in fields where !words.has(entry.text, at: place) {
             entry.isWrong = true

@@ -18,7 +18,8 @@ struct AccountPageTests {
             properties["LastErrorName"] = .string(Text("org.example.UbiquitousStore.Error." + error))
             properties["LastErrorMessage"] = .string("The server said no.")
         }
-        return AccountPage(AccountDescription(properties.merging(more) { $1 }), now: Self.now)
+        return AccountPage(
+            AccountDescription(properties.merging(more) { $1 }), features: ["webdavs", "encryption"], now: Self.now)
     }
 
     @Test(arguments: [
@@ -54,6 +55,42 @@ struct AccountPageTests {
         #expect(page.hasRecoveryWords == hasWords)
         #expect(page.encryption.contains("Not encrypted") != isEncrypted)
         #expect(page.canPause == error.isEmpty)
+    }
+
+    @Test(arguments: [
+        ("idle", "", "webdavs://a/b", false, KeyMove.encrypt, true),
+        ("idle", "", "folder:///a", true, .replaceWords, true),
+        ("syncing", "", "folder:///etcd", false, .encrypt, true),
+        ("offline", "BackendUnavailable", "folder:///a", true, .replaceWords, false),
+        ("paused", "", "folder:///a", false, .encrypt, false),
+        ("paused", "KeyNeeded", "folder:///a", true, nil, false), ("idle", "", "etcds://a/b", false, nil, true),
+        ("idle", "", "etcd://a/b", false, nil, true), ("signed-out", "", "", false, nil, false),
+    ])
+    func `a new key is offered where there can be one, and given when all is up to date`(
+        state: String, error: String, backend: String, isEncrypted: Bool, move: KeyMove?, canMove: Bool
+    ) {
+        let page = page(
+            state, error: error, ["Encrypted": .boolean(isEncrypted), "Backend": .string(Text(backend))])
+        #expect(page.keyMove == move)
+        #expect(page.canMove == canMove)
+        guard let move else { return }
+        let during = page.during(move)
+        #expect(during.tone == .busy && during.title != page.title)
+        #expect(!during.canMove)
+    }
+
+    @Test func `a service that knows no encryption is asked for none`() {
+        let account = AccountDescription(["State": .string("idle"), "Backend": .string("folder:///a")])
+        #expect(AccountPage(account, features: ["folder"], now: Self.now).keyMove == nil)
+    }
+
+    @Test(
+        arguments: [KeyMove.encrypt, .replaceWords],
+        [UbiquitousStoreError.Code.conflict, .keyNeeded, .backendUnsupported, .backendUnavailable, .timedOut, .busy])
+    func `why there is no new key is a sentence`(move: KeyMove, code: UbiquitousStoreError.Code) {
+        let sentence = move.sentence(UbiquitousStoreError(code, "In English."))
+        #expect(sentence.hasSuffix("."))
+        #expect(!sentence.contains("In English"))
     }
 
     @Test func `what can't be reached is named, with the next attempt`() {

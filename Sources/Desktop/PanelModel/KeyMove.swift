@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import GLibLoop
+internal import UbiquitousStore
+
+/// How the account that is signed in gets a new key, and what is said of it.
+package enum KeyMove: Equatable, Sendable {
+    /// From plain.
+    case encrypt
+    /// From the key that it has.
+    case replaceWords
+
+    /// What is asked before.
+    package var question: String {
+        switch self {
+        case .encrypt: tr("Encrypt This Account?")
+        case .replaceWords: tr("Replace the Recovery Words?")
+        }
+    }
+
+    /// What it does, and what there is to do afterwards.
+    package var explanation: String {
+        switch self {
+        case .encrypt:
+            tr(
+                "Only your devices can read it then. You get twelve words, which your other devices ask for before they go on syncing. Once you have noted the words, what is there unencrypted is removed."
+            )
+        case .replaceWords:
+            tr(
+                "Do this if a device was lost, or if others have seen the words. You get twelve new words, which your other devices ask for before they go on syncing; the present words no longer let a device in. Change the password of the location as well."
+            )
+        }
+    }
+
+    /// The label of the answer that begins it.
+    package var answer: String {
+        switch self {
+        case .encrypt: tr("_Encrypt")
+        case .replaceWords: tr("_Replace")
+        }
+    }
+
+    /// What the state says meanwhile.
+    var title: String {
+        switch self {
+        case .encrypt: tr("Encrypting the Account…")
+        case .replaceWords: tr("Replacing the Recovery Words…")
+        }
+    }
+
+    /// Why it failed.
+    package func sentence(_ error: any Error) -> String {
+        switch (error as? UbiquitousStoreError)?.code {
+        case .conflict:
+            tr("Not everything in the account has arrived on this device. Try again when it is up to date.")
+        case .keyNeeded: tr("Another device has given the account a new key at the same time. Enter its words here.")
+        case .backendUnsupported: tr("Accounts at this kind of location can't be encrypted.")
+        case .backendUnavailable, .timedOut:
+            tr("The location can't be reached. Nothing is lost, and what has begun goes on by itself.")
+        default: ErrorSentence.text(error)
+        }
+    }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import DesktopTesting
+import PropertyList
+import SDBus
+import ServerTesting
+import Testing
+import UbiquitousStoreTesting
+
+extension PanelWindowTests {
+    /// Accounts that are encrypted, or get other words, in the panel and by keyboard.
+    @Suite(.serialized, .enabled(if: Screen.isAvailable, "Xvfb, at-spi2-core and ImageMagick are not installed"))
+    @BusActor
+    struct KeyMoveWindowTests {
+        private func isEncrypted(_ desk: PanelDesk) async throws -> Bool {
+            try await desk.client.account.property("Encrypted") == .boolean(true)
+        }
+
+        @Test(arguments: PanelDesk.Style.allCases.filter { $0 != .german })
+        func `an account in plain is encrypted, and shows its words`(style: PanelDesk.Style) async throws {
+            let (desk, folder) = (try await PanelDesk(style: style), try TemporaryDirectory())
+            try await desk.device.start()
+            try await desk.client.account.join("folder://" + folder.path)
+            try await desk.open()
+            try await desk.shows("Not encrypted: those who have access")
+            try await desk.reach("Encrypt This Account…")
+            try await desk.picture("encrypt")
+            try await desk.screen.press(.enter)
+            try await desk.shows("Encrypt This Account?")
+            try await desk.picture("encrypt-question")
+            try await desk.screen.press(.escape)
+            try await desk.screen.waits(until: "the question is gone") { !$0.has("Encrypt This Account?") }
+            #expect(try await isEncrypted(desk) == false)
+            try await desk.reach("Encrypt This Account…")
+            try await desk.screen.press(.enter)
+            try await desk.reach("Encrypt")
+            try await desk.screen.press(.enter)
+            try await desk.shows("Write these words down")
+            #expect(try await isEncrypted(desk))
+            try await desk.screen.press(.escape)
+            try await desk.shows("Only your devices can read the account")
+            try await desk.shows("Up to Date")
+            try await desk.picture("encrypted")
+            #expect(desk.complaints == [])
+        }
+
+        @Test func `the words are replaced, and the new ones shown`() async throws {
+            let (desk, folder) = (try await PanelDesk(), try TemporaryDirectory())
+            try await desk.device.start()
+            try await desk.client.account.join("folder://" + folder.path, ["encrypt": .boolean(true)])
+            let phrase = try await desk.client.account.recoveryPhrase()
+            try await desk.open()
+            try await desk.reach("Replace the Words…")
+            try await desk.screen.press(.enter)
+            try await desk.shows("Replace the Recovery Words?")
+            try await desk.picture("replace-question")
+            try await desk.reach("Replace")
+            try await desk.screen.press(.enter)
+            try await desk.shows("Write these words down")
+            #expect(try await desk.client.account.recoveryPhrase() != phrase)
+            #expect(desk.complaints == [])
+        }
+
+        @Test func `while it is encrypted the page says so, and afterwards what went wrong`() async throws {
+            let (desk, folder) = (try await PanelDesk(), MemoryFolder())
+            let server = try ScriptedServer { folder.answer(to: $0) }
+            try await desk.device.start()
+            try await desk.client.account.join("webdav://127.0.0.1:\(server.port)/dav")
+            try await desk.open()
+            try await desk.shows("Up to Date")
+            folder.isSilent = true
+            try await encrypt(desk)
+            try await desk.shows("Encrypting the Account…")
+            try await desk.screen.waits(until: "it need not be waited for") { $0.focus?.isOn("Don't Wait") == true }
+            try await desk.picture("encrypting")
+            server.end()
+            try await desk.shows("The location can't be reached. Nothing is lost")
+            try await desk.screen.waits(until: "the state is shown again") { !$0.has("Encrypting the Account…") }
+            try await desk.picture("encrypting-failed")
+            #expect(try await isEncrypted(desk) == false)
+            #expect(desk.complaints == [])
+        }
+
+        @Test func `who doesn't wait has the page back`() async throws {
+            let (desk, folder) = (try await PanelDesk(), MemoryFolder())
+            let server = try ScriptedServer { folder.answer(to: $0) }
+            try await desk.device.start()
+            try await desk.client.account.join("webdav://127.0.0.1:\(server.port)/dav")
+            try await desk.open()
+            try await desk.shows("Up to Date")
+            folder.isSilent = true
+            try await encrypt(desk)
+            try await desk.screen.waits(until: "it need not be waited for") { $0.focus?.isOn("Don't Wait") == true }
+            try await desk.screen.press(.enter)
+            try await desk.screen.waits(until: "the page is there again") { !$0.has("Encrypting the Account…") }
+            #expect(desk.complaints == [])
+        }
+
+        private func encrypt(_ desk: PanelDesk) async throws {
+            try await desk.reach("Encrypt This Account…")
+            try await desk.screen.press(.enter)
+            try await desk.shows("Encrypt This Account?")
+            try await desk.reach("Encrypt")
+            try await desk.screen.press(.enter)
+        }
+
+        @Test(.enabled(if: Translations.areAvailable, "gettext is not installed"))
+        func `in German the account is encrypted in German`() async throws {
+            let (desk, folder) = (try await PanelDesk(style: .german), try TemporaryDirectory())
+            try await desk.device.start()
+            try await desk.client.account.join("folder://" + folder.path)
+            try await desk.open()
+            try await desk.reach("Dieses Konto verschlüsseln …")
+            try await desk.screen.press(.enter)
+            try await desk.shows("Dieses Konto verschlüsseln?")
+            try await desk.picture("encrypt-question")
+            try await desk.reach("Verschlüsseln")
+            try await desk.screen.press(.enter)
+            try await desk.shows("Schreiben Sie diese Wörter auf")
+            try await desk.screen.press(.escape)
+            try await desk.reach("Wörter ersetzen …")
+            try await desk.picture("encrypted")
+            try await desk.screen.press(.enter)
+            try await desk.shows("Die Wiederherstellungswörter ersetzen?")
+            try await desk.picture("replace-question")
+            #expect(desk.complaints == [])
+        }
+    }
+}
