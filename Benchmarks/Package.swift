@@ -40,3 +40,16 @@ let package = Package(
     ],
     cLanguageStandard: .gnu17
 )
+
+// As in the package itself.
+if Context.environment["UBIQUITOUS_STORE_DESKTOP"] != nil {
+    package.targets += [
+        .systemLibrary(name: "Libadwaita", pkgConfig: "libadwaita-1", providers: [.apt(["libadwaita-1-dev"])]),
+        .systemLibrary(name: "Libxdamage", pkgConfig: "xdamage", providers: [.apt(["libxdamage-dev"])]),
+        // The least that a window can be, to compare with.
+        .executableTarget(name: "empty-window", dependencies: ["Libadwaita"], cSettings: settings),
+        .executableTarget(
+            name: "window-time", dependencies: ["Fixture", "Libsystemd", "Libxdamage"], cSettings: settings,
+            linkerSettings: [.linkedLibrary("X11")]),
+    ]
+}

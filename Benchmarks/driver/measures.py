@@ -11,13 +11,13 @@ import subprocess
 import sys
 import time
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
 import table
 from etcd import Etcd
-from processes import ONE_CPU, MeasurementFailed, Process, Programs
+from processes import ONE_CPU, Bus, MeasurementFailed, Process, Programs, Screen
 from subjects import Baseline, Daemon, Subject, Xfconfd, store_path
 from table import Goal, Row
 
@@ -630,6 +630,46 @@ def command(run: Run) -> list[Row]:
         Goal(most=1.5, text="≤ 1.5"))]
 
 
+WINDOWS = ["ubiquitous-store-settings", "prefs-in-cloud", "prefs-in-storage"]
+
+
+def windows(run: Run) -> list[Row]:
+    """From before the fork to the first picture in the window, beside an empty window in C."""
+    folder = run.programs.daemon.parent
+    if not all((folder / name).exists() for name in WINDOWS) or not (run.programs.products / "empty-window").exists():
+        progress("  not built: UBIQUITOUS_STORE_DESKTOP is not set")
+        return []
+    place = run.directory / "windows"
+    place.mkdir()
+    with ExitStack() as started:
+        daemon = started.enter_context(Daemon(run.programs, run.directory / "daemon"))
+        session = started.enter_context(Bus(place / "session"))
+        screen = started.enter_context(Screen(place))
+        environment = {
+            "DISPLAY": screen.display, "DBUS_SESSION_BUS_ADDRESS": session.address, "HOME": str(place),
+            "XDG_RUNTIME_DIR": str(place), "XDG_CONFIG_HOME": str(place / "config"),
+            "UBIQUITOUS_STORE_BUS": daemon.bus.address, "GSETTINGS_BACKEND": "memory",
+            # Drawn by the processor, and read by nobody: what graphics and assistive technology add is the same for all.
+            "GSK_RENDERER": "cairo", "GTK_A11Y": "none", "GDK_BACKEND": "x11",
+        }
+
+        def opening(program: Path):
+            return lambda: run.programs.run(
+                "window-time", program, cpus=ONE_CPU, environment=environment)[-1]["msec"]
+
+        calls = {"empty": opening(run.programs.products / "empty-window")}
+        calls |= {name: opening(folder / name) for name in WINDOWS}
+        for call in calls.values():
+            call()
+        times = take_turns(replace(run, rounds=3 * run.rounds), "a window opens, in ms", calls)
+    return [
+        table.compare(
+            f"{name}: start to a drawn window", times[name], times["empty"], table.msec,
+            "an empty AdwApplicationWindow in C", Goal(most=1.5, text="≤ 1.5"))
+        for name in WINDOWS
+    ]
+
+
 # By name, in the table's order; the flag tells whether there is something to measure without ubiquitous-stored.
 MEASURES = {
     "reads": (reads, True),
@@ -647,4 +687,5 @@ MEASURES = {
     "library": (library, False),
     "settings": (settings, False),
     "command": (command, False),
+    "windows": (windows, False),
 }

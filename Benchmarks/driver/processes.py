@@ -8,6 +8,7 @@ import configparser
 import os
 import shlex
 import subprocess
+import time
 from pathlib import Path
 
 # Nothing here is to run into a limit of the bus: a service's own limits are not what is measured.
@@ -119,6 +120,27 @@ class Bus(Process):
             if not pipe.readline():
                 self.end()
                 raise MeasurementFailed(f"dbus-daemon does not start. {self.last_words()}")
+
+
+class Screen(Process):
+    """An X server without a screen, on which nothing else is; its number is in `display`."""
+
+    def __init__(self, directory: Path):
+        number = directory / "display"
+        with number.open("wb") as output:
+            self.log = directory / "xvfb.log"
+            with self.log.open("ab") as log:
+                self.child = subprocess.Popen(
+                    # It would start anew whenever the last window is gone, and take no connections meanwhile.
+                    ["Xvfb", "-displayfd", "1", "-screen", "0", "900x700x24", "-nolisten", "tcp", "-noreset"],
+                    stdin=subprocess.DEVNULL, stdout=output, stderr=log)
+        deadline = time.monotonic() + END_TIMEOUT
+        while not number.read_text().endswith("\n"):
+            if self.child.poll() is not None or time.monotonic() > deadline:
+                self.end()
+                raise MeasurementFailed(f"Xvfb does not start. {self.last_words()}")
+            time.sleep(0.01)
+        self.display = ":" + number.read_text().strip()
 
 
 class Programs:
