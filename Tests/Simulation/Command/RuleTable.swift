@@ -40,7 +40,7 @@ struct RuleTable: ParsableCommand {
         ("same-history", .story("restored-while-read")),
         ("never-plain", .story("key-lost")), ("bound-header", .seeds(.whole, 1...100)),
         ("encrypted-wins", .story("key-lost")), ("proven-links", .story("forged-markers")),
-        ("notes", .seeds(.keys, 1...10_000)), ("give-way", .seeds(.keys, 1...1000)),
+        ("marker-links", .seeds(.keys, 1...1000)), ("give-way", .seeds(.keys, 1...1000)),
     ]
 
     func run() throws {
