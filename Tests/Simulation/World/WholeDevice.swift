@@ -181,7 +181,8 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
         hasLostKey = false
         if isSignedIn, let process, process.sync.needsKey, let place = account?.place {
             rejectOthers()
-            return process.sync.change(to: process.backend(of: world.places[place]), onlyReads: false)
+            guard let backend = try? process.backend(of: world.places[place]) else { return }
+            return process.sync.change(to: backend, onlyReads: false)
         }
         guard isSignedIn, process?.sync.isReset == true, let place = account?.place, wanted ?? place == place else {
             return

@@ -202,7 +202,7 @@ final class World<Device: SimulatedDevice> {
 
     /// Whether a key has a write, perhaps under another dot by now.
     private func isEntry(_ write: Write, of key: Int, in state: StoreState) -> Bool {
-        state.entries[Names.keys[key]]?.stamp.withoutOrigin == write.stamp.withoutOrigin
+        state.entries[names.keys[key]]?.stamp.withoutOrigin == write.stamp.withoutOrigin
     }
 
     /// A device has lost something; what nobody else has may be gone.
