@@ -50,13 +50,14 @@ struct RobustnessTests {
     @Test func `calls that want no answer are carried out, and dropped where they are too many`() async throws {
         try await withMachine { machine in
             let (other, raw) = (try machine.store(), try RawClient(machine.bus, as: Users.client))
+            let path = other.path
             func set(_ key: String, _ count: Int) {
                 var body = Wire()
                 body.string(key)
                 body.signature("ay")
                 body.array(alignment: 1) { $0.bytes += [UInt8](repeating: 1, count: count) }
                 var message = WireMessage()
-                (message.flags, message.destination, message.path) = (1, BusNames.service, other.path)
+                (message.flags, message.destination, message.path) = (1, BusNames.service, path)
                 (message.interface, message.member) = (BusNames.storeInterface, "SetValue")
                 (message.signature, message.body) = ("sv", body.bytes)
                 raw.send(message.bytes(serial: raw.nextSerial()))
