@@ -20,7 +20,8 @@ extension BlobBackend {
         if let own, account.isNamed(own.head.account.description),
             !memory.own.mayReplace(own.identity, of: publication.origin)
         {
-            throw RemoteError(.unavailable, "Somebody else writes under this device's name; it is looked at first.")
+            throw RemoteError(
+                .unavailable, "A clone publishes under this device's origin, which the next poll replaces.")
         }
         let formerOrigins = OwnHeads.retired(
             publication.formerOrigins, present: names, as: publication.origin)
