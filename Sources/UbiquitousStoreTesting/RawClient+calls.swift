@@ -45,6 +45,19 @@ extension RawClient {
         store(path, "SetValue", signature: "sv", body: body.bytes, later: later)
     }
 
+    /// Sets a key's value to so many bytes, and wants no answer.
+    public func setUnanswered(_ path: String, _ key: String, bytes count: Int) {
+        var body = Wire()
+        body.string(key)
+        body.signature("ay")
+        body.array(alignment: 1) { $0.bytes += [UInt8](repeating: 1, count: count) }
+        var message = WireMessage()
+        (message.flags, message.destination, message.path) = (1, BusNames.service, path)
+        (message.interface, message.member) = (BusNames.storeInterface, "SetValue")
+        (message.signature, message.body) = ("sv", body.bytes)
+        send(message.bytes(serial: nextSerial()))
+    }
+
     /// Asks for a key's value.
     public func get(_ path: String, _ key: String) {
         var body = Wire()

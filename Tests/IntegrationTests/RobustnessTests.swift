@@ -50,23 +50,11 @@ struct RobustnessTests {
     @Test func `calls that want no answer are carried out, and dropped where they are too many`() async throws {
         try await withMachine { machine in
             let (other, raw) = (try machine.store(), try RawClient(machine.bus, as: Users.client))
-            let path = other.path
-            func set(_ key: String, _ count: Int) {
-                var body = Wire()
-                body.string(key)
-                body.signature("ay")
-                body.array(alignment: 1) { $0.bytes += [UInt8](repeating: 1, count: count) }
-                var message = WireMessage()
-                (message.flags, message.destination, message.path) = (1, BusNames.service, path)
-                (message.interface, message.member) = (BusNames.storeInterface, "SetValue")
-                (message.signature, message.body) = ("sv", body.bytes)
-                raw.send(message.bytes(serial: raw.nextSerial()))
-            }
-            for number in 0..<1000 { set("key \(number)", 1) }
+            for number in 0..<1000 { raw.setUnanswered(other.path, "key \(number)", bytes: 1) }
             try await eventually("all are set") { try await other.everything().count == 1000 }
             #expect(!machine.device.log.contains("want no answer"))
             // 120 MB; the bus has room for 127 that wait for the service, and refuses everybody beyond.
-            for _ in 0..<2000 { set("large", 60_000) }
+            for _ in 0..<2000 { raw.setUnanswered(other.path, "large", bytes: 60_000) }
             try await other.set("other", .integer(1))
             #expect(try await other.value("other") == .integer(1))
             try await eventually("the journal has a line") { machine.device.log.contains("want no answer") }

@@ -104,17 +104,9 @@ struct Attacker: ParsableCommand {
 
     /// Sets so many bytes, as often as the bus takes them.
     private func flood(_ count: Int) throws {
-        var body = Wire()
-        body.string("key")
-        body.signature("ay")
-        body.array(alignment: 1) { $0.bytes += [UInt8](repeating: 0, count: count) }
-        var message = WireMessage()
-        (message.flags, message.destination, message.path) = (1, BusNames.service, path)
-        (message.interface, message.member) = (BusNames.storeInterface, "SetValue")
-        (message.signature, message.body) = ("sv", body.bytes)
         while true {
             let client = try RawClient(address: address)
-            while !client.isClosed() { client.send(message.bytes(serial: client.nextSerial())) }
+            while !client.isClosed() { client.setUnanswered(path, "key", bytes: count) }
         }
     }
 
