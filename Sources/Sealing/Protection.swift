@@ -79,6 +79,10 @@ package protocol KeyHolding: Sendable {
     /// Tells those who have the account's former key, if it had one, that this device has gone over to its key.
     func noteJoining(from former: AccountKey) async throws
 
+    /// Goes on under this device's key: other keys' markers that are in the place now don't count any more. They stay.
+    /// - Throws: `RemoteError`: `keyNeeded` if somebody who has this device's key has put another one in its place.
+    func rejectOtherKeys() async throws
+
     /// Removes what is left of the account in the forms that it had before it was under its key.
     func removeFormerForms() async throws
 }

@@ -56,6 +56,33 @@ struct EncryptionTests {
         try await devices.store(devices.phone).set("favourite-colour", "vermilion-and-teal, again")
     }
 
+    @Test func `a key that somebody puts into the remote stops a device, until its user rejects it`() async throws {
+        try await withTwoDevices { devices in
+            let other = try devices.makeFolder("other")
+            let accounts = [try devices.account(devices.laptop), try devices.account(devices.phone)]
+            let folders = [devices.folder, other]
+            var keys: [String] = []
+            for (account, folder) in zip(accounts, folders) {
+                try await account.join("folder://" + folder, Self.encrypted)
+                keys += try FileManager.default.contentsOfDirectory(atPath: folder + "/a")
+            }
+            // Of two keys the smaller one counts, so that one of the devices stops for the other's.
+            let stopped = try #require(keys.indices.first { keys[$0] != keys.min() })
+            let planted = try #require(keys.min())
+            let device = [devices.laptop, devices.phone][stopped]
+            try FileManager.default.copyItem(
+                atPath: folders[1 - stopped] + "/a/" + planted, toPath: folders[stopped] + "/a/" + planted)
+            try await device.restart()
+            #expect(await errorName { try await accounts[stopped].syncNow() } == "KeyNeeded")
+            try await devices.store(device).set("key", .integer(1))
+            try await accounts[stopped].resolve("local")
+            try await accounts[stopped].syncNow()
+            try await device.restart()
+            try await accounts[stopped].syncNow()
+            #expect(try await accounts[stopped].property("LastErrorName") == .string(""))
+        }
+    }
+
     @Test func `nothing of what is in an encrypted account is in the folder that another device reads it from`()
         async throws
     {

@@ -186,9 +186,7 @@ import Testing
         #expect(b.stores == a.stores)
     }
 
-    @Test func `a smaller marker that somebody planted stops nobody who has a key that is linked to it by nothing`()
-        async throws
-    {
+    @Test func `a smaller marker that somebody planted stops a device until its user rejects it`() async throws {
         let (storage, a, _) = try await world()
         let planted = try #require(
             (1...50).lazy.map(Self.key).first { $0.key.identifier < (Self.held?.key.identifier ?? $0.key.identifier) })
@@ -197,6 +195,19 @@ import Testing
         let before = storage.blobs
         #expect(await code { for _ in 0..<25 { try await a.sync() } } == .keyNeeded, "it stops, and sends nothing")
         #expect(storage.blobs["a/\(planted.key.identifier)"] == before["a/\(planted.key.identifier)"])
+        try await (a.backend as? any KeyHolding)?.rejectOtherKeys()
+        try await a.sync()
+        #expect(storage.blobs["a/\(planted.key.identifier)"] == before["a/\(planted.key.identifier)"])
+        #expect(storage.blobs.contains { $0.key.hasPrefix("h/") && before[$0.key] != $0.value })
+    }
+
+    @Test func `a key that was replaced by one who had it can't be kept`() async throws {
+        let (storage, a, held) = try await world()
+        let next = Self.key(7)
+        let link = KeyLink(from: held.key, to: next.key.identifier, .replaced)
+        storage.blobs["a/\(next.key.identifier)"] = SealedMarker(of: next.key, time: 6, links: [link]).bytes
+        #expect(await code { for _ in 0..<25 { try await a.sync() } } == .keyNeeded)
+        #expect(await code { try await (a.backend as? any KeyHolding)?.rejectOtherKeys() } == .keyNeeded)
     }
 
     @Test func `an own marker that was altered is waited for, and one that is gone is said to be`() async throws {

@@ -113,14 +113,9 @@ extension BlobBackend {
     ) async throws(RemoteError) -> Set<Bits128> {
         if !Rule.encryptedWins.isOn, !found.plain.isEmpty { return try choosePlain(found) }
         let held = protection.held
-        var seen = found.seen
-        if let held {
-            let own = held.key.identifier
-            seen.notes = found.notes.filter { $0.first != own }
-            seen.notes += try await readNotes(found.notes.filter { $0.first == own })
-        }
         let choice = MarkerChoice(
-            among: seen, key: held?.key, wasEncrypted: protection.isWanted, rejected: held?.rejected ?? [])
+            among: try await read(found), key: held?.key, wasEncrypted: protection.isWanted,
+            rejected: held?.rejected ?? [])
         switch choice {
         case .using:
             guard let held else { throw RemoteError.keyNeeded }
@@ -131,6 +126,29 @@ extension BlobBackend {
         case .reset: throw RemoteError(.reset, "The account that was here is gone.")
         case .plain: return try choosePlain(found)
         }
+    }
+
+    /// Reads what else counts for the choice: the notes of this device's key.
+    private func read(_ found: FoundMarkers) async throws(RemoteError) -> SeenMarkers {
+        var seen = found.seen
+        guard let own = protection.held?.key.identifier else { return seen }
+        seen.notes = found.notes.filter { $0.first != own }
+        seen.notes += try await readNotes(found.notes.filter { $0.first == own })
+        return seen
+    }
+
+    package func rejectOtherKeys() async throws {
+        try checkOpen()
+        guard case .key(var held) = protection else { throw RemoteError.keyNeeded }
+        try await storage.check(makingPlace: false)
+        let seen = try await read(try await readMarkers())
+        let links = seen.notes + seen.sealed.flatMap(\.links)
+        if links.contains(where: { $0.first == held.key.identifier && $0.isProven(by: held.key.blobs) }) {
+            throw RemoteError(
+                .keyNeeded, "Another device of the account has given it a new key. Enter its recovery phrase.")
+        }
+        held.rejected = Set(seen.sealed.map(\.identifier)).subtracting([held.key.identifier])
+        protection = .key(held)
     }
 
     private func choosePlain(_ found: FoundMarkers) throws(RemoteError) -> Set<Bits128> {

@@ -45,11 +45,7 @@ extension UserAccount {
             daemon.logger.error("\(error)")
             return (.locked, RemoteError(.keyNeeded, "\(error)"))
         }
-        return (
-            .locked,
-            RemoteError(
-                .keyNeeded, "The account is encrypted, and its key is not on this device. Enter its recovery phrase.")
-        )
+        return (.locked, .keyGone)
     }
 
     /// What is known of the encryption of an account that is to be signed in to.
@@ -130,6 +126,29 @@ extension UserAccount {
         daemon.logger.notice("\(userName) unlocked the account.")
     }
 
+    /// Goes on under the key that is here: whoever can write to the remote can put another key's marker there, and this
+    /// device has stopped for it.
+    func rejectOtherKeys(in file: AccountFile) async throws {
+        settleKey()
+        let (protection, problem) = protection(of: file)
+        if let problem { throw problem }
+        try await reach(file.url, file.credentials, protection) { backend in
+            try await (backend as? ToldBackend)?.keyHolding?.rejectOtherKeys()
+            return try await backend.open(creatingAccount: false)
+        } then: { backend, remote, held in
+            guard let held, var key = try AccountKeyFile.read(in: directory), key.key == held.key else {
+                throw RemoteError.keyGone
+            }
+            key.rejected = held.rejected
+            try key.write(in: directory)
+            var next = file
+            next.isPaused = nil
+            try commit(next) { try sync.signIn(to: backend, as: remote, bringingValues: false) }
+        }
+        listen()
+        daemon.logger.notice("\(userName) rejected other keys than the one of this device.")
+    }
+
     /// The words that let another device in.
     /// - Parameter marksShown: the user has seen them.
     func recoveryPhrase(marksShown: Bool) throws -> String {
@@ -152,4 +171,9 @@ extension UserAccount {
         }
         return RecoveryPhrase(of: key.key).words.joined(separator: " ")
     }
+}
+
+extension RemoteError {
+    fileprivate static let keyGone = RemoteError(
+        .keyNeeded, "The account is encrypted, and its key is not on this device. Enter its recovery phrase.")
 }

@@ -73,6 +73,7 @@ extension UserAccount {
     /// over to what is there, as in signing in. If the account is there again by itself, either goes on with it.
     func resolve(inFavourOf side: Side) async throws {
         guard let file = try AccountFile.read(in: directory) else { throw Self.notSignedIn }
+        if sync.needsKey, side == .local { return try await rejectOtherKeys(in: file) }
         guard sync.isReset else {
             throw BusError.store(.conflict, "There is nothing to resolve: the remote is as this device knows it.")
         }

@@ -56,7 +56,10 @@ struct ResolveCommand: ServiceCommand {
     static let configuration = CommandConfiguration(
         commandName: "resolve",
         abstract: "Says which side is right, after the remote was emptied or is another account's.",
-        discussion: "Until then sync is paused: it could be a mistake, such as a folder that isn't mounted.")
+        discussion: """
+            Until then sync is paused: it could be a mistake, such as a folder that isn't mounted. Where somebody who can \
+            write to the remote has put another key into an encrypted account, \"local\" goes on under this device's.
+            """)
 
     @OptionGroup var options: AccountOptions
 
@@ -65,7 +68,11 @@ struct ResolveCommand: ServiceCommand {
 
     func perform() async throws {
         try await options.make("Resolving") { _, account in
-            account.lastError?.code == .remoteReset ? "take the \(side.rawValue) values for right" : nil
+            switch account.lastError?.code {
+            case .remoteReset: "take the \(side.rawValue) values for right"
+            case .keyNeeded where side == .local: "reject other keys than this device's"
+            default: nil
+            }
         } _: {
             try await $0.resolve(side)
         }
