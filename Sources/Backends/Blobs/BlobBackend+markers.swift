@@ -58,6 +58,8 @@ extension BlobBackend {
 
     private func readMarker(_ identifier: Bits128, _ found: inout FoundMarkers) async throws(RemoteError) {
         if !isThorough, recall(identifier, &found) { return }
+        // What is there now may be of the other kind.
+        memory.goodMarkers.remove(identifier)
         memory.sealedMarkers[identifier] = nil
         let content = try await storage.get(
             BlobName.marker(identifier), limit: AccountMarker.limit, unless: nil)
