@@ -231,6 +231,26 @@ import Testing
         #expect(storage.blobs.keys.contains { $0.hasPrefix("h/") })
     }
 
+    @Test func `a marker that was one in plain for a while is what it is now, at every look`() async throws {
+        let (storage, a, held) = try await world()
+        let name = "a/\(held.key.identifier)"
+        let whole = try #require(storage.blobs[name])
+        // As long as a head under another key is there, each look reads the markers.
+        let elsewhere = MemoryStorage()
+        let stranger = try device("S", on: elsewhere, .key(Self.key(9)))
+        try await stranger.signIn(creating: true)
+        stranger.set(store, "good", Self.secret)
+        try await stranger.sync()
+        storage.blobs.merge(elsewhere.blobs.filter { $0.key.hasPrefix("h/") }) { own, _ in own }
+        storage.blobs[name] = AccountMarker(identifier: Bits128(held.key.identifier), time: 5).encoded()
+        #expect(await code { for _ in 0..<25 { try await a.sync() } } == .reset)
+        storage.blobs[name] = whole
+        var codes: [RemoteError.Code?] = []
+        for _ in 0..<60 { codes.append(await code { try await a.sync() }) }
+        let first = try #require(codes.firstIndex(of: nil))
+        #expect(codes[first...].allSatisfy { $0 == nil }, "\(codes)")
+    }
+
     @Test func `10,000 notes and 300 markers are read no further than 256 of each`() async throws {
         let (storage, a, held) = try await world()
         var blobs = storage.blobs
