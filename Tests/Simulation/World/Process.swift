@@ -111,7 +111,7 @@ final class Process: @unchecked Sendable {
         }
         let storage = SimulatedStorage(place, client, tellsOfChanges: world.conditions.tellsOfChanges)
         var held = world.keys.isEmpty ? nil : world.keys[place.number]
-        held?.rejected = device.rejected
+        if let own = held?.key.identifier { held?.rejected = device.rejected.subtracting([own]) }
         if let held {
             let eavesdropper = Eavesdropper(key: held.key.identifier)
             storage.onWrite = { [world, number = device.number] name, bytes in

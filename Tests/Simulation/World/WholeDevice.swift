@@ -198,8 +198,12 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
         start()
     }
 
-    /// Somebody has planted other accounts' markers, which its user does not want.
-    private func rejectOthers() { rejected = world.attacker?.identifiers ?? [] }
+    /// Somebody has planted other accounts' markers, which its user does not want: an attacker's, and those of the other
+    /// places.
+    private func rejectOthers() {
+        guard let attacker = world.attacker else { return }
+        rejected = attacker.identifiers.union(world.keys.map(\.key.identifier))
+    }
 
     /// Says that this device is right: tries until it works.
     func resolve() {
