@@ -68,9 +68,7 @@ extension BlobBackend {
     /// what was received is safe where it came from, and an answer to each message would be answered in turn.
     private func isOutdated(_ heads: [FoundHead], _ known: Set<Bits128>) -> Bool {
         guard let own = memory.published?.head else { return false }
-        let now = environment.time()
-        let age = now > own.time ? now - own.time : own.time - now
-        guard age >= Retention.day else { return false }
+        guard SyncCycle.isDayAway(environment.time(), from: own.time) else { return false }
         return heads.contains { found in
             guard known.contains(found.digest), found.head.origin != own.origin else { return false }
             return found.head.parts.contains { store, part in
