@@ -73,6 +73,17 @@ package struct SealedBlob: Equatable, Sendable {
         try self.init(bytes.dropLast(SealedForm.sumBytes), decoder, isHead: true, keys)
     }
 
+    /// The key that a head says it is sealed with, which is not proven; `nil` if it is no sealed head.
+    package static func key(ofHead bytes: [UInt8]) -> KeyIdentifier? { key(of: bytes, SealedForm.head) }
+
+    /// The key that a segment says it is sealed with, which is not proven; `nil` if it is no sealed segment.
+    package static func key(ofSegment bytes: [UInt8]) -> KeyIdentifier? { key(of: bytes, SealedForm.segment) }
+
+    private static func key(of bytes: [UInt8], _ magic: [UInt8]) -> KeyIdentifier? {
+        guard var decoder = try? SealedForm.open(bytes[...], magic) else { return nil }
+        return try? decoder.keyIdentifier()
+    }
+
     private static let (saltBytes, tagBytes, randomBytes) = (32, 16, 16)
 
     private init(

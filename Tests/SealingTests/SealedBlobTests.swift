@@ -114,6 +114,16 @@ import Testing
         #expect(throws: SealingFlaw.foreign) { try SealedBlob(segment: Self.head(), Self.keys) }
     }
 
+    @Test func `a blob says under which key it is, as far as that is there and the blob is of its kind`() throws {
+        let (head, segment) = (Self.head(), SealedBlob.seal(segment: Self.content, Self.keys).bytes)
+        #expect(SealedBlob.key(ofHead: head) == Self.keys.identifier)
+        #expect(SealedBlob.key(ofSegment: segment) == Self.keys.identifier)
+        #expect(SealedBlob.key(ofHead: segment) == nil && SealedBlob.key(ofSegment: head) == nil)
+        #expect(SealedBlob.key(ofHead: Array(head.prefix(21))) == nil)
+        #expect(SealedBlob.key(ofHead: Array(head.prefix(22))) == Self.keys.identifier)
+        #expect(SealedBlob.key(ofHead: Array(head.prefix(5)) + [0] + head.dropFirst(6)) == nil, "one in plain")
+    }
+
     @Test func `equal segments have equal bytes, and others share nothing behind the header`() {
         let (first, _) = SealedBlob.seal(segment: Self.content, Self.keys)
         #expect(first == SealedBlob.seal(segment: Self.content, Self.keys).bytes)

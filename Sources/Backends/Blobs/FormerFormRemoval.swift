@@ -61,22 +61,15 @@ struct FormerFormRemoval<Storage: BlobStorage> {
 extension FormerForms {
     /// Whether a head is of the account in one of these forms.
     func hasHead(_ bytes: [UInt8]) -> Bool {
-        if Envelope.isSealed(bytes) { return hasKey(of: bytes, Envelope.head) }
+        if Envelope.isSealed(bytes) { return SealedBlob.key(ofHead: bytes).map(keys.contains) ?? false }
         guard !plain.isEmpty, let written = try? WrittenHead(decoding: bytes) else { return false }
         return plain.contains(KeyIdentifier(written.head.account))
     }
 
     /// Whether a segment is. One in plain does not say whose it is.
     func hasSegment(_ bytes: [UInt8], keepingPlain keepsPlain: Bool) -> Bool {
-        if Envelope.isSealed(bytes) { return hasKey(of: bytes, Array("UKVx".utf8)) }
+        if Envelope.isSealed(bytes) { return SealedBlob.key(ofSegment: bytes).map(keys.contains) ?? false }
         let isOurs = [Envelope.bucket, Envelope.vector, Envelope.index].contains { bytes.starts(with: $0) }
         return isOurs && !plain.isEmpty && !keepsPlain
-    }
-
-    /// Whether a sealed blob names one of the keys, of which it need not be proven here.
-    private func hasKey(of bytes: [UInt8], _ magic: [UInt8]) -> Bool {
-        let start = magic.count + 2
-        guard bytes.starts(with: magic), bytes.count >= start + 16 else { return false }
-        return keys.contains(KeyIdentifier(Bits128(prefixOf: Array(bytes[start..<start + 16]))))
     }
 }
