@@ -35,6 +35,9 @@ package struct KeyMove: Equatable, Sendable {
     /// The link that says so; `nil` from plain, which has no key to prove it with.
     package var link: KeyLink? { former.map { KeyLink(from: $0.key, to: next.key.identifier, .replaced) } }
 
+    /// What the account was called when the move began.
+    package var formerNames: Set<KeyIdentifier> { former.map { [$0.key.identifier] } ?? next.former.plain }
+
     /// What a device does next.
     package enum Step: Equatable, Sendable {
         /// Write the new key's marker: from then on others stop.

@@ -116,7 +116,8 @@ extension BlobBackend {
         if !Rule.encryptedWins.isOn, !found.plain.isEmpty { return try choosePlain(found) }
         let held = protection.held
         let choice = MarkerChoice(
-            among: try await read(found), key: held?.key, wasEncrypted: protection.isWanted,
+            among: try await read(found, provingNotesOf: held?.key.identifier), key: held?.key,
+            wasEncrypted: protection.isWanted,
             rejected: held?.rejected ?? [])
         switch choice {
         case .using:
@@ -130,10 +131,13 @@ extension BlobBackend {
         }
     }
 
-    /// Reads what else counts for the choice: the notes of this device's key.
-    private func read(_ found: FoundMarkers) async throws(RemoteError) -> SeenMarkers {
+    /// Reads what else counts for the choice.
+    /// - Parameter own: the key whose notes are read for their proofs.
+    func read(
+        _ found: FoundMarkers, provingNotesOf own: KeyIdentifier?
+    ) async throws(RemoteError) -> SeenMarkers {
         var seen = found.seen
-        guard let own = protection.held?.key.identifier else { return seen }
+        guard let own else { return seen }
         seen.notes = found.notes.filter { $0.first != own }
         seen.notes += try await readNotes(found.notes.filter { $0.first == own })
         return seen
@@ -143,7 +147,7 @@ extension BlobBackend {
         try checkOpen()
         guard case .key(var held) = protection else { throw RemoteError.keyNeeded }
         try await storage.check(makingPlace: false)
-        let seen = try await read(try await readMarkers())
+        let seen = try await read(try await readMarkers(), provingNotesOf: held.key.identifier)
         let links = seen.notes + seen.sealed.flatMap(\.links)
         if links.contains(where: { $0.first == held.key.identifier && $0.isProven(by: held.key.blobs) }) {
             throw RemoteError(

@@ -25,7 +25,8 @@ struct BlobMove<Storage: BlobStorage> {
         switch move.step(seen, notes: Set(notes.map(\.noteName)), hasFormer: !former.isEmpty) {
         case .writeMarker: try await storage.create(marker, move.next.marker.bytes)
         case .writeNote(let link): try await storage.create("\(BlobName.markers)/\(link.noteName)", link.note())
-        case .readFormer: return former.union(known)
+        // Its marker may be removed already, by a device that came later.
+        case .readFormer: return former.union(move.formerNames.map { Bits128($0) })
         case .giveWay:
             try await storage.delete(marker)
             throw RemoteError.keyNeeded
@@ -34,12 +35,6 @@ struct BlobMove<Storage: BlobStorage> {
         case .reset: throw RemoteError(.reset, "The account that was here is gone.")
         }
         return nil
-    }
-
-    /// What the account was called when the move began: its marker may be removed already, by a device that came later.
-    private var known: Set<Bits128> {
-        if let former = move.former { return [Bits128(former.key.identifier)] }
-        return Set(move.next.former.plain.map { Bits128($0) })
     }
 }
 
@@ -50,10 +45,7 @@ extension BlobBackend {
         // The marker, the note, and once more to see them there.
         for _ in 0..<3 {
             let found = try await readMarkers(expecting: accountIdentifiers)
-            let next = move.next.key.identifier
-            var seen = found.seen
-            seen.notes = found.notes.filter { $0.first != next }
-            seen.notes += try await readNotes(found.notes.filter { $0.first == next })
+            let seen = try await read(found, provingNotesOf: move.next.key.identifier)
             let step = BlobMove(
                 storage: storage, move: move, seen: seen, notes: found.notes, former: formerAccount(found, move))
             if let identifiers = try await step.advance() { return identifiers }
@@ -63,12 +55,9 @@ extension BlobBackend {
 
     /// The account in its former form, if it is there; a place may hold another one since.
     private func formerAccount(_ found: FoundMarkers, _ move: KeyMove) -> Set<Bits128> {
-        if let former = move.former {
-            let marker = found.sealed[former.key.identifier]
-            return marker?.isGenuine(under: former.key.blobs) == true ? [Bits128(former.key.identifier)] : []
-        }
-        let known = Set(move.next.former.plain.map { Bits128($0) })
-        return found.plain.isDisjoint(with: known) ? [] : found.plain
+        let names = Set(move.formerNames.map { Bits128($0) })
+        guard let former = move.former else { return found.plain.isDisjoint(with: names) ? [] : found.plain }
+        return found.sealed[former.key.identifier]?.isGenuine(under: former.key.blobs) == true ? names : []
     }
 
     /// Tells those who have a former key that this device has gone over to the account's.
