@@ -109,16 +109,11 @@ extension UserAccount {
         try await reach(file.url, file.credentials, .phrase(phrase)) {
             try await Self.open($0, joiningFrom: former)
         } then: { backend, remote, held in
+            guard remote.isNamed(file.account) else { return try goOver(file, to: remote, backend, held, forms) }
+            try keep(held, wasShown: true)
             var next = file
             next.isPaused = nil
-            guard !remote.isNamed(file.account) else {
-                try keep(held, wasShown: true)
-                return try commit(next) { try sync.signIn(to: backend, as: remote, bringingValues: false) }
-            }
-            try keep(held, wasShown: true, former: forms)
-            try commit(next.gone(over: remote.identifier)) {
-                try sync.signIn(to: backend, asRestored: remote.also(named: file.account))
-            }
+            try commit(next) { try sync.signIn(to: backend, as: remote, bringingValues: false) }
         }
         settleKey()
         listen()

@@ -28,7 +28,7 @@ extension UserAccount {
         if !isUnderWay, change == .replacement, file.isEncrypted != true {
             throw BusError.store(.conflict, "The account is not encrypted, so it has no key; use Encrypt.")
         }
-        try await alone {
+        try await attempts.alone {
             if !isUnderWay { try await beginMove() }
             if try AccountFile.read(in: directory)?.movingTo != nil {
                 do { try await sync.syncNow() } catch {
@@ -109,7 +109,7 @@ extension UserAccount {
 
     /// Does what is to be done after a cycle. What fails is tried after the next one.
     func goOnMoving() async {
-        guard watchesMove, !isBusy, let file = try? AccountFile.read(in: directory) else { return }
+        guard watchesMove, !attempts.isBusy, let file = try? AccountFile.read(in: directory) else { return }
         let facts = MoveProgress.Facts(
             time: daemon.environment.time(), needsKey: sync.needsKey, hasReadAll: sync.hasReadAll,
             isPublished: sync.isPublished)
@@ -119,9 +119,9 @@ extension UserAccount {
             switch next {
             case .wait: break
             case .giveWay: try withdraw()
-            case .goOver: try await alone { try await goOver() }
+            case .goOver: try await attempts.alone { try await goOver() }
             case .confirm: try confirm()
-            case .removeFormerForms: try await alone { try await removeFormerForms() }
+            case .removeFormerForms: try await attempts.alone { try await removeFormerForms() }
             }
         } catch {
             daemon.logger.warning("The account of \(userName) can't go on with its move: \(error)")
@@ -135,17 +135,13 @@ extension UserAccount {
         }
         let backend = try makeBackend(file.url, file.credentials, .key(key.held))
         do {
-            let signOuts = signOuts
-            let remote = try await Self.limited { try await backend.open(creatingAccount: false) }
-            guard signOuts == self.signOuts, sync.hasReadAll else {
+            let signOuts = attempts.signOuts
+            let remote = try await Attempts.limited { try await backend.open(creatingAccount: false) }
+            guard signOuts == attempts.signOuts, sync.hasReadAll, !sync.isPaused else {
                 throw BusError.store(
                     .backendUnavailable, "The account is not read to its end any more; it is tried again.")
             }
-            let names = Set(key.former.plain.map(\.description)).union([file.account])
-            try commit(file.gone(over: remote.identifier)) {
-                try sync.signIn(
-                    to: backend, asRestored: RemoteAccount(identifier: remote.identifier, aliases: names))
-            }
+            try goOver(file, to: remote, backend, key.held, key.former)
         } catch {
             Self.close(backend)
             throw error
@@ -182,7 +178,7 @@ extension UserAccount {
     private func removeFormerForms() async throws {
         guard let file = try AccountFile.read(in: directory), let holding = (sync.current as? ToldBackend)?.keyHolding
         else { return }
-        try await Self.limited { try await holding.removeFormerForms() }
+        try await Attempts.limited { try await holding.removeFormerForms() }
         guard try AccountFile.read(in: directory)?.account == file.account, var key = key(of: file) else { return }
         key.tidied = daemon.environment.time()
         try key.write(in: directory)
@@ -224,12 +220,5 @@ extension UserAccount {
             try await holding.noteJoining(from: former)
         }
         return remote
-    }
-}
-
-extension RemoteAccount {
-    /// The account, with another name that it had.
-    func also(named name: String) -> RemoteAccount {
-        RemoteAccount(identifier: identifier, aliases: aliases.union([name]), isNew: isNew)
     }
 }

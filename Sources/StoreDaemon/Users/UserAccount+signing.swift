@@ -24,11 +24,7 @@ extension UserAccount {
         let staysPaused = isRenewal ? try AccountFile.read(in: directory)?.isPaused ?? false : false
         var isNew = false
         let former =
-            encryption.phrase == nil
-            ? nil
-            : try AccountFile.read(in: directory).flatMap {
-                $0.isPlace(url) ? $0 : nil
-            }
+            encryption.phrase == nil ? nil : try AccountFile.read(in: directory).flatMap { $0.isPlace(url) ? $0 : nil }
         let (key, forms) = former.map { formerKey(of: $0) } ?? (nil, FormerForms())
         try await reach(url, credentials, try protection(at: url, encryption)) {
             try await Self.open($0, creatingAccount: creatingAccount, joiningFrom: key)
@@ -43,13 +39,9 @@ extension UserAccount {
                 announcesName: deviceName != nil || sync.devices.announcesName,
                 isEncrypted: held == nil ? nil : true)
             // The account of this place may have moved to the key since.
-            if let former, !remote.isNamed(former.account) {
-                try keep(held, wasShown: true, former: forms)
-                var next = former.gone(over: remote.identifier)
-                (next.credentials, next.isPaused) = (credentials, nil)
-                return try commit(next) {
-                    try sync.signIn(to: backend, asRestored: remote.also(named: former.account))
-                }
+            if var former, !remote.isNamed(former.account) {
+                former.credentials = credentials
+                return try goOver(former, to: remote, backend, held, forms)
             }
             try keep(held, wasShown: encryption.phrase != nil)
             try commit(file) {
@@ -121,19 +113,38 @@ extension UserAccount {
         try daemon.configuration.check(scheme: url)
         let backend = try makeBackend(url, credentials, protection)
         do {
-            let signOuts = signOuts
-            let (remote, held) = try await attempting {
+            let signOuts = attempts.signOuts
+            let (remote, held) = try await attempts.make {
                 try await withTaskCancellationHandler {
                     (try await body(backend), await backend.heldKey)
                 } onCancel: {
                     EventLoop.task { await backend.close() }
                 }
             }
-            if signOuts != self.signOuts { throw BusError.store(.notSignedIn, "The account was signed out meanwhile.") }
+            guard signOuts == attempts.signOuts else {
+                throw BusError.store(.notSignedIn, "The account was signed out meanwhile.")
+            }
             try goOver(backend, remote, held)
         } catch {
             Self.close(backend)
             throw error
+        }
+    }
+
+    /// Goes over to the key that the account has moved to: all that this device has goes up under it.
+    /// - Parameters:
+    ///   - file: what the user is signed in to.
+    ///   - former: what the account was before.
+    func goOver(
+        _ file: AccountFile, to remote: RemoteAccount, _ backend: any RemoteBackend, _ held: HeldKey?,
+        _ former: FormerForms
+    ) throws {
+        try keep(held, wasShown: true, former: former)
+        var next = file.gone(over: remote.identifier)
+        next.isPaused = nil
+        let names = remote.aliases.union(former.plain.map(\.description)).union([file.account])
+        try commit(next) {
+            try sync.signIn(to: backend, asRestored: RemoteAccount(identifier: remote.identifier, aliases: names))
         }
     }
 
@@ -173,7 +184,7 @@ extension UserAccount {
         if !keepingValues { try sync.signOut(keepingValues: false) }
         try AccountFile.remove(in: directory)
         try AccountKeyFile.remove(in: directory)
-        signOuts += 1
+        attempts.noteSignOut()
         listener?.cancel()
         (url, isFileEncrypted) = ("", false)
         if keepingValues { try sync.signOut(keepingValues: true) }
@@ -196,7 +207,7 @@ extension UserAccount {
         }
         let request = request(url, tried)
         let check = daemon.configuration.checkBackend
-        var steps = try await attempting { try await check(request) }
+        var steps = try await attempts.make { try await check(request) }
         if areTheAccounts, steps.allSatisfy(\.isPassed) {
             steps.append(
                 BackendCheck(
@@ -213,58 +224,6 @@ extension UserAccount {
             throw BusError.invalidArguments("\"renew\" is for the place of the account that is signed in.")
         }
         return credentials.completed(by: file.credentials)
-    }
-
-    /// Tries a backend for a caller, who may give up without a word: the next call ends the attempt, and begins once it
-    /// has ended. A move doesn't give way.
-    private func attempting<T: Sendable>(_ work: @escaping @Sendable () async throws -> T) async throws -> T {
-        let former = attempt
-        if isBusy, former == nil { throw Self.busy }
-        let own = Attempt()
-        attempt = own
-        defer {
-            if attempt === own { attempt = nil }
-            own.end()
-        }
-        await former?.giveWay()
-        do {
-            try own.check()
-            let result = try await alone { try await Self.limited(own, work) }
-            try own.check()
-            return result
-        } catch {
-            try own.check()
-            throw error
-        }
-    }
-
-    /// One backend is tried at a time.
-    func alone<T>(_ body: () async throws -> T) async throws -> T {
-        if isBusy { throw Self.busy }
-        isBusy = true
-        defer { isBusy = false }
-        return try await body()
-    }
-
-    private static let busy = BusError.store(
-        .busy, "The account is being signed in or checked, or moves to a new key; try again after it.")
-
-    /// Waits for a backend, but not for ever: a dead network mount never answers.
-    static func limited<T: Sendable>(
-        _ attempt: Attempt? = nil, _ work: @escaping @Sendable () async throws -> T
-    ) async throws -> T {
-        let race = Race<T>()
-        let timer = EventLoop.shared.after(.seconds(60)) {
-            race.end(.failure(RemoteError(.unavailable, "The place did not answer within a minute.")))
-        }
-        defer { timer.cancel() }
-        return try await withCheckedThrowingContinuation { continuation in
-            race.continuation = continuation
-            let task = EventLoop.task {
-                do { race.end(.success(try await work())) } catch { race.end(.failure(error)) }
-            }
-            attempt?.work = task
-        }
     }
 
     /// Where the account is that an administrator has ready for this user; `nil`: there is none.
@@ -294,42 +253,5 @@ extension UserAccount {
         return BackendRequest(
             url: url, uid: uid, mode: daemon.configuration.mode, folderRoots: daemon.configuration.folderRoots,
             credentials: credentials)
-    }
-}
-
-/// An attempt with a backend, which a newer one may end.
-@BusActor
-final class Attempt {
-    var work: Task<Void, Never>?
-    private var isSuperseded = false
-    private var isOver = false
-    private var successor: CheckedContinuation<Void, Never>?
-
-    /// Gives way to the next attempt, and returns when this one has ended; what is stuck ends after its minute.
-    func giveWay() async {
-        isSuperseded = true
-        work?.cancel()
-        if !isOver { await withCheckedContinuation { successor = $0 } }
-    }
-
-    func end() {
-        isOver = true
-        successor?.resume()
-    }
-
-    /// Throws if a newer attempt has taken its place.
-    func check() throws(BusError) {
-        if isSuperseded { throw .store(.busy, "A newer call has taken the place of this one.") }
-    }
-}
-
-/// Of several ends, the first one counts.
-@BusActor
-private final class Race<T: Sendable> {
-    var continuation: CheckedContinuation<T, any Error>?
-
-    func end(_ result: Result<T, any Error>) {
-        continuation?.resume(with: result)
-        continuation = nil
     }
 }

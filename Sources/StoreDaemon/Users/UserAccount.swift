@@ -30,14 +30,9 @@ final class UserAccount {
     private var routes: EventSource?
     private let record: SyncRecord
     var listener: Task<Void, Never>?
-    /// Signing in or out, or trying a backend: one at a time.
-    var isBusy = false
+    let attempts = Attempts()
     /// Calls that are answered later.
     var callsUnderWay = 0
-    /// What tries a backend for a caller.
-    var attempt: Attempt?
-    /// How often the account was signed out: what was begun before must not go over to it.
-    var signOuts = 0
     var log = AccountLog()
     /// The account has moved to its key, or is moving: after each cycle something may be to be done for that.
     var watchesMove = false

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Replication
+internal import SDBus
+internal import StoreBus
+
+/// What is tried with backends for one account: one thing at a time, and none for ever.
+@BusActor
+final class Attempts {
+    /// Something is tried.
+    private(set) var isBusy = false
+    /// What is tried for a caller.
+    private var latest: Attempt?
+    /// How often the account was signed out: what was begun before must not go over to it.
+    private(set) var signOuts = 0
+
+    private static let busy = BusError.store(
+        .busy, "The account is being signed in or checked, or moves to a new key; try again after it.")
+
+    /// The account is signed out, whatever is under way.
+    func noteSignOut() { signOuts += 1 }
+
+    /// Tries a backend for a caller, who may give up without a word: the next call ends the attempt, and begins once it
+    /// has ended. A move doesn't give way.
+    /// - Throws: `Busy` if something else is under way, or a newer call has taken the place of this one.
+    func make<T: Sendable>(_ work: @escaping @Sendable () async throws -> T) async throws -> T {
+        let former = latest
+        if isBusy, former == nil { throw Self.busy }
+        let own = Attempt()
+        latest = own
+        defer {
+            if latest === own { latest = nil }
+            own.end()
+        }
+        await former?.giveWay()
+        do {
+            try own.check()
+            let result = try await alone { try await Self.limited(own, work) }
+            try own.check()
+            return result
+        } catch {
+            try own.check()
+            throw error
+        }
+    }
+
+    /// Does something while nothing else is tried.
+    /// - Throws: `Busy` if something is.
+    func alone<T>(_ body: () async throws -> T) async throws -> T {
+        if isBusy { throw Self.busy }
+        isBusy = true
+        defer { isBusy = false }
+        return try await body()
+    }
+
+    /// Waits for a backend, but not for ever: a dead network mount never answers.
+    static func limited<T: Sendable>(_ work: @escaping @Sendable () async throws -> T) async throws -> T {
+        try await limited(nil, work)
+    }
+
+    private static func limited<T: Sendable>(
+        _ attempt: Attempt?, _ work: @escaping @Sendable () async throws -> T
+    ) async throws -> T {
+        let race = Race<T>()
+        let timer = EventLoop.shared.after(.seconds(60)) {
+            race.end(.failure(RemoteError(.unavailable, "The place did not answer within a minute.")))
+        }
+        defer { timer.cancel() }
+        return try await withCheckedThrowingContinuation { continuation in
+            race.continuation = continuation
+            let task = EventLoop.task {
+                do { race.end(.success(try await work())) } catch { race.end(.failure(error)) }
+            }
+            attempt?.work = task
+        }
+    }
+}
+
+/// An attempt with a backend, which a newer one may end.
+@BusActor
+private final class Attempt {
+    /// It may be superseded before it has begun.
+    var work: Task<Void, Never>? { didSet { if isSuperseded { work?.cancel() } } }
+    private var isSuperseded = false
+    private var isOver = false
+    private var successor: CheckedContinuation<Void, Never>?
+
+    /// Gives way to the next attempt, and returns when this one has ended; what is stuck ends after its minute.
+    func giveWay() async {
+        isSuperseded = true
+        work?.cancel()
+        if !isOver { await withCheckedContinuation { successor = $0 } }
+    }
+
+    func end() {
+        isOver = true
+        successor?.resume()
+    }
+
+    /// Throws if a newer attempt has taken its place.
+    func check() throws(BusError) {
+        if isSuperseded { throw .store(.busy, "A newer call has taken the place of this one.") }
+    }
+}
+
+/// Of several ends, the first one counts.
+@BusActor
+private final class Race<T: Sendable> {
+    var continuation: CheckedContinuation<T, any Error>?
+
+    func end(_ result: Result<T, any Error>) {
+        continuation?.resume(with: result)
+        continuation = nil
+    }
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import SDBus
+import Testing
+
+@testable import StoreDaemon
+
+@BusActor
+@Suite(.timeLimit(.minutes(5)))
+struct AttemptsTests {
+    private let attempts = Attempts()
+
+    /// What an attempt says of itself.
+    private actor Diary {
+        private(set) var lines: [String] = []
+        func note(_ line: String) { lines.append(line) }
+    }
+
+    private func message(of error: any Error) -> String { (error as? BusError)?.message ?? "\(error)" }
+
+    @Test func `one thing is done at a time, and the next one after it has failed`() async throws {
+        struct Failure: Error {}
+        let body: @BusActor () async throws -> Void = { [attempts] in
+            #expect(attempts.isBusy)
+            await #expect(throws: BusError.self) { try await attempts.alone {} }
+            await #expect(throws: BusError.self) { try await attempts.make {} }
+            throw Failure()
+        }
+        await #expect(throws: Failure.self) { try await attempts.alone(body) }
+        #expect(!attempts.isBusy)
+        #expect(try await attempts.make { 7 } == 7)
+        #expect(!attempts.isBusy)
+    }
+
+    @Test func `a newer attempt ends the former one, and begins once that has ended`() async throws {
+        let diary = Diary()
+        let former = Task { @BusActor in
+            try await attempts.make {
+                await diary.note("former begins")
+                while !Task.isCancelled { await Task.yield() }
+                await diary.note("former ends")
+            }
+        }
+        while !(await diary.lines.contains("former begins")) { await Task.yield() }
+        try await attempts.make { await diary.note("newer") }
+        #expect(await diary.lines == ["former begins", "former ends", "newer"])
+        guard case .failure(let error) = await former.result else { return #expect(Bool(false)) }
+        #expect(message(of: error) == "A newer call has taken the place of this one.")
+    }
+
+    @Test func `of several newer attempts the last one is made, after those before it have ended`() async throws {
+        let diary = Diary()
+        let tasks = (0..<3).map { number in
+            Task { @BusActor in
+                try await attempts.make {
+                    await diary.note("\(number) begins")
+                    while number < 2, !Task.isCancelled { await Task.yield() }
+                    await diary.note("\(number) ends")
+                }
+            }
+        }
+        try await tasks[2].value
+        for task in tasks.dropLast() { await #expect(throws: BusError.self) { try await task.value } }
+        let lines = await diary.lines
+        #expect(lines.suffix(2) == ["2 begins", "2 ends"])
+        #expect(lines.count { $0.hasSuffix("begins") } == lines.count { $0.hasSuffix("ends") })
+    }
+}
