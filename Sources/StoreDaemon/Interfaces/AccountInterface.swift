@@ -79,7 +79,9 @@ extension UserAccount {
     // MARK: Encryption
 
     fileprivate func getRecoveryPhrase(_ call: MethodCall) throws {
-        let phrase = try recoveryPhrase(marksShown: try call.message.readFlags(0x1) & 0x1 != 0)
+        let marksShown = try call.message.readFlags(0x1) & 0x1 != 0
+        guard let file = try AccountFile.read(in: directory) else { throw Self.notSignedIn }
+        let phrase = try keys.recoveryPhrase(of: file, marksShown: marksShown)
         try call.reply { try $0.append(phrase) }
     }
 
@@ -90,7 +92,7 @@ extension UserAccount {
 
     fileprivate func move(_ call: MethodCall, _ change: KeyChange) throws {
         _ = try call.message.readOptions([:])
-        call.answer(on: daemon, holding: self) { try await self.move(change) }
+        call.answer(on: daemon, holding: self) { try await self.move.make(change) }
     }
 
     // MARK: Resting

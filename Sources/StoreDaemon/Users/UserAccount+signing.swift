@@ -20,13 +20,13 @@ extension UserAccount {
     ) async throws -> String {
         try credentials.check()
         let credentials = isRenewal ? try renewed(credentials, at: url) : credentials
-        if try movesElsewhere(than: url, credentials) { return accountIdentifier }
+        if try move.goesOn(at: url, credentials) { return accountIdentifier }
         let staysPaused = isRenewal ? try AccountFile.read(in: directory)?.isPaused ?? false : false
         var isNew = false
         let former =
             encryption.phrase == nil ? nil : try AccountFile.read(in: directory).flatMap { $0.isPlace(url) ? $0 : nil }
-        let (key, forms) = former.map { formerKey(of: $0) } ?? (nil, FormerForms())
-        try await reach(url, credentials, try protection(at: url, encryption)) {
+        let (key, forms) = former.map { keys.former(of: $0) } ?? (nil, FormerForms())
+        try await reach(url, credentials, try keys.protection(at: url, encryption)) {
             try await Self.open($0, creatingAccount: creatingAccount, joiningFrom: key)
         } then: { backend, remote, held in
             isNew = remote.isNew
@@ -43,15 +43,15 @@ extension UserAccount {
                 former.credentials = credentials
                 return try goOver(former, to: remote, backend, held, forms)
             }
-            try keep(held, wasShown: encryption.phrase != nil)
+            try keys.keep(held, wasShown: encryption.phrase != nil)
             try commit(file) {
                 try sync.signIn(to: backend, as: remote, bringingValues: bringingValues, deviceName: deviceName)
             }
         }
         self.url = url
-        settleKey()
+        keys.settle(accountIdentifier)
         listen()
-        watchMove()
+        move.watch()
         if staysPaused { try setPaused(true) }
         daemon.logger.notice("\(userName) signed in to \(url)\(isNew ? ", where an account was made" : "").")
         if let warning = PlaceAddress.warning(of: url) { daemon.logger.warning("\(url): \(warning)") }
@@ -69,7 +69,7 @@ extension UserAccount {
         guard sync.isReset else {
             throw BusError.store(.conflict, "There is nothing to resolve: the remote is as this device knows it.")
         }
-        try await reach(file.url, file.credentials, protection(of: file).0) { backend in
+        try await reach(file.url, file.credentials, keys.protection(of: file).0) { backend in
             switch side {
             case .local: try await backend.restore(file.account)
             case .remote: try await backend.open(creatingAccount: true)
@@ -139,7 +139,7 @@ extension UserAccount {
         _ file: AccountFile, to remote: RemoteAccount, _ backend: any RemoteBackend, _ held: HeldKey?,
         _ former: FormerForms
     ) throws {
-        try keep(held, wasShown: true, former: former)
+        try keys.keep(held, wasShown: true, former: former)
         var next = file.gone(over: remote.identifier)
         next.isPaused = nil
         let names = remote.aliases.union(former.plain.map(\.description)).union([file.account])
@@ -179,7 +179,7 @@ extension UserAccount {
         guard sync.isSignedIn || AccountFile.exists(in: directory) else {
             throw Self.notSignedIn
         }
-        try checkNotMoving()
+        try move.checkIsOver()
         // Values go before the file: what a crash leaves in between is signed in, and can be signed out again.
         if !keepingValues { try sync.signOut(keepingValues: false) }
         try AccountFile.remove(in: directory)

@@ -34,10 +34,12 @@ final class UserAccount {
     /// Calls that are answered later.
     var callsUnderWay = 0
     var log = AccountLog()
-    /// The account has moved to its key, or is moving: after each cycle something may be to be done for that.
-    var watchesMove = false
+    private(set) lazy var move = MoveToKey(of: self)
     /// The user's name, once it could be looked up: that may take long, and a user of another name has another directory.
     private(set) lazy var name = UserName.name(of: uid)
+    var keys: AccountKeys {
+        AccountKeys(directory: directory, environment: daemon.environment, logger: daemon.logger)
+    }
     /// The user in the journal.
     var userName: String { UserName.text(name, uid) }
 
@@ -77,7 +79,7 @@ final class UserAccount {
                 _ = try database.enter(account: file.account, bringingValues: false)
             }
             try daemon.configuration.check(scheme: file.url)
-            let (protection, problem) = protection(of: file)
+            let (protection, problem) = keys.protection(of: file)
             let backend = try makeBackend(file.url, file.credentials, protection)
             if isGoingOver {
                 try sync.signIn(to: backend, asRestored: RemoteAccount(identifier: file.account, aliases: [former]))
@@ -85,8 +87,8 @@ final class UserAccount {
                 sync.resume(with: backend, onlyReads: protection.move != nil)
             }
             sync.setPaused(file.isPaused ?? false)
-            settleKey()
-            watchMove()
+            keys.settle(accountIdentifier)
+            move.watch()
             if let problem { sync.postpone(problem) }
             if problem == nil, let wait = record.wait { sync.postpone(Self.suspicion(wait)) }
             listen()
@@ -187,7 +189,7 @@ final class UserAccount {
     private func runLoggedCycles() async {
         daemon.logger.debug("A sync cycle of \(userName) begins.")
         await sync.runDueCycles()
-        await goOnMoving()
+        await move.goOn()
         daemon.logger.debug(
             "The sync cycle of \(userName) has ended (\(sync.state.wireName)); the next one is \(timeOfNextCycle).")
     }
