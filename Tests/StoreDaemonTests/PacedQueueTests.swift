@@ -41,8 +41,10 @@ struct PacedQueueTests {
         try await eventually { served.count >= (additions.last ?? 0) + 4 * burst }
         for start in additions { #expect(Set(served[start..<start + 4 * burst]).count == 4 * burst) }
     }
+}
 
-    private func eventually(_ condition: () -> Bool) async throws {
-        while !condition() { try await Task.sleep(for: .milliseconds(1)) }
-    }
+/// Waits until something is so.
+@BusActor
+func eventually(_ condition: () -> Bool) async throws {
+    while !condition() { try await Task.sleep(for: .milliseconds(1)) }
 }

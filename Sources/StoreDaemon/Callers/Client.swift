@@ -77,7 +77,7 @@ final class Client {
             store.unsubscribe(self)
             store.release()
         }
-        for (path, account) in accounts { account.unsubscribe(self, at: path) }
+        for (path, account) in accounts { account.subscribers.remove(self, at: path) }
         stores = [:]
         accounts = [:]
         delivery.close()

@@ -80,7 +80,7 @@ extension UserAccount {
 
     fileprivate func getRecoveryPhrase(_ call: MethodCall) throws {
         let marksShown = try call.message.readFlags(0x1) & 0x1 != 0
-        guard let file = try AccountFile.read(in: directory) else { throw Self.notSignedIn }
+        guard let file = try savedFile() else { throw Self.notSignedIn }
         let phrase = try keys.recoveryPhrase(of: file, marksShown: marksShown)
         try call.reply { try $0.append(phrase) }
     }
@@ -195,14 +195,14 @@ extension UserAccount {
         _ = try call.message.readFlags()
         let client = daemon.clients.client(call.peer)
         let path = call.message.path ?? path
-        if !isSubscribed(client, at: path) { try daemon.clients.checkSubscriptions(of: client) }
+        if !subscribers.contains(client, at: path) { try daemon.clients.checkSubscriptions(of: client) }
         daemon.clients.hold(self, at: path, client, call.peer)
         subscribe(client, call.peer, at: path)
         try call.reply()
     }
 
     fileprivate func unsubscribe(_ call: MethodCall, _ daemon: Daemon) throws {
-        unsubscribe(daemon.clients.client(call.peer), at: call.message.path ?? path)
+        subscribers.remove(daemon.clients.client(call.peer), at: call.message.path ?? path)
         try call.reply()
     }
 
@@ -269,7 +269,6 @@ extension UserAccount {
                     try message.append(account.isEncrypted)
                 },
                 .property("PendingChanges", "u", changes: .silently, to: .everybody, on: daemon) { account, message in
-                    daemon.writes.commit()
                     try message.append(UInt32(clamping: try account.pendingChanges()))
                 },
                 .property("LastPullUSec", "t", changes: .silently, to: .everybody, on: daemon) { account, message in

@@ -34,7 +34,7 @@ final class MoveToKey {
     /// Moves the account to a new key, and returns when what this device has is in the remote under it. A move that
     /// was interrupted goes on.
     func make(_ change: KeyChange) async throws {
-        guard let file = try AccountFile.read(in: account.directory) else { throw UserAccount.notSignedIn }
+        guard let file = try account.savedFile() else { throw UserAccount.notSignedIn }
         let isUnderWay = keys.isMoving(file)
         if !isUnderWay, change == .encryption, file.isEncrypted == true { return }
         if !isUnderWay, change == .replacement, file.isEncrypted != true {
@@ -42,7 +42,7 @@ final class MoveToKey {
         }
         try await account.attempts.alone {
             if !isUnderWay { try await beginMove() }
-            if try AccountFile.read(in: account.directory)?.movingTo != nil {
+            if try account.savedFile()?.movingTo != nil {
                 do { try await sync.syncNow() } catch {
                     if sync.needsKey { try withdraw() }
                     throw error
@@ -58,7 +58,7 @@ final class MoveToKey {
     /// Reads the account completely, draws a key, and has the account move to it.
     private func beginMove() async throws {
         try await sync.syncNow()
-        guard sync.hasReadAll, let file = try AccountFile.read(in: account.directory) else {
+        guard sync.hasReadAll, let file = try account.savedFile() else {
             throw BusError.store(
                 .conflict, "The account has problems, or has not arrived whole; nothing is moved before it has.")
         }
@@ -90,7 +90,7 @@ final class MoveToKey {
 
     /// Does what is to be done after a cycle. What fails is tried after the next one.
     func goOn() async {
-        guard isWatched, !account.attempts.isBusy, let file = try? AccountFile.read(in: account.directory) else { return }
+        guard isWatched, !account.attempts.isBusy, let file = try? account.savedFile() else { return }
         let facts = MoveProgress.Facts(
             time: daemon.environment.time(), needsKey: sync.needsKey, hasReadAll: sync.hasReadAll,
             isPublished: sync.isPublished)
@@ -111,7 +111,7 @@ final class MoveToKey {
 
     /// Goes over to the key, after the former form was read to its end.
     private func goOver() async throws {
-        guard let file = try AccountFile.read(in: account.directory), let key = keys.next(of: file) else {
+        guard let file = try account.savedFile(), let key = keys.next(of: file) else {
             throw BusError.store(.keyNeeded, "The key that the account is moving to is not on this device.")
         }
         let backend = try account.makeBackend(file.url, file.credentials, .key(key.held))
@@ -133,7 +133,7 @@ final class MoveToKey {
 
     /// Gives way to another key that has become the account's. The marker of this device's is gone already.
     private func withdraw() throws {
-        guard let file = try AccountFile.read(in: account.directory).map(keys.withdraw) else { return }
+        guard let file = try account.savedFile().map(keys.withdraw) else { return }
         watch()
         let (protection, problem) = keys.protection(of: file)
         change(to: try account.makeBackend(file.url, file.credentials, protection), onlyReads: false)
@@ -142,7 +142,7 @@ final class MoveToKey {
 
     /// Remembers that what this device has is in the remote under the key: the phrase may be told.
     private func confirm() throws {
-        guard sync.isPublished, let file = try AccountFile.read(in: account.directory), var key = keys.current(of: file) else {
+        guard sync.isPublished, var key = try account.savedFile().flatMap(keys.current) else {
             throw BusError.store(
                 .backendUnavailable,
                 "What this device has is not all in the remote yet; the account goes on moving by itself.")
@@ -153,10 +153,11 @@ final class MoveToKey {
     }
 
     private func removeFormerForms() async throws {
-        guard let file = try AccountFile.read(in: account.directory), let holding = (sync.current as? ToldBackend)?.keyHolding
-        else { return }
+        guard let file = try account.savedFile(), let holding = (sync.current as? ToldBackend)?.keyHolding else {
+            return
+        }
         try await Attempts.limited { try await holding.removeFormerForms() }
-        guard try AccountFile.read(in: account.directory)?.account == file.account, var key = keys.current(of: file) else { return }
+        guard try account.savedFile()?.account == file.account, var key = keys.current(of: file) else { return }
         key.tidied = daemon.environment.time()
         try key.write(in: account.directory)
     }
@@ -165,7 +166,7 @@ final class MoveToKey {
 
     /// Refuses to leave an account of which nobody else may have the key yet.
     func checkIsOver() throws {
-        guard let file = try? AccountFile.read(in: account.directory), keys.isMoving(file) else { return }
+        guard let file = try? account.savedFile(), keys.isMoving(file) else { return }
         throw BusError.store(
             .conflict,
             "The account is moving to a new key, and only this device has it; wait until that is done.")
@@ -174,7 +175,7 @@ final class MoveToKey {
     /// Takes new credentials for an account that is moving; it goes on with them.
     /// - Returns: whether that is all there is to do.
     func goesOn(at url: String, _ credentials: BackendCredentials) throws -> Bool {
-        guard var file = try? AccountFile.read(in: account.directory), keys.isMoving(file) else { return false }
+        guard var file = try? account.savedFile(), keys.isMoving(file) else { return false }
         guard file.isPlace(url) else {
             try checkIsOver()
             return false

@@ -42,7 +42,7 @@ final class User {
         account = try UserAccount(uid, database: database, directory: directory.path, daemon: daemon)
         account.sync.pace = daemon.configuration.pace
         account.sync.circumstances = daemon.surroundings.circumstances(of: uid)
-        account.start()
+        account.start(for: self)
     }
 
     /// Takes on what the configuration says anew.

@@ -15,7 +15,7 @@ extension UserAccount {
     /// since this device saw it last: all that the device has goes up then.
     func unlock(_ text: String) async throws {
         let phrase = try EncryptionWish.read(text)
-        guard let file = try AccountFile.read(in: directory) else { throw Self.notSignedIn }
+        guard let file = try savedFile() else { throw Self.notSignedIn }
         // Before the first look nobody knows whether it waits.
         let mayWait = sync.needsKey || sync.identifiers.isEmpty || (file.isEncrypted == true && sync.isPaused)
         guard mayWait, file.movingTo == nil else {

@@ -21,10 +21,10 @@ extension UserAccount {
         try credentials.check()
         let credentials = isRenewal ? try renewed(credentials, at: url) : credentials
         if try move.goesOn(at: url, credentials) { return accountIdentifier }
-        let staysPaused = isRenewal ? try AccountFile.read(in: directory)?.isPaused ?? false : false
+        let staysPaused = isRenewal ? try savedFile()?.isPaused ?? false : false
         var isNew = false
         let former =
-            encryption.phrase == nil ? nil : try AccountFile.read(in: directory).flatMap { $0.isPlace(url) ? $0 : nil }
+            encryption.phrase == nil ? nil : try savedFile().flatMap { $0.isPlace(url) ? $0 : nil }
         let (key, forms) = former.map { keys.former(of: $0) } ?? (nil, FormerForms())
         try await reach(url, credentials, try keys.protection(at: url, encryption)) {
             try await Self.open($0, creatingAccount: creatingAccount, joiningFrom: key)
@@ -64,7 +64,7 @@ extension UserAccount {
     /// from then on; every device that pauses for the same reason finds it again. If the remote is, this device goes
     /// over to what is there, as in signing in. If the account is there again by itself, either goes on with it.
     func resolve(inFavourOf side: Side) async throws {
-        guard let file = try AccountFile.read(in: directory) else { throw Self.notSignedIn }
+        guard let file = try savedFile() else { throw Self.notSignedIn }
         if sync.needsKey, side == .local { return try await rejectOtherKeys(in: file) }
         guard sync.isReset else {
             throw BusError.store(.conflict, "There is nothing to resolve: the remote is as this device knows it.")
@@ -93,7 +93,7 @@ extension UserAccount {
 
     /// Has the account rest, or go on; it is remembered.
     func setPaused(_ isPaused: Bool) throws {
-        guard var file = try AccountFile.read(in: directory) else { throw Self.notSignedIn }
+        guard var file = try savedFile() else { throw Self.notSignedIn }
         if (file.isPaused ?? false) != isPaused {
             file.isPaused = isPaused
             try file.write(in: directory)
@@ -152,7 +152,7 @@ extension UserAccount {
     ///
     /// In this order: what a crash leaves in between, ``start()`` completes.
     func commit(_ file: AccountFile, _ body: () throws -> Void) throws {
-        let former = try? AccountFile.read(in: directory)
+        let former = try? savedFile()
         try file.write(in: directory)
         isFileEncrypted = file.isEncrypted == true
         do { try body() } catch {
@@ -165,7 +165,7 @@ extension UserAccount {
     /// The account goes on under another identifier, or the device under another name, or the account has that.
     func renewFile() {
         do {
-            guard var file = try AccountFile.read(in: directory) else { return }
+            guard var file = try savedFile() else { return }
             (file.account, file.deviceName) = (database.account.identifier, sync.devices.own.name)
             file.announcesName = sync.devices.announcesName
             try file.write(in: directory)
@@ -198,7 +198,7 @@ extension UserAccount {
     {
         try credentials.check()
         try daemon.configuration.check(scheme: url)
-        let file = try AccountFile.read(in: directory)
+        let file = try savedFile()
         var tried = isRenewal ? try renewed(credentials, at: url) : credentials
         let areTheAccounts = file.map { $0.isPlace(url) && $0.credentials == tried } ?? false
         // Which authority a server's certificate is from is no secret, and is the same for all of the server.
@@ -218,7 +218,7 @@ extension UserAccount {
 
     /// Credentials, with what isn't said as the account that is signed in has it.
     private func renewed(_ credentials: BackendCredentials, at url: String) throws -> BackendCredentials {
-        guard let file = try AccountFile.read(in: directory) else { throw Self.notSignedIn }
+        guard let file = try savedFile() else { throw Self.notSignedIn }
         // A secret goes to the address that it was given for, and to no other.
         guard file.isPlace(url) else {
             throw BusError.invalidArguments("\"renew\" is for the place of the account that is signed in.")

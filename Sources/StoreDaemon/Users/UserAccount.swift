@@ -9,7 +9,7 @@ internal import StoreBus
 internal import StoreEngine
 internal import SyncEngine
 
-/// One user's account as the bus has it: the sync, its timer, its file, and who is told of its state.
+/// One user's account as the bus has it: what the user is signed in to, and its sync.
 @BusActor
 final class UserAccount {
     let uid: UInt32
@@ -21,22 +21,22 @@ final class UserAccount {
     private(set) var database: UserDatabase
     let directory: String
     unowned let daemon: Daemon
-    var subscribers: [SubscriptionKey: AccountSubscription] = [:]
-    /// The subscribers that are to be told of the state.
-    private(set) lazy var untold = PacedQueue<SubscriptionKey> { [unowned self] in subscribers[$0]?.tell() }
-    var storeSubscriptions = 0
-    private var timer: EventSource?
-    /// Told of networks, as long as an attempt that failed is to be made up for.
-    private var routes: EventSource?
-    private let record: SyncRecord
+    /// Whose account it is.
+    private weak var user: User?
+    let subscribers = AccountSubscribers()
+    /// How many subscriptions the user's stores have.
+    private var storeSubscriptions = 0
+    private lazy var timer = CycleTimer(in: directory) { [weak self] in await self?.runDueCycles() }
     var listener: Task<Void, Never>?
     let attempts = Attempts()
+    private(set) lazy var move = MoveToKey(of: self)
     /// Calls that are answered later.
     var callsUnderWay = 0
-    var log = AccountLog()
-    private(set) lazy var move = MoveToKey(of: self)
+    private var log = AccountLog()
     /// The user's name, once it could be looked up: that may take long, and a user of another name has another directory.
     private(set) lazy var name = UserName.name(of: uid)
+    /// What the user is signed in to; `nil`: nothing.
+    func savedFile() throws -> AccountFile? { try AccountFile.read(in: directory) }
     var keys: AccountKeys {
         AccountKeys(directory: directory, environment: daemon.environment, logger: daemon.logger)
     }
@@ -49,7 +49,6 @@ final class UserAccount {
         self.directory = directory
         self.daemon = daemon
         path = BusNames.accountPath(uid: uid)
-        record = SyncRecord(in: directory)
         sync = try Self.makeSync(database, daemon)
     }
 
@@ -64,11 +63,16 @@ final class UserAccount {
     // MARK: Beginning and ending
 
     /// Goes on with the account that the user is signed in to, if there is one.
-    func start() {
+    func start(for user: User) {
+        self.user = user
+        resume()
+    }
+
+    private func resume() {
         connectSync()
         guard AccountFile.exists(in: directory) else { return }
         do {
-            guard let file = try AccountFile.read(in: directory) else { return }
+            guard let file = try savedFile() else { return }
             sync.devices.own = RemoteDevice(identifier: sync.devices.own.identifier, name: file.deviceName)
             sync.devices.announcesName = file.announcesName ?? false
             (url, isFileEncrypted) = (file.url, file.isEncrypted == true)
@@ -90,7 +94,7 @@ final class UserAccount {
             keys.settle(accountIdentifier)
             move.watch()
             if let problem { sync.postpone(problem) }
-            if problem == nil, let wait = record.wait { sync.postpone(Self.suspicion(wait)) }
+            if problem == nil, let wait = timer.wait { sync.postpone(Self.suspicion(wait)) }
             listen()
         } catch {
             let error = error as? RemoteError ?? RemoteError(.damaged, "The account can't be read: \(error).")
@@ -101,25 +105,25 @@ final class UserAccount {
 
     /// Tries anew to go on with an account that can't be used: the settings may allow it now.
     func startIfFailed() {
-        if sync.isSignedIn, !sync.hasBackend { start() }
+        if sync.isSignedIn, !sync.hasBackend { resume() }
     }
 
     /// Goes on with a new database, after the old one was set aside.
     func replace(database: UserDatabase) throws {
         let next = try Self.makeSync(database, daemon)
         listener?.cancel()
-        (timer, routes) = (nil, nil)
+        timer.pause()
         sync.close()
         self.database = database
         next.hasSubscribers = sync.hasSubscribers
         next.circumstances = sync.circumstances
         (sync, url) = (next, "")
-        start()
+        resume()
     }
 
     /// Sets the database aside that a cycle found damaged, as a call would.
     private func recover(_ reason: String) {
-        do { try daemon.users.user(uid).recover(reason) } catch {
+        do { try user?.recover(reason) } catch {
             daemon.logger.error("The database of the user \(uid) can't be replaced: \(error)")
             sync.fail(RemoteError(.damaged, "This device's database is damaged: \(error)."))
         }
@@ -128,14 +132,14 @@ final class UserAccount {
     /// Ends what is under way.
     func stop() {
         listener?.cancel()
-        (timer, routes) = (nil, nil)
         sync.close()
-        record.stop()
+        timer.stop()
+        user = nil
     }
 
     private func connectSync() {
         sync.localKeys = { [weak self] identifier in
-            BusActor.assumeIsolated { self?.localKeys(of: identifier) ?? .none }
+            BusActor.assumeIsolated { self?.user?.localKeys(of: identifier) ?? .none }
         }
         sync.onNotice = { [weak self] notice in
             BusActor.assumeIsolated(lending: (self, notice)) { account, notice in account?.tell(notice) }
@@ -152,10 +156,7 @@ final class UserAccount {
         EventLoop.task { await backend.close() }
     }
 
-    private func localKeys(of identifier: String) -> LocalKeys {
-        (try? daemon.users.user(uid))?.localKeys(of: identifier) ?? .none
-    }
-
+    /// Listens to the hints of the remote that the account is with.
     func listen() {
         listener?.cancel()
         guard let hints = sync.hints else { return }
@@ -166,32 +167,21 @@ final class UserAccount {
 
     /// Sets the timer for the next cycle.
     private func arm() {
-        timer = nil
-        listenToRoutes()
-        guard let due = sync.nextCycle else { return }
-        let now = EventLoop.now
-        timer = EventLoop.shared.after(.microseconds(Int64(due > now ? due - now : 0))) { [weak self] in
-            self?.runDueCycles()
+        timer.set(sync.nextCycle)
+        do {
+            try timer.noteNetworks(sync.nextAttempt != nil) { [weak self] in self?.sync.noteNetwork() }
+        } catch {
+            daemon.logger.debug("The end of an outage is found out by trying: \(error)")
         }
     }
 
-    private func runDueCycles() {
-        timer = record.turn.map { EventLoop.shared.after($0) { [weak self] in self?.runDueCycles() } }
-        if timer != nil { return }
-        EventLoop.task { [weak self, record] in
-            record.begin()
-            await self?.runLoggedCycles()
-            record.end()
-            if let self { daemon.users.rest(uid) }
-        }
-    }
-
-    private func runLoggedCycles() async {
+    private func runDueCycles() async {
         daemon.logger.debug("A sync cycle of \(userName) begins.")
         await sync.runDueCycles()
         await move.goOn()
         daemon.logger.debug(
             "The sync cycle of \(userName) has ended (\(sync.state.wireName)); the next one is \(timeOfNextCycle).")
+        user?.rest()
     }
 
     private var timeOfNextCycle: String {
@@ -206,18 +196,75 @@ final class UserAccount {
                 + "\((seconds + 59) / 60) min. SyncNow tries at once.", retryAfter: seconds)
     }
 
-    private func listenToRoutes() {
-        if sync.nextAttempt == nil { return routes = nil }
-        if routes != nil { return }
-        do {
-            routes = try EventLoop.shared.watchRoutes { [weak self] in self?.sync.noteNetwork() }
-        } catch {
-            daemon.logger.debug("The end of an outage is found out by trying: \(error)")
+    /// Whether no account is signed in, no client subscribes to its state and no call waits for an answer.
+    var isIdle: Bool { !sync.isSignedIn && subscribers.isEmpty && callsUnderWay == 0 && storeSubscriptions == 0 }
+
+    // MARK: Telling
+
+    /// Subscribes a client through a path.
+    func subscribe(_ client: Client, _ peer: Peer, at path: String) {
+        subscribers.add(client, at: path) { [unowned self] in
+            // If it fails, the connection is gone, and with it everyone who could be told.
+            try? daemon.connection.signal(path, BusNames.accountInterface, "AccountChanged", to: peer) { signal in
+                try append(stateFor: client, to: signal)
+            }
         }
     }
 
-    /// Whether no account is signed in, no client subscribes to its state and no call waits for an answer.
-    var isIdle: Bool { !sync.isSignedIn && subscribers.isEmpty && callsUnderWay == 0 && storeSubscriptions == 0 }
+    /// The stores have more or fewer subscribers.
+    func subscribersChanged(by difference: Int) {
+        storeSubscriptions += difference
+        sync.hasSubscribers = storeSubscriptions > 0
+    }
+
+    private func tell(_ notice: StoreNotice) {
+        guard let store = user?.storeInUse(notice.store.identifier) else { return }
+        var info: [String: Value] = [:]
+        if let device = notice.device { info["origin-device"] = .string(Text(device)) }
+        if notice.reason == .quotaViolationChange {
+            info.merge(Self.quotaInfo(notice.store.usage, database.limits)) { $1 }
+        }
+        store.notify(notice.reason, keys: notice.keys, info: info)
+    }
+
+    private static func quotaInfo(_ usage: Usage, _ limits: Limits) -> [String: Value] {
+        let isKeys = usage.keys > limits.keys
+        return [
+            "limit": .string(isKeys ? "keys" : "total-bytes"),
+            "needed": .integer(Int64(isKeys ? usage.keys : usage.bytes)),
+            "available": .integer(0),
+        ]
+    }
+
+    private func tellState() {
+        daemon.logger.debug("The account of the user \(uid) is \(sync.state.wireName).")
+        // What is under way says nothing yet.
+        if sync.lastError != nil || sync.state != .syncing {
+            let line = log.note(sync.state == .signedOut ? nil : sync.lastError, ofUser: userName, EventLoop.now)
+            if let line { daemon.logger.log(level: line.level, "\(line.text)") }
+        }
+        subscribers.tell()
+        daemon.surroundings.follow(sync.isSignedIn || daemon.users.hasAccount)
+    }
+
+    /// An error as a client is told of it: to a sandboxed app it does not say where the account is.
+    func told(_ error: RemoteError, to client: Client) -> BusError {
+        BusError(mapping: error, for: client)
+    }
+
+    /// What a client is told of the state: a signal's arguments.
+    private func append(stateFor client: Client, to signal: Message) throws {
+        try signal.append(sync.state.wireName)
+        try signal.appendDictionary {
+            try signal.append(entry: "account-identifier", text: accountIdentifier)
+            try signal.append(entry: "initial-sync-done", .boolean(isDownloaded))
+            try signal.append(entry: "encrypted", .boolean(isEncrypted))
+            guard let error = sync.lastError else { return }
+            let told = told(error, to: client)
+            try signal.append(entry: "error-name", .string(Text(told.name)))
+            try signal.append(entry: "error-message", text: told.message)
+        }
+    }
 
     // MARK: Properties
 

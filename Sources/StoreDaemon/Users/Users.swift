@@ -27,9 +27,6 @@ final class Users {
         return user
     }
 
-    /// A sync cycle of a user has ended.
-    func rest(_ uid: UInt32) { open[uid]?.rest() }
-
     /// So many idle users stay open, since a user who was called once is often called again soon.
     private static let mostIdle = 8
 

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import SDBus
+
+/// The clients that are told of an account's state.
+@BusActor
+final class AccountSubscribers {
+    private var subscriptions: [SubscriptionKey: AccountSubscription] = [:]
+    private lazy var untold = PacedQueue<SubscriptionKey> { [unowned self] in subscriptions[$0]?.tell() }
+
+    var isEmpty: Bool { subscriptions.isEmpty }
+
+    /// Subscribes a client through a path.
+    /// - Parameter signal: tells it of the state as it is then.
+    func add(_ client: Client, at path: String, _ signal: @escaping @BusActor () -> Void) {
+        let key = SubscriptionKey(client, path)
+        if subscriptions[key] != nil { return }
+        subscriptions[key] = AccountSubscription(client.delivery, signal)
+        client.noteSubscription(.objects, by: 1)
+    }
+
+    /// Ends the subscription of a client through a path, if there is one.
+    func remove(_ client: Client, at path: String) {
+        guard subscriptions.removeValue(forKey: SubscriptionKey(client, path)) != nil else { return }
+        client.noteSubscription(.objects, by: -1)
+    }
+
+    func contains(_ client: Client, at path: String) -> Bool { subscriptions[SubscriptionKey(client, path)] != nil }
+
+    /// Tells all of them of the state.
+    func tell() { untold.add(subscriptions.keys) }
+}
+
+/// One connection's subscription to an account, through one of its paths.
+///
+/// A subscriber that does not read is told of the latest state once it does.
+@BusActor
+private final class AccountSubscription {
+    private let delivery: Delivery
+    private let signal: @BusActor () -> Void
+    private var isHeldUp = false
+
+    /// A signal has about so many bytes.
+    private static let size = 1 << 10
+
+    init(_ delivery: Delivery, _ signal: @escaping @BusActor () -> Void) {
+        (self.delivery, self.signal) = (delivery, signal)
+    }
+
+    /// Tells of the state, now or when there is room.
+    func tell() {
+        if isHeldUp { return }
+        if delivery.hasRoom(for: Self.size) { return signal() }
+        isHeldUp = true
+        delivery.wait(toTell: Self.size) { [weak self] in
+            self?.isHeldUp = false
+            self?.tell()
+        }
+    }
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Logging
+import Replication
+import SDBus
+import Sealing
+import Testing
+
+@testable import StoreDaemon
+
+@Suite final class AccountKeysTests {
+    private let directory = FileManager.default.temporaryDirectory.appending(path: "keys-\(UUID())").path
+    private var keys: AccountKeys { AccountKeys(directory: directory, environment: .system, logger: Logger(label: "")) }
+
+    init() throws { try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true) }
+
+    deinit { try? FileManager.default.removeItem(atPath: directory) }
+
+    /// A key and an account under it.
+    private func account() throws -> (AccountKeyFile, AccountFile) {
+        let held = HeldKey(time: 5, random: Environment.system.random)
+        let file = signedIn(to: "\(held.key.identifier)", isEncrypted: true)
+        return (AccountKeyFile(key: held.key, marker: held.marker, stage: .using), file)
+    }
+
+    private func signedIn(to account: String, isEncrypted: Bool? = nil) -> AccountFile {
+        AccountFile(
+            url: "folder:///a", account: account, credentials: BackendCredentials(), deviceName: "here",
+            isEncrypted: isEncrypted)
+    }
+
+    private let plain = "\(KeyIdentifier(high: 1, low: 2))"
+
+    // MARK: What a backend is to know
+
+    @Test func `an account in plain has no key, and an encrypted one is locked without its own`() throws {
+        guard case (.none, nil) = keys.protection(of: signedIn(to: plain)) else { return #expect(Bool(false)) }
+        let (key, file) = try account()
+        try self.account().0.write(in: directory)
+        guard case (.locked, let problem?) = keys.protection(of: file) else { return #expect(Bool(false)) }
+        #expect(problem.code == .keyNeeded)
+        try key.write(in: directory)
+        guard case (.key(let held), nil) = keys.protection(of: file) else { return #expect(Bool(false)) }
+        #expect(held == key.held)
+    }
+
+    @Test func `a key that is damaged locks the account, also while it moves`() throws {
+        var (_, file) = try account()
+        file.movingTo = plain
+        try Data([1]).write(to: URL(filePath: directory + "/account-key.plist"))
+        chmod(directory + "/account-key.plist", 0o600)
+        guard case (.locked, let problem?) = keys.protection(of: file) else { return #expect(Bool(false)) }
+        #expect(problem.message.contains("damaged"))
+    }
+
+    @Test func `a move is one as long as the next key is there`() throws {
+        let (next, _) = try account()
+        try signedIn(to: plain).write(in: directory)
+        #expect(!keys.areWatched)
+        try keys.begin(next, of: signedIn(to: plain))
+        let moving = try #require(try AccountFile.read(in: directory))
+        #expect(keys.isMoving(moving) && keys.areWatched)
+        guard case (.moving(let move), nil) = keys.protection(of: moving) else { return #expect(Bool(false)) }
+        #expect(move == KeyMove(from: nil, to: next.held))
+        let stayed = try keys.withdraw(from: moving)
+        #expect(try AccountFile.read(in: directory) == stayed)
+        #expect(!keys.isMoving(stayed) && !keys.areWatched && keys.next(of: moving) == nil)
+        guard case (.none, nil) = keys.protection(of: moving) else { return #expect(Bool(false)) }
+    }
+
+    @Test func `a new account's key is drawn once, however often signing in is tried`() throws {
+        let wish = try EncryptionWish(encrypts: true, phrase: nil)
+        guard case .key(let first) = try keys.protection(at: "folder:///a", wish),
+            case .key(let again) = try keys.protection(at: "folder:///b", wish)
+        else { return #expect(Bool(false)) }
+        #expect(first == again)
+    }
+
+    @Test func `signing in anew takes the key of the account in that place, and a phrase takes none`() throws {
+        let (key, file) = try account()
+        try file.write(in: directory)
+        try key.write(in: directory)
+        guard
+            case .key(let held) = try keys.protection(
+                at: "folder:///a/", try EncryptionWish(encrypts: false, phrase: nil))
+        else { return #expect(Bool(false)) }
+        #expect(held == key.held)
+        guard case .none = try keys.protection(at: "folder:///b", try EncryptionWish(encrypts: false, phrase: nil))
+        else {
+            return #expect(Bool(false))
+        }
+        let words = RecoveryPhrase(of: key.key).words.joined(separator: " ")
+        guard case .phrase = try keys.protection(at: "folder:///a", try EncryptionWish(encrypts: true, phrase: words))
+        else { return #expect(Bool(false)) }
+    }
+
+    // MARK: The keys
+
+    @Test func `a key is kept with the forms before it, and one that is there stays as it is`() throws {
+        let (key, file) = try account()
+        let former = FormerForms(plain: [KeyIdentifier(high: 1, low: 2)], keys: [KeyIdentifier(high: 3, low: 4)])
+        try keys.keep(key.held, wasShown: false, former: former)
+        try keys.keep(key.held, wasShown: true)
+        let kept = try #require(keys.current(of: file))
+        #expect(kept.former == former && !kept.wasShown && kept.stage == .using)
+        keys.settle(file.account)
+        #expect(try AccountKeyFile.read(in: directory) == kept)
+        #expect(try AccountKeyFile.read(.next, in: directory) == nil)
+    }
+
+    @Test func `what an account was before names itself and all forms before that`() throws {
+        let (none, forms) = keys.former(of: signedIn(to: plain))
+        #expect(none == nil && forms == FormerForms(plain: [KeyIdentifier(high: 1, low: 2)]))
+        var (key, file) = try account()
+        (key.left, key.wasPlain) = ([KeyIdentifier(high: 3, low: 4)], [KeyIdentifier(high: 5, low: 6)])
+        try key.write(in: directory)
+        let (former, all) = keys.former(of: file)
+        #expect(former == key.key)
+        #expect(all == FormerForms(plain: key.wasPlain, keys: key.left.union([key.key.identifier])))
+    }
+
+    @Test func `the phrase is told once the account has gone over, and that it was seen is remembered`() throws {
+        #expect(throws: BusError.self) { try keys.recoveryPhrase(of: signedIn(to: plain), marksShown: true) }
+        var (key, file) = try account()
+        #expect(throws: BusError.self) { try keys.recoveryPhrase(of: file, marksShown: true) }
+        key.stage = .moving
+        try key.write(in: directory)
+        #expect(throws: BusError.self) { try keys.recoveryPhrase(of: file, marksShown: true) }
+        key.stage = .using
+        try key.write(in: directory)
+        let words = RecoveryPhrase(of: key.key).words.joined(separator: " ")
+        #expect(try keys.recoveryPhrase(of: file, marksShown: false) == words)
+        #expect(try AccountKeyFile.read(in: directory)?.wasShown == false)
+        #expect(try keys.recoveryPhrase(of: file, marksShown: true) == words)
+        #expect(try AccountKeyFile.read(in: directory)?.wasShown == true)
+        file.movingTo = plain
+        #expect(throws: BusError.self) { try keys.recoveryPhrase(of: file, marksShown: true) }
+    }
+}
