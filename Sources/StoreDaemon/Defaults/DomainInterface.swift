@@ -152,15 +152,12 @@ extension UserStore {
                     try message.append(layer.user.uid)
                 },
                 .property("Generation", "t", changes: .silently, to: .everybody, on: daemon) { layer, message in
-                    daemon.writes.commit()
                     try message.append(layer.store.generation)
                 },
                 .property("KeyCount", "u", changes: .silently, to: .everybody, on: daemon) { layer, message in
-                    daemon.writes.commit()
                     try message.append(UInt32(clamping: layer.store.usage.keys))
                 },
                 .property("BytesUsed", "t", changes: .silently, to: .everybody, on: daemon) { layer, message in
-                    daemon.writes.commit()
                     try message.append(UInt64(layer.store.usage.bytes))
                 },
             ])

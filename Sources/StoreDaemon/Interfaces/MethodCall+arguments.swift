@@ -154,20 +154,18 @@ enum PropertyReaders {
 }
 
 extension Interface.Member {
-    /// A property, and who may read it.
+    /// A property, and who may read it. One that changes does not show writes that are not committed yet.
     @BusActor
     static func property(
         _ name: String, _ type: String, changes: PropertyChanges, to readers: PropertyReaders, on daemon: Daemon,
         _ getter: @escaping @BusActor (Object, Message) throws -> Void
     ) -> Self {
-        if readers == .everybody {
-            return .unguardedProperty(name, type, changes: changes) { object, message, _ in
-                try getter(object, message)
+        .unguardedProperty(name, type, changes: changes) { object, message, peer in
+            if readers == .unsandboxed, daemon.clients.client(peer).isSandboxed {
+                return try type == "as" ? message.append(strings: []) : message.append("")
             }
-        }
-        return .unguardedProperty(name, type, changes: changes) { object, message, peer in
-            guard daemon.clients.client(peer).isSandboxed else { return try getter(object, message) }
-            if type == "as" { try message.append(strings: []) } else { try message.append("") }
+            if changes != .never { daemon.writes.commit() }
+            try getter(object, message)
         }
     }
 }

@@ -255,22 +255,18 @@ extension UserStore {
                     try message.append(store.user.uid)
                 },
                 .property("Generation", "t", changes: .silently, to: .everybody, on: daemon) { store, message in
-                    daemon.writes.commit()
                     try message.append(store.store.generation)
                 },
                 .property("KeyCount", "u", changes: .silently, to: .everybody, on: daemon) { store, message in
-                    daemon.writes.commit()
                     try message.append(UInt32(clamping: store.store.usage.keys))
                 },
                 .property("BytesUsed", "t", changes: .silently, to: .everybody, on: daemon) { store, message in
-                    daemon.writes.commit()
                     try message.append(UInt64(store.store.usage.bytes))
                 },
                 .property("Limits", "a{st}", changes: .never, to: .everybody, on: daemon) { store, message in
                     try message.append(store.user.database.limits)
                 },
                 .property("PendingChanges", "u", changes: .silently, to: .everybody, on: daemon) { store, message in
-                    daemon.writes.commit()
                     try message.append(UInt32(clamping: store.store.isSynchronized ? store.store.pendingChanges : 0))
                 },
                 .property("InitialSyncDone", "b", changes: .silently, to: .everybody, on: daemon) { store, message in
