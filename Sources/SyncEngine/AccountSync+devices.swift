@@ -27,7 +27,7 @@ extension AccountSync {
     /// - Returns: whether there is such a device.
     public func forget(device identifier: String) throws(EngineError) -> Bool {
         guard isSignedIn, try devices.forget(identifier) else { return false }
-        cycle.collectsGarbage = true
+        replica.cycle.collectsGarbage = true
         noteLocalChange()
         return true
     }

@@ -26,14 +26,14 @@ extension AccountSync {
 
     /// Makes the cycles that are due.
     public func runDueCycles() async {
-        guard !cycle.isRunning else { return }
+        guard !replica.cycle.isRunning else { return }
         while let due = nextCycle, due <= monotonicTime(), let backend {
             looksAgain = false
             waiters.beginCycle()
             let result = await runCycle(with: backend)
             // Meanwhile the account may have left this backend, and even be in a cycle with another one.
-            guard isWith(backend) else { return }
-            waiters.endCycle(cycle.isInterrupted ? nil : result)
+            guard replica.isWith(backend) else { return }
+            waiters.endCycle(replica.cycle.isInterrupted ? nil : result)
             if let damage {
                 self.damage = nil
                 return onDamage?(damage) ?? ()
@@ -46,29 +46,32 @@ extension AccountSync {
     }
 
     private func runCycle(with backend: any RemoteBackend) async -> Result<Void, RemoteError> {
-        let uploads = cycle.begin(monotonicTime())
+        let uploads = replica.cycle.begin(monotonicTime())
         // The pull before an upload may take long, and the state should not say meanwhile that there is nothing to do.
-        if uploads, state == .idle, cycle.wantsPublication(facts) { setState(.syncing, error: lastError) }
+        if uploads, state == .idle, replica.cycle.wantsPublication(replica.facts) {
+            setState(.syncing, error: lastError)
+        }
         do {
-            try await makeCycle(with: backend)
-            guard isCurrent(backend) else { return cut(backend, pauseReason) }
+            try await replica.makeCycle(with: backend)
+            guard replica.isCurrent(backend) else { return cut(backend, pauseReason) }
             noteCycle(hasEnded: true)
-            setState(restingState, error: cycle.problem)
-            if database.account.isDownloaded, cycle.isPullComplete { return .success(()) }
-            return .failure(cycle.problem ?? RemoteError(.unavailable, "Not all of the account has arrived yet."))
+            setState(restingState, error: replica.cycle.problem)
+            if database.account.isDownloaded, replica.cycle.isPullComplete { return .success(()) }
+            return .failure(
+                replica.cycle.problem ?? RemoteError(.unavailable, "Not all of the account has arrived yet."))
         } catch {
-            if case EngineError.corrupt(let reason) = error, isWith(backend) { damage = reason }
+            if case EngineError.corrupt(let reason) = error, replica.isWith(backend) { damage = reason }
             let error = RemoteError(error)
-            guard isCurrent(backend), damage == nil else { return cut(backend, error) }
+            guard replica.isCurrent(backend), damage == nil else { return cut(backend, error) }
             noteCycle(hasEnded: false)
-            cycle.fail(error, monotonicTime(), jitter: database.environment.random())
+            replica.cycle.fail(error, monotonicTime(), jitter: database.environment.random())
             setState(State(after: error), error: error)
             return .failure(error)
         }
     }
 
     private func cut(_ backend: any RemoteBackend, _ error: RemoteError) -> Result<Void, RemoteError> {
-        if isWith(backend) { cycle.cut() }
+        if replica.isWith(backend) { replica.cycle.cut() }
         return .failure(error)
     }
 }

@@ -21,18 +21,18 @@ extension AccountSync {
         to backend: any RemoteBackend, as remote: RemoteAccount, bringingValues bringsValues: Bool,
         deviceName: String? = nil
     ) throws(EngineError) {
-        try enter(remote, bringsValues: bringsValues && remote.isNew)
+        try replica.enter(remote, bringsValues: bringsValues && remote.isNew)
         leaveBackend("The account was signed in anew.")
-        isPaused = false
+        replica.isPaused = false
         if let deviceName { devices.takeName(deviceName) }
         start(backend)
     }
 
     /// Goes on with the account that this device was signed in to before it was restarted.
     public func resume(with backend: any RemoteBackend, isPaused: Bool = false, onlyReads: Bool = false) {
-        self.isPaused = isPaused
+        replica.isPaused = isPaused
         start(backend)
-        cycle.onlyReads = onlyReads
+        replica.cycle.onlyReads = onlyReads
     }
 
     /// Goes on with the account that is signed in by another backend.
@@ -66,9 +66,9 @@ extension AccountSync {
     public func signOut(keepingValues keepsValues: Bool) throws(EngineError) {
         let changes = keepsValues ? [] : try database.clearAccount()
         leaveBackend("The account was signed out.")
-        isPaused = false
+        replica.isPaused = false
         // Before the state changes, as in signing in: a client that hears of the state has heard of every change.
-        tell(changes, .accountChange)
+        replica.tell(changes, .accountChange)
         setState(.signedOut, error: nil)
     }
 
@@ -82,50 +82,10 @@ extension AccountSync {
         setState(.error, error: error)
     }
 
-    func enter(_ remote: RemoteAccount, bringsValues: Bool) throws(EngineError) {
-        let current = database.account.identifier
-        if database.hasAccount, remote.isNamed(current) { return try rename(to: remote) }
-        let changes = try database.enter(account: remote.identifier, bringingValues: bringsValues)
-        // Where the new account's values are still to come, what was shown mostly stays until they do.
-        tell(changes, .accountChange)
-    }
-
-    /// Goes on under the smallest of the identifiers that devices have given the account.
-    func rename(to remote: RemoteAccount) throws(EngineError) {
-        let before = database.account.identifier
-        if remote.identifier == before, remote.aliases.isEmpty { return }
-        try joinOthers(named: remote.aliases.union([remote.identifier]))
-        for change in try database.rename(accountTo: remote.identifier, aliases: remote.aliases) {
-            tell([change], ownReason(in: change.store))
-        }
-        if remote.identifier != before { onRename?() }
-    }
-
-    /// Joins what this device has of the account under its other names: it is the state of one account.
-    ///
-    /// The remote may have lost all of it, so that everything is published anew.
-    private func joinOthers(named names: Set<String>) throws(EngineError) {
-        let states = try database.statesOfOthers(named: names)
-        if states.isEmpty { return }
-        try database.forgetPublication()
-        var joined: [String: JoinedStates] = [:]
-        for (identifier, state) in states { joined[identifier, default: JoinedStates()].join(state) }
-        for (identifier, states) in joined.sorted(by: { $0.key < $1.key }) {
-            let store = try database.store(identifier, localKeys: localKeys(identifier))
-            guard store.isReplicated else { continue }
-            let plan = Join.plan(store, taking: states.state(over: store))
-            guard store.canHold(plan) else {
-                throw .storage("the store \(identifier) would be too large with what this device has of it twice")
-            }
-            if !plan.changesNothing(in: store.vector) { try carryOut(plan, in: store, isArriving: false) }
-        }
-    }
-
-    func start(_ backend: any RemoteBackend) {
-        self.backend = backend
-        identifiers = []
+    private func start(_ backend: any RemoteBackend) {
+        replica.backend = backend
         devices.forgetWriters()
-        cycle = SyncCycle(SyncSchedule(backend.traits, pace: pace, circumstances, now: monotonicTime()))
+        replica.cycle = SyncCycle(SyncSchedule(backend.traits, pace: pace, circumstances, now: monotonicTime()))
         noteCycle(hasEnded: false)
         schedule?.hasSubscribers = hasSubscribers
         if hasPendingChanges { schedule?.noteChange(monotonicTime()) }
@@ -135,10 +95,10 @@ extension AccountSync {
 
     /// Abandons the backend: closing it may hang, so nothing waits for it. A cycle that is still under way notices when
     /// its call returns.
-    func leaveBackend(_ reason: String) {
+    private func leaveBackend(_ reason: String) {
         let leaving = backend
-        backend = nil
-        (cycle, looksAgain) = (SyncCycle(), false)
+        replica.backend = nil
+        (replica.cycle, looksAgain) = (SyncCycle(), false)
         waiters.failAll(RemoteError(.unavailable, reason))
         if let leaving { onLeave?(leaving) }
     }

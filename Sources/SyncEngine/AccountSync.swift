@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // One user's account: signing in and out, and the cycles that bring device and remote together. What a cycle does, and
-// in which order, is decided by SyncCycle; AccountSync+cycle does it to the database.
+// in which order, is decided by SyncCycle; AccountReplica does it to the database.
 //
 // Not Sendable: it lives with the database in its owner's isolation. Only the backend works elsewhere.
 
@@ -19,32 +19,39 @@ public final class AccountSync {
     /// When the last upload ended, in microseconds since 1970; 0: never.
     public var lastPush: UInt64 { isSignedIn ? database.account.lastPush : 0 }
     /// The account's devices, this one among them.
-    public let devices: DeviceList
+    public var devices: DeviceList { replica.devices }
     /// The user has paused sync.
-    public internal(set) var isPaused = false
+    public var isPaused: Bool { replica.isPaused }
 
     /// Called when ``state``, ``lastError``, the account or whether its values have arrived becomes another one.
     public var onStateChange: (() -> Void)?
     /// Called after a cycle that found the database damaged, with the reason.
     public var onDamage: ((String) -> Void)?
     /// Called when the remote, or an account, has changed what a store shows.
-    public var onNotice: ((StoreNotice) -> Void)?
+    public var onNotice: ((StoreNotice) -> Void)? {
+        get { replica.onNotice }
+        set { replica.onNotice = newValue }
+    }
     /// Called when the account goes on under another identifier.
-    public var onRename: (() -> Void)?
+    public var onRename: (() -> Void)? {
+        get { replica.onRename }
+        set { replica.onRename = newValue }
+    }
     /// Called with a backend that the account has left, to be closed. Closing may hang, so nothing should wait for it.
     public var onLeave: ((any RemoteBackend) -> Void)?
     /// Called when ``nextCycle`` may have become another one.
     public var onScheduleChange: (() -> Void)?
     /// The keys of a store that never leave this device.
-    public var localKeys: (String) -> LocalKeys = { _ in .none }
+    public var localKeys: (String) -> LocalKeys {
+        get { replica.localKeys }
+        set { replica.localKeys = newValue }
+    }
 
-    let database: UserDatabase
+    let replica: AccountReplica
     let monotonicTime: () -> UInt64
-    var backend: (any RemoteBackend)?
-    package var cycle = SyncCycle()
     var damage: String?
     /// The identifiers of the account, as a pull has found them last; none before the first one with this backend.
-    public internal(set) var identifiers: Set<String> = []
+    public var identifiers: Set<String> { replica.identifiers }
     /// A sync was requested although the account waits for a decision of the user's.
     var looksAgain = false
     private var told: Told?
@@ -59,13 +66,17 @@ public final class AccountSync {
     /// An account that is signed out.
     /// - Parameter monotonicTime: microseconds of a clock that never jumps.
     public init(_ database: UserDatabase, device: RemoteDevice, monotonicTime: @escaping () -> UInt64) {
-        self.database = database
-        devices = DeviceList(database, own: device)
+        replica = AccountReplica(database, own: device, monotonicTime: monotonicTime)
         self.monotonicTime = monotonicTime
         told = Told(
             state: state, error: nil, account: database.account.identifier,
             isDownloaded: database.account.isDownloaded)
+        replica.onTransfer = { [unowned self] in setState(.syncing, error: lastError) }
     }
+
+    var database: UserDatabase { replica.database }
+    /// The backend that the account is with.
+    package var backend: (any RemoteBackend)? { replica.backend }
 
     // MARK: What happens around it
 
@@ -132,13 +143,13 @@ public final class AccountSync {
 
     /// When the next cycle is due, on the monotonic clock; `nil`: not before something happens.
     public var nextCycle: UInt64? {
-        isPaused || (isStopped && !looksAgain) ? nil : cycle.nextCycle
+        isPaused || (isStopped && !looksAgain) ? nil : replica.cycle.nextCycle
     }
 
     /// Pauses or resumes sync. A pause is no error, and what is pending waits.
     public func setPaused(_ isPaused: Bool) {
         guard isPaused != self.isPaused else { return }
-        self.isPaused = isPaused
+        replica.isPaused = isPaused
         guard backend != nil, !isStopped else { return }
         setState(restingState, error: nil)
         if isPaused {
@@ -159,8 +170,9 @@ public final class AccountSync {
     public internal(set) var isPublished = false
 
     func noteCycle(hasEnded: Bool) {
-        hasReadAll = hasEnded && database.account.isDownloaded && cycle.isPullComplete && cycle.problem == nil
-        isPublished = hasReadAll && cycle.foundPublication && lastPush != 0
+        hasReadAll =
+            hasEnded && database.account.isDownloaded && replica.cycle.isPullComplete && replica.cycle.problem == nil
+        isPublished = hasReadAll && replica.cycle.foundPublication && lastPush != 0
     }
 
     /// The account's key is not on this device: sync is paused until the user enters the recovery phrase.
@@ -173,7 +185,7 @@ public final class AccountSync {
     public var nextAttempt: UInt64? { state == .paused ? nil : schedule?.nextAttempt }
 
     /// Whether there is something that the remote does not have and may have.
-    public var hasPendingChanges: Bool { (try? database.hasUploads()) ?? false }
+    public var hasPendingChanges: Bool { replica.hasPendingChanges }
 
     /// Whether what is pending is going to be uploaded as far as is known.
     public var isUploading: Bool {
@@ -184,23 +196,12 @@ public final class AccountSync {
         }
     }
 
-    /// The backend that the account is with.
-    package var current: (any RemoteBackend)? { backend }
-
     var schedule: SyncSchedule? {
-        get { cycle.schedule }
-        set { cycle.schedule = newValue }
+        get { replica.cycle.schedule }
+        set { replica.cycle.schedule = newValue }
     }
 
     // MARK: State
-
-    /// Whether the account still has the backend that a cycle began with.
-    func isWith(_ backend: any RemoteBackend) -> Bool {
-        self.backend.map { $0 as AnyObject === backend as AnyObject } ?? false
-    }
-
-    /// Whether a cycle that began with a backend may go on.
-    package func isCurrent(_ backend: any RemoteBackend) -> Bool { isWith(backend) && !isPaused }
 
     var restingState: State { isPaused ? .paused : database.account.isDownloaded ? .idle : .initialSync }
 

@@ -153,7 +153,7 @@ final class MoveToKey {
     }
 
     private func removeFormerForms() async throws {
-        guard let file = try account.savedFile(), let holding = (sync.current as? ToldBackend)?.keyHolding else {
+        guard let file = try account.savedFile(), let holding = (sync.backend as? ToldBackend)?.keyHolding else {
             return
         }
         try await Attempts.limited { try await holding.removeFormerForms() }

@@ -1,12 +1,92 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What a cycle does to the database.
+// What a sync cycle does to the database. What it does, and in which order, is decided by SyncCycle; when, and what is
+// said of it, by AccountSync.
 
 internal import PropertyList
 package import Replication
 package import StoreEngine
 
-extension AccountSync: BackendUser {
+/// One user's database, as sync cycles with a remote have it.
+///
+/// Not Sendable: it lives with the database in its owner's isolation. Only the backend works elsewhere.
+package final class AccountReplica {
+    let database: UserDatabase
+    let devices: DeviceList
+    package var cycle = SyncCycle()
+    /// What the account is with.
+    var backend: (any RemoteBackend)? { didSet { identifiers = [] } }
+    /// The user has paused sync.
+    var isPaused = false
+    /// The identifiers of the account, as a pull has found them last; none before the first one with this backend.
+    private(set) var identifiers: Set<String> = []
+    /// The keys of a store that never leave this device.
+    var localKeys: (String) -> LocalKeys = { _ in .none }
+    /// Called when something changed what a store shows.
+    var onNotice: ((StoreNotice) -> Void)?
+    /// Called when the account goes on under another identifier.
+    var onRename: (() -> Void)?
+    /// Called when a cycle begins to bring values, or to upload some.
+    var onTransfer: (() -> Void)?
+    private let monotonicTime: () -> UInt64
+
+    init(_ database: UserDatabase, own device: RemoteDevice, monotonicTime: @escaping () -> UInt64) {
+        (self.database, self.monotonicTime) = (database, monotonicTime)
+        devices = DeviceList(database, own: device)
+    }
+
+    /// Whether there is something that the remote does not have and may have.
+    var hasPendingChanges: Bool { (try? database.hasUploads()) ?? false }
+
+    /// Whether the account still has the backend that a cycle began with.
+    func isWith(_ backend: any RemoteBackend) -> Bool {
+        self.backend.map { $0 as AnyObject === backend as AnyObject } ?? false
+    }
+
+    // MARK: Which account it is
+
+    /// Goes over to an account.
+    func enter(_ remote: RemoteAccount, bringsValues: Bool) throws(EngineError) {
+        let current = database.account.identifier
+        if database.hasAccount, remote.isNamed(current) { return try rename(to: remote) }
+        let changes = try database.enter(account: remote.identifier, bringingValues: bringsValues)
+        // Where the new account's values are still to come, what was shown mostly stays until they do.
+        tell(changes, .accountChange)
+    }
+
+    /// Goes on under the smallest of the identifiers that devices have given the account.
+    private func rename(to remote: RemoteAccount) throws(EngineError) {
+        let before = database.account.identifier
+        if remote.identifier == before, remote.aliases.isEmpty { return }
+        try joinOthers(named: remote.aliases.union([remote.identifier]))
+        for change in try database.rename(accountTo: remote.identifier, aliases: remote.aliases) {
+            tell([change], ownReason(in: change.store))
+        }
+        if remote.identifier != before { onRename?() }
+    }
+
+    /// Joins what this device has of the account under its other names: it is the state of one account.
+    ///
+    /// The remote may have lost all of it, so that everything is published anew.
+    private func joinOthers(named names: Set<String>) throws(EngineError) {
+        let states = try database.statesOfOthers(named: names)
+        if states.isEmpty { return }
+        try database.forgetPublication()
+        var joined: [String: JoinedStates] = [:]
+        for (identifier, state) in states { joined[identifier, default: JoinedStates()].join(state) }
+        for (identifier, states) in joined.sorted(by: { $0.key < $1.key }) {
+            let store = try database.store(identifier, localKeys: localKeys(identifier))
+            guard store.isReplicated else { continue }
+            let plan = Join.plan(store, taking: states.state(over: store))
+            guard store.canHold(plan) else {
+                throw .storage("the store \(identifier) would be too large with what this device has of it twice")
+            }
+            if !plan.changesNothing(in: store.vector) { try carryOut(plan, in: store, isArriving: false) }
+        }
+    }
+}
+
+extension AccountReplica: BackendUser {
     package var facts: SyncCycle.Facts {
         SyncCycle.Facts(
             now: monotonicTime(), time: database.environment.time(), traits: traits,
@@ -31,6 +111,8 @@ extension AccountSync: BackendUser {
 
     package func leave(_ shared: Set<Origin>) throws -> Bool { try database.leaveOrigins(among: shared) }
 
+    package func isCurrent(_ backend: any RemoteBackend) -> Bool { isWith(backend) && !isPaused }
+
     // MARK: Download
 
     package func note(_ pull: any RemotePull) throws {
@@ -41,7 +123,7 @@ extension AccountSync: BackendUser {
         try rename(to: pull.account)
         identifiers = pull.account.aliases.union([pull.account.identifier])
         devices.note(pull.devices)
-        if !pull.stores.isEmpty && database.account.isDownloaded { setState(.syncing, error: lastError) }
+        if !pull.stores.isEmpty && database.account.isDownloaded { onTransfer?() }
     }
 
     package func replica(of store: String) throws -> (Store, isArriving: Bool)? {
@@ -70,7 +152,7 @@ extension AccountSync: BackendUser {
         return true
     }
 
-    func carryOut(_ plan: JoinPlan, in store: Store, isArriving: Bool) throws(EngineError) {
+    private func carryOut(_ plan: JoinPlan, in store: Store, isArriving: Bool) throws(EngineError) {
         let (hadPreviousValues, wasOverQuota) = (store.hasPreviousValues, store.isOverQuota)
         let change = store.stage(plan, cause: isArriving ? .downloaded : .joined)
         try database.commit()
@@ -122,7 +204,9 @@ extension AccountSync: BackendUser {
     }
 
     /// Why a store changes by what the remote says. Before its values have arrived it says only whose they are.
-    func ownReason(in store: Store) -> StoreNotice.Reason { store.isDownloaded ? .serverChange : .accountChange }
+    private func ownReason(in store: Store) -> StoreNotice.Reason {
+        store.isDownloaded ? .serverChange : .accountChange
+    }
 
     func tell(_ changes: [StoreViewChange], _ reason: StoreNotice.Reason) {
         for change in changes where !change.keys.isEmpty {
@@ -133,7 +217,7 @@ extension AccountSync: BackendUser {
     // MARK: Upload
 
     package func publication() throws -> Publication {
-        setState(.syncing, error: lastError)
+        onTransfer?()
         try devices.announceOwn()
         try database.origins.willPublish()
         return Publication(
