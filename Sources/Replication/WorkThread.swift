@@ -40,6 +40,11 @@ package final class WorkThread: Sendable {
         }
     }
 
+    /// Waits until all that was asked for before is done.
+    package func finish() async {
+        await withCheckedContinuation { continuation in run { continuation.resume() } }
+    }
+
     /// Does the next piece, on a thread of the pool.
     /// - Returns: whether there is more.
     func runOne() -> Bool {

@@ -63,7 +63,7 @@ struct WorkThreadTests {
         let gate = DispatchSemaphore(value: 0)
         WorkThread(blocking).run { gate.wait() }
         for pool in [blocking, other] {
-            await withCheckedContinuation { continuation in WorkThread(pool).run { continuation.resume() } }
+            await WorkThread(pool).finish()
         }
         gate.signal()
     }
@@ -87,7 +87,7 @@ struct WorkThreadTests {
         }
         #expect(done.withLock(\.self) == 0)
         for _ in mine { gate.signal() }
-        for queue in mine { await withCheckedContinuation { continuation in queue.run { continuation.resume() } } }
+        for queue in mine { await queue.finish() }
         #expect(done.withLock(\.self) == mine.count)
     }
 

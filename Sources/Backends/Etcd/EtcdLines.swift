@@ -48,9 +48,7 @@ final class EtcdLines: Sendable {
     }
 
     /// Waits until everything that has come is read.
-    func finish() async {
-        await withCheckedContinuation { continuation in thread.run { continuation.resume() } }
-    }
+    func finish() async { await thread.finish() }
 
     private func read(_ piece: [UInt8]) {
         let isOver = state.withLock(\.isOver) || !takeLines(endedBy: piece)

@@ -200,7 +200,7 @@ extension Multistatus {
         /// What makes no sense of the answer, as far as it has come.
         var flaw: XMLScanner.Flaw? {
             get async {
-                await catchUp()
+                await thread.finish()
                 return state.withLock(\.flaw)
             }
         }
@@ -208,13 +208,9 @@ extension Multistatus {
         /// Why the answer is not read on, if there is no memory for it.
         var refusal: RemoteError? {
             get async {
-                await catchUp()
+                await thread.finish()
                 return state.withLock(\.refusal)
             }
-        }
-
-        private func catchUp() async {
-            await withCheckedContinuation { continuation in thread.run { continuation.resume() } }
         }
 
         /// All that is there.
