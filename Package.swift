@@ -102,8 +102,8 @@ let package = Package(
         .target(
             name: "Etcd",
             dependencies: [
-                "BackendSupport", "Replication", "PropertyList", "PropertyListFiles", "HTTPClient", "PlaceAddress",
-                "PlainText",
+                "Blobs", "BackendSupport", "Sealing", "Replication", "PropertyList", "PropertyListFiles", "HTTPClient",
+                "PlaceAddress", "PlainText",
             ],
             path: "Sources/Backends/Etcd"),
         .target(name: "SyncBackends", dependencies: ["BackendSupport", "Folder", "WebDAV", "Etcd", "Replication"]),

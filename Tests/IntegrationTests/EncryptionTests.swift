@@ -203,12 +203,73 @@ struct EncryptionTests {
         return device.stateDirectory + "/" + (try #require(name))
     }
 
-    // MARK: Moving
+    // MARK: Etcd
 
-    @Test func `an account in plain is encrypted while another device is away, and nothing of either is lost`()
+    @Test(.enabled(if: EtcdCluster.isInstalled, "script/bootstrap --all installs etcd"))
+    func `nothing of what is in an encrypted account is in any file of a cluster, whose history has all of it`()
         async throws
     {
+        let cluster = try await Self.cluster()
         try await withTwoDevices { devices in
+            devices.url = cluster.url()
+            let (laptop, phone) = (try devices.account(devices.laptop), try devices.account(devices.phone))
+            try await laptop.join(devices.url, Self.encrypted)
+            let phrase = try await laptop.recoveryPhrase()
+            for device in [devices.laptop, devices.phone] { device.keepSecret(phrase) }
+            try await devices.store(devices.laptop).set("favourite-colour", "vermilion-and-teal")
+            try await laptop.syncNow()
+            for options in [[:], ["encrypt": .boolean(true)]] as [KeyValuePairs<String, Value>] {
+                #expect(await errorName { try await phone.signIn(devices.url, options) } == "KeyNeeded")
+            }
+            let other = "abandon amount liar amount expire adjust cage candy arch gather drum buyer"
+            #expect(
+                await errorName {
+                    try await phone.signIn(devices.url, ["recovery-phrase": .string(Text(other))])
+                } == "KeyWrong")
+            try await phone.join(
+                devices.url, ["recovery-phrase": .string(Text(phrase)), "device-name": "the second telephone"])
+            try await write(devices)
+            let values = try await devices.converge()
+            #expect(values.count == 201 && values["favourite-colour"] == "vermilion-and-teal, again")
+            let identifiers = try await [laptop.property("DeviceIdentifier"), phone.property("DeviceIdentifier")]
+            let names = identifiers.compactMap { if case .string(let text) = $0 { "\(text)" } else { nil } }
+            // What a cluster was ever told is in its log.
+            try cluster.control(["put", "other", "told to the cluster"])
+            let kept = try Self.bytes(below: cluster.directory)
+            #expect(Data(kept).range(of: Data("told to the cluster".utf8)) != nil)
+            expectNothing(of: Self.hidden + names + [phrase], in: kept)
+        }
+    }
+
+    /// Waits for a cluster elsewhere than on the loop's thread.
+    @concurrent
+    private static func cluster() async throws -> EtcdCluster { try EtcdCluster() }
+
+    // MARK: Moving
+
+    /// Where an account is that moves.
+    enum Remote: CaseIterable {
+        case folder, etcd
+
+        static var installed: [Remote] { EtcdCluster.isInstalled ? allCases : [.folder] }
+    }
+
+    /// Two devices whose account is to be in a kind of remote.
+    private func withDevices(
+        in remote: Remote, _ body: @BusActor (TwoDevices, EtcdCluster?) async throws -> Void
+    ) async throws {
+        let cluster = remote == .etcd ? try await Self.cluster() : nil
+        try await withTwoDevices { devices in
+            if let cluster { devices.url = cluster.url() }
+            try await body(devices, cluster)
+        }
+    }
+
+    @Test(arguments: Remote.installed)
+    func `an account in plain is encrypted while another device is away, and nothing of either is lost`(
+        in remote: Remote
+    ) async throws {
+        try await withDevices(in: remote) { devices, _ in
             let (laptop, phone) = (try devices.account(devices.laptop), try devices.account(devices.phone))
             #expect(await errorName { try await laptop.encrypt() } == "NotSignedIn")
             try await devices.join()
@@ -250,8 +311,11 @@ struct EncryptionTests {
         }
     }
 
-    @Test func `a service that is killed anywhere in a move ends it, with all that was written`() async throws {
-        try await withTwoDevices { devices in
+    @Test(arguments: Remote.installed)
+    func `a service that is killed anywhere in a move ends it, with all that was written`(
+        in remote: Remote
+    ) async throws {
+        try await withDevices(in: remote) { devices, cluster in
             try await devices.join()
             try await devices.store(devices.laptop).set("favourite-colour", "vermilion-and-teal")
             _ = try await devices.converge()
@@ -261,11 +325,13 @@ struct EncryptionTests {
             ]
             for (round, place) in places.enumerated() {
                 let laptop = try devices.account(devices.laptop)
-                let before = try trace(devices, place)
+                let before = try trace(devices, cluster, place)
                 let move = Task { @BusActor in
                     if round == 0 { try await laptop.encrypt() } else { try await laptop.replaceKey() }
                 }
-                try await eventually("the move has come as far as \(place)") { try trace(devices, place) != before }
+                try await eventually("the move has come as far as \(place)") {
+                    try trace(devices, cluster, place) != before
+                }
                 devices.laptop.kill()
                 _ = try? await move.value
                 try await devices.laptop.restart()
@@ -289,7 +355,12 @@ struct EncryptionTests {
     }
 
     /// What is in a folder of the account, or in some of the laptop's files.
-    private func trace(_ devices: TwoDevices, _ place: String) throws -> [String: Data] {
+    private func trace(_ devices: TwoDevices, _ cluster: EtcdCluster?, _ place: String) throws -> [String: Data] {
+        if let cluster, place.hasPrefix("/") {
+            let rows = try cluster.control(["get", "--prefix", "\(EtcdCluster.prefix)/blob\(place)/", "-w", "fields"])
+            // The rest is of the whole cluster.
+            return ["rows": Data(rows.split(separator: "\n").filter { $0.contains("\"Value\"") }.joined().utf8)]
+        }
         let root = place.hasPrefix("/") ? devices.folder + place : devices.laptop.stateDirectory
         let names = Set(place.split(separator: " ").map(String.init))
         let files = try #require(FileManager.default.enumerator(atPath: root)).compactMap { $0 as? String }.filter {
@@ -325,7 +396,7 @@ struct EncryptionTests {
         }
     }
 
-    @Test func `what is in plain is not taken for an encrypted account, and etcd has none`() async throws {
+    @Test func `what is in plain is not taken for an encrypted account, and its key goes with it`() async throws {
         try await withTwoDevices { devices in
             let (laptop, phone) = (try devices.account(devices.laptop), try devices.account(devices.phone))
             try await laptop.join(devices.url)
@@ -334,7 +405,7 @@ struct EncryptionTests {
             #expect(await errorName { try await phone.signIn(devices.url, Self.encrypted) } == "Conflict")
             #expect(
                 await errorName { try await phone.signIn("etcd://127.0.0.1:1/a", Self.encrypted) }
-                    == "BackendUnsupported")
+                    == "BackendUnavailable")
             // To another place, encrypted, and back out again: the key goes.
             let safe = "folder://" + (try devices.makeFolder("safe"))
             try await laptop.join(safe, ["encrypt": .boolean(true), "bring-values": .boolean(true)])

@@ -47,7 +47,8 @@ final class TwoDevices {
 
     /// The folder's path.
     var folder: String { directory.path + "/folder" }
-    var url: String { "folder://\(folder)" }
+    /// Where the account is: the folder, unless a test says otherwise.
+    lazy var url = "folder://\(folder)"
 
     /// Another folder, empty.
     func makeFolder(_ name: String) throws -> String { try directory.makeDirectory(name, mode: 0o700) }

@@ -21,18 +21,24 @@ import Testing
         return held
     }
 
+    /// Where accounts are that move.
+    enum Remote: CaseIterable { case blobs, cluster }
+
     /// Two devices with an account, each of which has written to it.
     private struct World {
         let storage = MemoryStorage()
+        let cluster: ModelCluster?
         let former: HeldKey?
         let (a, b): (BackendDevice, BackendDevice)
 
-        init(_ former: HeldKey?) async throws {
+        init(_ former: HeldKey?, in remote: Remote = .blobs) async throws {
             self.former = former
-            let storage = storage
+            let (storage, cluster) = (storage, remote == .cluster ? ModelCluster() : nil)
+            self.cluster = cluster
             let protection = former.map { Protection.key($0) } ?? .none
-            a = BackendDevice("A", seed: 1, backend: try FaultConformance.place(storage, protection).makeBackend())
-            b = BackendDevice("B", seed: 2, backend: try FaultConformance.place(storage, protection).makeBackend())
+            let backend = { try Self.backend(protection, cluster, storage) }
+            a = BackendDevice("A", seed: 1, backend: try backend())
+            b = BackendDevice("B", seed: 2, backend: try backend())
             try await a.signIn(creating: true)
             a.set("org.example.Notes", "a", .string("plain truth"))
             try await a.sync()
@@ -45,7 +51,33 @@ import Testing
         }
 
         func backend(_ protection: Protection) throws -> any RemoteBackend {
-            try FaultConformance.place(storage, protection).makeBackend()
+            try Self.backend(protection, cluster, storage)
+        }
+
+        private static func backend(
+            _ protection: Protection, _ cluster: ModelCluster?, _ storage: MemoryStorage
+        ) throws -> any RemoteBackend {
+            try cluster?.backend(protection) ?? FaultConformance.place(storage, protection).makeBackend()
+        }
+
+        /// Lets so many requests through, and no more; `nil`: all of them.
+        func cut(after limit: Int?, losingAnswers: Bool = false) {
+            let count = Mutex(0)
+            let isCut = { @Sendable in
+                limit.map { limit in
+                    count.withLock {
+                        $0 += 1; return $0 > limit
+                    }
+                } ?? false
+            }
+            storage.onRequest { _ in isCut() ? (losingAnswers ? .replyLost : .lost) : nil }
+            cluster?.onQuestion { _ in isCut() ? (losingAnswers ? .replyLost : .lost) : nil }
+        }
+
+        /// Whether a marker is there.
+        func hasMarker(of key: HeldKey) -> Bool {
+            let name = "a/\(key.key.identifier)"
+            return cluster.map { $0.rows["blob/" + name] != nil } ?? (storage.blobs[name] != nil)
         }
 
         /// Goes on with a move from where it was. What a service has on its disk in between is `hasGoneOver`.
@@ -73,26 +105,19 @@ import Testing
         return nil
     }
 
-    @Test(arguments: [false, true])
+    @Test(arguments: [false, true], Remote.allCases)
     func `a move that is cut at any request goes on, and nothing that anybody has written is lost`(
-        fromKey: Bool
+        fromKey: Bool, in remote: Remote
     ) async throws {
         var cut = 0
         var isCut = true
         while isCut {
-            let world = try await World(fromKey ? Self.held(7) : nil)
+            let world = try await World(fromKey ? Self.held(7) : nil, in: remote)
             let next = Self.held(8, after: world.former, plain: fromKey ? nil : world.a.account)
-            let count = Mutex(0)
-            let limit = cut
-            world.storage.onRequest { _ in
-                count.withLock { count in
-                    count += 1
-                    return count > limit ? (limit % 2 == 0 ? .lost : .replyLost) : nil
-                }
-            }
+            world.cut(after: cut, losingAnswers: cut % 2 == 1)
             var hasGoneOver = false
             isCut = await code { try await world.move(world.a, to: next, &hasGoneOver) } != nil
-            world.storage.onRequest(nil)
+            world.cut(after: nil)
             // The others go on meanwhile as far as they can: in the former form, or they stop.
             world.b.set(store, "late", .integer(Int64(cut)))
             let stopped = await code { try await world.b.sync() }
@@ -126,8 +151,9 @@ import Testing
         #expect(written.map(\.name) == ["a/\(next.key.identifier)"])
     }
 
-    @Test func `of two devices that move at once one gives way, and its marker goes`() async throws {
-        let world = try await World(nil)
+    @Test(arguments: Remote.allCases)
+    func `of two devices that move at once one gives way, and its marker goes`(in remote: Remote) async throws {
+        let world = try await World(nil, in: remote)
         let keys = [Self.held(8, plain: world.a.account), Self.held(9, plain: world.a.account)]
             .sorted { $0.key.identifier < $1.key.identifier }
         world.a.backend = try world.backend(.moving(KeyMove(from: nil, to: keys[1])))
@@ -135,11 +161,11 @@ import Testing
         world.b.backend = try world.backend(.moving(KeyMove(from: nil, to: keys[0])))
         try await world.b.pull()
         // The greater one has read all, and looks once more.
-        let late = try FaultConformance.place(world.storage, .key(keys[1])).makeBackend()
+        let late = try world.backend(.key(keys[1]))
         #expect(await code { _ = try await late.open(creatingAccount: false) } == .keyNeeded)
         world.a.backend = try world.backend(.moving(KeyMove(from: nil, to: keys[1])))
         #expect(await code { try await world.a.pull() } == .keyNeeded)
-        #expect(world.storage.blobs["a/\(keys[1].key.identifier)"] == nil)
+        #expect(!world.hasMarker(of: keys[1]))
         var hasGoneOver = false
         try await world.move(world.b, to: keys[0], &hasGoneOver)
         try await world.unlock(world.a, keys[0])
@@ -147,8 +173,11 @@ import Testing
         #expect(world.a.stores == world.b.stores)
     }
 
-    @Test func `a device that was away comes back with its own writes, after what was in plain is gone`() async throws {
-        let world = try await World(nil)
+    @Test(arguments: Remote.allCases)
+    func `a device that was away comes back with its own writes, after what was in plain is gone`(
+        in remote: Remote
+    ) async throws {
+        let world = try await World(nil, in: remote)
         let next = Self.held(8, plain: world.a.account)
         world.b.set(store, "away", .string("kept"))
         var hasGoneOver = false

@@ -139,7 +139,7 @@ extension BlobBackend {
     }
 
     /// The account as it is there now, for a pass.
-    func presentAccount() async throws(RemoteError) -> RemoteAccount {
+    package func presentAccount() async throws(RemoteError) -> RemoteAccount {
         try await checkPlace()
         return try await markedAccount()
     }

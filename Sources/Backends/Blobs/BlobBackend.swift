@@ -86,6 +86,6 @@ extension BlobBackend: KeyHolding {
 
 extension RemoteError {
     static let moving = RemoteError(.unavailable, "The account is moving to its key; that is finished first.")
-    static let keyNeeded = RemoteError(
+    package static let keyNeeded = RemoteError(
         .keyNeeded, "The account is encrypted, and this device does not have its key. Enter its recovery phrase.")
 }

@@ -89,7 +89,7 @@ extension Wrapping: SegmentWriter {
 
 extension Bits128 {
     /// The identifier of an encrypted account.
-    init(_ identifier: KeyIdentifier) { self.init(high: identifier.high, low: identifier.low) }
+    package init(_ identifier: KeyIdentifier) { self.init(high: identifier.high, low: identifier.low) }
 }
 
 extension KeyIdentifier {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import BackendSupport
+internal import Blobs
 internal import PropertyList
 internal import Replication
 
@@ -13,6 +14,8 @@ final class EtcdAccountRow {
     private let limits: EtcdLimits
     /// The identifiers of the account that was opened; none before.
     private var identifiers: Set<Bits128> = []
+    /// The account whose rows are read behind the fence: this device is moving it to a key.
+    var moving: EtcdAccount?
 
     init(_ client: EtcdClient, _ layout: EtcdLayout, _ environment: Environment, _ limits: EtcdLimits) {
         (self.client, self.layout, self.environment, self.limits) = (client, layout, environment, limits)
@@ -67,6 +70,10 @@ final class EtcdAccountRow {
     /// The row as a range found it.
     private func position(_ rows: EtcdRows?, _ revision: Int64) throws(RemoteError) -> EtcdPosition? {
         guard let row = rows?.rows.first else { return nil }
+        if row.value == EtcdAccount.fence {
+            guard let moving else { throw RemoteError.keyNeeded }
+            return EtcdPosition(moving, row.modified)
+        }
         do throws(EtcdFlaw) {
             // Others' transactions count, too, and a cluster that was restored from a copy may have lost some of theirs,
             // and none of this account's: what is written then has revisions that there were before.
@@ -74,7 +81,7 @@ final class EtcdAccountRow {
             return EtcdPosition(try EtcdAccount(decoding: row.value), revision)
         } catch {
             if error.isTooNew { throw .tooNew }
-            throw RemoteError(.damaged, "The row that says which account is here makes no sense.")
+            throw RemoteError.senselessAccount
         }
     }
 
@@ -117,4 +124,8 @@ extension EtcdAccount {
             identifier: sorted.first?.description ?? "", aliases: Set(sorted.dropFirst().map(\.description)),
             isNew: tokens.count == 1)
     }
+}
+
+extension RemoteError {
+    static let senselessAccount = RemoteError(.damaged, "The row that says which account is here makes no sense.")
 }

@@ -4,6 +4,7 @@ public import BackendSupport
 internal import HTTPClient
 internal import PropertyList
 public import Replication
+internal import Sealing
 
 /// The backend for `etcds://HOST,HOST/PREFIX` and `etcd://HOST,HOST/PREFIX`: rows of an etcd cluster.
 ///
@@ -13,10 +14,8 @@ public actor EtcdBackend: RemoteBackend {
     /// The kind of remote that it is.
     public static let descriptor = BackendDescriptor(schemes: ["etcds", "etcd"], example: "etcds://HOST/PREFIX") {
         site throws(RemoteError) in
-        if site.isEncrypted {
-            throw RemoteError(.unsupported, "An account on etcd can't be encrypted. Use a folder or a WebDAV server.")
-        }
-        return try EtcdBackend.make(url: site.url, credentials: site.credentials)
+        EtcdBackend.make(
+            try EtcdClient(try EtcdURL(site.url), site.credentials), .system, protection: site.protection)
     } check: {
         await EtcdBackend.check(url: $0.url, credentials: $0.credentials)
     }
@@ -45,6 +44,15 @@ public actor EtcdBackend: RemoteBackend {
         url: String, credentials: ServerCredentials, environment: Environment = .system
     ) throws(RemoteError) -> EtcdBackend {
         EtcdBackend(try EtcdClient(try EtcdURL(url), credentials), environment)
+    }
+
+    /// The backend for an account of which so much is known: rows for one in plain, and blobs for one that is encrypted,
+    /// or is to be. Each of them finds out where the account is in the other form.
+    static func make(
+        _ client: EtcdClient, _ environment: Environment, protection: Protection
+    ) -> any RemoteBackend {
+        guard protection.isWanted else { return EtcdBackend(client, environment) }
+        return EtcdSealedBackend(client, environment, protection)
     }
 
     /// Tries an address out, and leaves nothing behind.
@@ -80,7 +88,7 @@ public actor EtcdBackend: RemoteBackend {
         self.environment = environment
         (self.executor, self.limits, share) = (executor, limits, budget.share())
         layout = EtcdLayout(client.url.prefix)
-        watch = EtcdWatch(client, key: layout.account)
+        watch = EtcdWatch(client, key: layout.account) { (try? EtcdAccount(decoding: $0.value))?.tokens.first }
         row = EtcdAccountRow(client, layout, environment, limits)
         reader = EtcdReader(client, layout, row, share)
     }
@@ -107,6 +115,13 @@ public actor EtcdBackend: RemoteBackend {
     }
 
     // MARK: The account
+
+    /// Reads the rows of an account that is moving to a key, behind the fence where nobody changes them any more.
+    func read(moving account: RemoteAccount) {
+        let identifiers = account.aliases.union([account.identifier]).compactMap { Bits128($0) }
+        // One token for all time: nothing of the account's history is after the fence.
+        row.moving = EtcdAccount(Set(identifiers), token: 0)
+    }
 
     /// Checks that the cluster can be used and finds its account.
     public func open(creatingAccount createsAccount: Bool) async throws(RemoteError) -> RemoteAccount {

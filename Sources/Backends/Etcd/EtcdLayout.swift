@@ -10,7 +10,15 @@
 //     P/device/ORIGIN             who publishes under an origin
 //     P/part/STORE/ORIGIN.N/I     a part of a value that is too large for one row
 //
-// Every transaction that changes something replaces P/account if it is as it was when its maker looked, so that they
+// An encrypted account has blobs in their place (EtcdStorage):
+//
+//     P/blob/a/NAME, h/, s/       a blob: a marker or note, a head, a segment
+//     P/blob/s/NAME/I             a part of a segment that is too large for one row
+//     P/blob/changed              random, changed with every marker and head
+//
+// Then P/account is a fence: whoever goes by rows stops at it.
+//
+// Every transaction that changes rows replaces P/account if it is as it was when its maker looked, so that they
 // have one order, and nobody changes what they did not see.
 
 internal import BackendSupport
@@ -39,10 +47,22 @@ struct EtcdLayout {
     func parts(_ store: String, _ dot: Dot) -> [UInt8] {
         parts + Self.name(store) + Array("/\(dot.origin).\(dot.n)/".utf8)
     }
-    /// Six digits, so that they are in order.
-    func part(_ store: String, _ dot: Dot, _ number: Int) -> [UInt8] {
-        parts(store, dot) + Array(String(1_000_000 + number).dropFirst().utf8)
-    }
+    func part(_ store: String, _ dot: Dot, _ number: Int) -> [UInt8] { parts(store, dot) + Self.digits(number) }
+
+    /// Six digits, so that parts are in order.
+    private static func digits(_ number: Int) -> [UInt8] { Array(String(1_000_000 + number).dropFirst().utf8) }
+
+    var blobs: [UInt8] { path("blob/") }
+    var changed: [UInt8] { path("blob/changed") }
+
+    func blobs(_ folder: String) -> [UInt8] { path("blob/\(folder)/") }
+    func blob(_ name: String) -> [UInt8] { path("blob/\(name)") }
+    func parts(ofBlob name: String) -> [UInt8] { path("blob/\(name)/") }
+    func part(_ number: Int, ofBlob name: String) -> [UInt8] { parts(ofBlob: name) + Self.digits(number) }
+
+    /// What an account in plain consists of, beside its row, in the order in which it can be removed: entries whose
+    /// contexts are gone are only entries, and contexts without their entries would say that these were deleted.
+    var rows: [[UInt8]] { ["context/", "store/", "gone/", "entry/", "part/", "device/"].map(path) }
 
     private func path(_ end: String) -> [UInt8] { prefix + Array("/\(end)".utf8) }
 
@@ -86,6 +106,10 @@ struct EtcdAccount: Equatable {
     private(set) var tokens: [UInt64] = []
 
     private static let format: UInt8 = 1
+    /// What is there in place of the row of an account that is encrypted.
+    static let fence: [UInt8] = [2]
+    /// More identifiers than devices have ever given an account at once.
+    static let mostIdentifiers = 64
 
     init(_ identifiers: Set<Bits128>, token: UInt64) {
         self.identifiers = identifiers

@@ -20,7 +20,10 @@ struct EtcdRange {
     var keysOnly = false
 
     /// One row.
-    init(_ key: [UInt8]) { self.key = key }
+    init(_ key: [UInt8], keysOnly: Bool = false) { (self.key, self.keysOnly) = (key, keysOnly) }
+
+    /// Rows from a key to the one before another.
+    init(from key: [UInt8], to end: [UInt8]) { (self.key, self.end) = (key, end) }
 
     /// All rows under a prefix, which ends with a slash.
     init(under prefix: [UInt8], since: Int64 = 0, keysOnly: Bool = false) {
@@ -47,6 +50,7 @@ struct EtcdRange {
 enum EtcdOperation {
     case put([UInt8], [UInt8])
     case delete([UInt8])
+    case deleteAll(EtcdRange)
     case range(EtcdRange)
 
     /// About how many bytes of a request it takes.
@@ -54,7 +58,7 @@ enum EtcdOperation {
         switch self {
         case .put(let key, let value): key.count + value.count + 16
         case .delete(let key): key.count + 16
-        case .range(let range): range.key.count + (range.end?.count ?? 0) + 32
+        case .range(let range), .deleteAll(let range): range.key.count + (range.end?.count ?? 0) + 32
         }
     }
 
@@ -64,6 +68,7 @@ enum EtcdOperation {
             .dictionary(["request_put": .dictionary(["key": .base64(key), "value": .base64(value)])])
         case .delete(let key):
             .dictionary(["request_delete_range": .dictionary(["key": .base64(key)])])
+        case .deleteAll(let range): .dictionary(["request_delete_range": range.json])
         case .range(let range): .dictionary(["request_range": range.json])
         }
     }
@@ -74,6 +79,8 @@ enum EtcdCondition {
     case value([UInt8], is: [UInt8])
     case exists([UInt8])
     case isMissing([UInt8])
+    /// Nobody has written the row since this revision; 0: it is not there.
+    case isUnchanged([UInt8], since: Int64)
 
     fileprivate var json: Value {
         switch self {
@@ -86,6 +93,8 @@ enum EtcdCondition {
             ])
         case .isMissing(let key):
             .dictionary(["key": .base64(key), "target": .string("CREATE"), "create_revision": .integer(0)])
+        case .isUnchanged(let key, let revision):
+            .dictionary(["key": .base64(key), "target": .string("MOD"), "mod_revision": .integer(revision)])
         }
     }
 }

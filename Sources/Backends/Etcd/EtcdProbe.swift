@@ -138,6 +138,7 @@ struct EtcdProbe {
                 return "The account \(try await backend.open(creatingAccount: false).identifier) is here."
             } catch {
                 if error.code == .noAccount { return error.message }
+                if error.code == .keyNeeded { return "An encrypted account is here. Its recovery phrase opens it." }
                 throw error
             }
         }

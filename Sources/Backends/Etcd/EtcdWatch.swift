@@ -11,6 +11,8 @@ internal import Synchronization
 final class EtcdWatch: Sendable {
     private let client: EtcdClient
     private let key: [UInt8]
+    /// The transaction that has written the row.
+    private let token: @Sendable (EtcdRow) -> UInt64?
     private let state = Mutex(State())
 
     fileprivate struct State {
@@ -37,7 +39,9 @@ final class EtcdWatch: Sendable {
     /// How often in a row nobody could be listened to before that is a reason to look.
     fileprivate static let manyFailures = 4
 
-    init(_ client: EtcdClient, key: [UInt8]) { (self.client, self.key) = (client, key) }
+    init(_ client: EtcdClient, key: [UInt8], token: @escaping @Sendable (EtcdRow) -> UInt64?) {
+        (self.client, self.key, self.token) = (client, key, token)
+    }
 
     /// Changes are heard of as soon as they are made.
     var isLive: Bool { state.withLock(\.isLive) }
@@ -128,7 +132,7 @@ final class EtcdWatch: Sendable {
             client.forgetToken()
             return false
         }
-        return state.withLock { $0.take(notice) }
+        return state.withLock { $0.take(notice, token) }
     }
 }
 
@@ -141,12 +145,12 @@ extension EtcdWatch.State {
         return true
     }
 
-    fileprivate mutating func take(_ notice: EtcdNotice?) -> Bool {
+    fileprivate mutating func take(_ notice: EtcdNotice?, _ token: (EtcdRow) -> UInt64?) -> Bool {
         (isLive, failures, hasToldOfOutage) = (true, 0, false)
         if let notice, notice.isBeginning { return begin(at: notice.revision) }
         let compacted = notice?.compacted ?? 0
         // What was forgotten there, or is too much to be read, may have been anything.
-        hint = notice.map { notice in compacted > 0 || notice.rows.contains { !isOwn($0) } } ?? true
+        hint = notice.map { notice in compacted > 0 || notice.rows.contains { !isOwn($0, token) } } ?? true
         revision = max(revision, notice?.revision ?? 0, compacted, hint ? present : 0)
         return !hint
     }
@@ -161,8 +165,7 @@ extension EtcdWatch.State {
         return !hint && start <= revision
     }
 
-    private func isOwn(_ row: EtcdRow?) -> Bool {
-        guard let row, let account = try? EtcdAccount(decoding: row.value) else { return false }
-        return account.tokens.first.map(own.contains) ?? false
+    private func isOwn(_ row: EtcdRow?, _ token: (EtcdRow) -> UInt64?) -> Bool {
+        row.flatMap(token).map(own.contains) ?? false
     }
 }

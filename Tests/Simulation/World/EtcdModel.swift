@@ -106,6 +106,7 @@ struct EtcdModel {
         case "CREATE":
             let (created, other) = (row?.created ?? 0, condition["create_revision"]?.int64 ?? 0)
             return condition["result"]?.text == "GREATER" ? created > other : created == other
+        case "MOD": return (row?.modified ?? 0) == condition["mod_revision"]?.int64 ?? 0
         default: return false
         }
     }
@@ -125,7 +126,7 @@ struct EtcdModel {
                 write(put["key"]?.bytes ?? [], put["value"]?.bytes ?? [], next)
                 responses.append(.dictionary(["response_put": .dictionary([:])]))
             } else if let deletion = operation["request_delete_range"] {
-                write(deletion["key"]?.bytes ?? [], nil, next)
+                for key in keys(of: deletion) { write(key, nil, next) }
                 responses.append(.dictionary(["response_delete_range": .dictionary([:])]))
             }
         }
@@ -147,6 +148,13 @@ struct EtcdModel {
         let row = Row(key: key, value: value, created: former?.created ?? next, modified: next)
         if former == nil { rows.insert(row, at: place) } else { rows[place] = row }
         events.append(Event(key: key, revision: next, row: row))
+    }
+
+    /// The keys that a deletion is of, which need not be there.
+    private func keys(of deletion: Value) -> [[UInt8]] {
+        let key = deletion["key"]?.bytes ?? []
+        guard let end = deletion["range_end"]?.bytes else { return [key] }
+        return rows[place(of: key, in: rows)..<place(of: end, in: rows)].map(\.key)
     }
 
     private func row(_ key: [UInt8]) -> Row? {

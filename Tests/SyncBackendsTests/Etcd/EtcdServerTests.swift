@@ -3,6 +3,7 @@
 import BackendTesting
 import PropertyList
 import Replication
+import Sealing
 import ServerTesting
 import StoreEngine
 import SyncEngine
@@ -21,17 +22,24 @@ struct EtcdServerTests {
                 EtcdCluster.Options(release: release), EtcdCluster.Options(members: 3, release: release),
                 EtcdCluster.Options(isSecure: true, asksWho: true, release: release),
             ]
-        })
-    func `a place in a cluster conforms`(_ options: EtcdCluster.Options) async throws {
+        }, [false, true])
+    func `a place in a cluster conforms, encrypted or not`(
+        _ options: EtcdCluster.Options, _ isEncrypted: Bool
+    ) async throws {
+        let protection = isEncrypted ? Protection.testKey : .none
         let cluster = try EtcdCluster(options)
         for (number, conformance) in BackendConformance.cases.enumerated() {
             let prefix = EtcdCluster.prefix + "/\(number)"
             let place = BackendPlace {
-                try EtcdBackend.make(url: cluster.url(prefix), credentials: cluster.credentials)
+                EtcdBackend.make(
+                    try EtcdClient(try EtcdURL(cluster.url(prefix)), cluster.credentials), .system,
+                    protection: protection)
             } empty: {
                 try cluster.control(["del", "--prefix", prefix + "/"])
             }
-            do { try await conformance.run(on: place) } catch { Issue.record("\(options): \(conformance): \(error)") }
+            do { try await conformance.run(on: place) } catch {
+                Issue.record("\(options): \(protection): \(conformance): \(error)")
+            }
         }
     }
 

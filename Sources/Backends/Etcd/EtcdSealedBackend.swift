@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Blobs
+internal import Replication
+internal import Sealing
+
+/// The backend of an encrypted account in a cluster: blobs, and the rows in which it was in plain, as long as they are
+/// there.
+final class EtcdSealedBackend: RemoteBackend {
+    private let blobs: BlobBackend<EtcdStorage>
+    private let storage: EtcdStorage
+    /// Reads the account that is in plain and moves to a key; `nil` if it is none.
+    private let rows: EtcdBackend?
+
+    init(_ client: EtcdClient, _ environment: Environment, _ protection: Protection) {
+        storage = EtcdStorage(client, environment)
+        blobs = BlobBackend(storage: storage, environment: environment, protection: protection)
+        let isFromPlain = protection.move.map { $0.former == nil } ?? false
+        rows = isFromPlain ? EtcdBackend(client, environment) : nil
+    }
+
+    var traits: BackendTraits { blobs.traits }
+
+    func open(creatingAccount createsAccount: Bool) async throws(RemoteError) -> RemoteAccount {
+        try await blobs.open(creatingAccount: createsAccount)
+    }
+
+    func restore(_ account: String) async throws(RemoteError) -> RemoteAccount { try await blobs.restore(account) }
+
+    func pull(
+        after cursor: [UInt8]?, as origin: Origin, published count: UInt64
+    ) async throws(RemoteError) -> any RemotePull {
+        guard let rows else { return try await blobs.pull(after: cursor, as: origin, published: count) }
+        // The fence is up when this returns, so that what is read in rows is all that there ever is.
+        await rows.read(moving: try await blobs.presentAccount())
+        return try await rows.pull(after: cursor, as: origin, published: count)
+    }
+
+    func push(_ publication: Publication) async throws(RemoteError) -> any RemotePush {
+        try await blobs.push(publication)
+    }
+
+    func collectGarbage(_ request: GarbageCollection) async throws(RemoteError) {
+        try await blobs.collectGarbage(request)
+    }
+
+    func hints() -> AsyncStream<Void> { blobs.hints() }
+
+    func close() async {
+        await rows?.close()
+        await blobs.close()
+    }
+}
+
+extension EtcdSealedBackend: KeyHolding {
+    var heldKey: HeldKey? { get async { await blobs.heldKey } }
+
+    func noteJoining(from former: AccountKey) async throws { try await blobs.noteJoining(from: former) }
+
+    func rejectOtherKeys() async throws { try await blobs.rejectOtherKeys() }
+
+    /// Rows go before the markers that say whose they are.
+    func removeFormerForms() async throws {
+        guard let former = await blobs.heldKey?.former, !former.areNone else { return }
+        // The key may have been replaced since.
+        _ = try await blobs.presentAccount()
+        try await storage.removeRows(of: Set(former.plain.map { Bits128($0) }))
+        try await blobs.removeFormerForms()
+    }
+}
