@@ -79,9 +79,7 @@ package struct AccountPage: Equatable, Sendable {
             ? tr("Only your devices can read the account")
             : tr("Not encrypted: those who have access to the location can read it")
         hasRecoveryWords = account.isEncrypted && sentence.step != .enterWords
-        if isSignedIn, features.contains("encryption"), RemoteKind.canEncrypt(at: account.backend),
-            sentence.step != .enterWords
-        {
+        if isSignedIn, features.contains("encryption"), sentence.step != .enterWords {
             keyMove = account.isEncrypted ? .replaceWords : .encrypt
         }
         canMove = sentence.step == .syncNow

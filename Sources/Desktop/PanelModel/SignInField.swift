@@ -26,14 +26,6 @@ package enum RemoteKind: CaseIterable, Sendable {
         }
     }
 
-    /// Whether its accounts can be encrypted.
-    package var canEncrypt: Bool { self != .etcd }
-
-    /// Whether the account at an address can be encrypted.
-    static func canEncrypt(at url: String) -> Bool {
-        !etcd.schemes.contains { url.hasPrefix($0 + "://") }
-    }
-
     /// What is asked, in this order.
     package var fields: [SignInField] {
         switch self {

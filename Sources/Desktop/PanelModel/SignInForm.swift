@@ -28,7 +28,7 @@ package struct SignInForm: Equatable, Sendable {
     }
 
     /// Whether an account that is made now is encrypted.
-    package var makesEncrypted: Bool { encrypts && kind.canEncrypt && recoveryWords == nil }
+    package var makesEncrypted: Bool { encrypts && recoveryWords == nil }
 
     /// What to know before a password is typed; `nil` if there is nothing, or the form is not complete.
     package var warning: String? {

@@ -52,9 +52,7 @@ final class SignInDialog {
         widgets.signIn.onPress { [unowned self] in signIn() }
         widgets.check.onPress { [unowned self] in check() }
         widgets.browser.onPress { [unowned self] in logIn() }
-        widgets.encrypt.onSwitch { [unowned self] in
-            if form.kind.canEncrypt { form.encrypts = widgets.encrypt.isOn }
-        }
+        widgets.encrypt.onSwitch { [unowned self] in form.encrypts = widgets.encrypt.isOn }
         widgets.bring.onSwitch { [unowned self] in form.bringsValues = widgets.bring.isOn }
         window.onClose { [unowned self] in
             attempt?.cancel()
@@ -87,19 +85,10 @@ final class SignInDialog {
         }
         widgets.kind.subtitle = form.kind.explanation
         widgets.browserGroup.isVisible = form.kind == .nextcloud
-        showEncryption()
+        widgets.encrypt.isOn = form.encrypts
         widgets.showSteps([])
         show(nil)
         showWarning()
-    }
-
-    private func showEncryption() {
-        widgets.encryptRow.isSensitive = form.kind.canEncrypt
-        widgets.encryptRow.subtitle =
-            form.kind.canEncrypt
-            ? tr("Only your devices can read a new account. You get twelve words that let another device in.")
-            : tr("Accounts in an etcd cluster can't be encrypted yet.")
-        widgets.encrypt.isOn = form.encrypts && form.kind.canEncrypt
     }
 
     private func change(_ row: FieldRow) {

@@ -18,7 +18,6 @@ final class SignInWidgets {
     let warningGroup: PreferencesGroup
     let warning: ActionRow
     let encryptGroup: PreferencesGroup
-    let encryptRow: ActionRow
     let encrypt: Switch
     let bringGroup: PreferencesGroup
     let bring: Switch
@@ -39,7 +38,6 @@ final class SignInWidgets {
         warningGroup = interface.widget("warning_group")
         warning = interface.widget("warning")
         encryptGroup = interface.widget("encrypt_group")
-        encryptRow = interface.widget("encrypt_row")
         encrypt = interface.widget("encrypt")
         bringGroup = interface.widget("bring_group")
         bring = interface.widget("bring")

@@ -63,8 +63,8 @@ struct AccountPageTests {
         ("syncing", "", "folder:///etcd", false, .encrypt, true),
         ("offline", "BackendUnavailable", "folder:///a", true, .replaceWords, false),
         ("paused", "", "folder:///a", false, .encrypt, false),
-        ("paused", "KeyNeeded", "folder:///a", true, nil, false), ("idle", "", "etcds://a/b", false, nil, true),
-        ("idle", "", "etcd://a/b", false, nil, true), ("signed-out", "", "", false, nil, false),
+        ("paused", "KeyNeeded", "folder:///a", true, nil, false),
+        ("idle", "", "etcds://a/b", false, .encrypt, true), ("signed-out", "", "", false, nil, false),
     ])
     func `a new key is offered where there can be one, and given when all is up to date`(
         state: String, error: String, backend: String, isEncrypted: Bool, move: KeyMove?, canMove: Bool

@@ -106,10 +106,10 @@ struct SignInFormTests {
         #expect(error?.field == field)
     }
 
-    @Test func `a new account is encrypted, unless that is switched off or its kind can't be`() throws {
+    @Test func `a new account is encrypted, unless that is switched off`() throws {
         var folder = form(.folder, [.path: "/home/ada/x"])
         #expect(try folder.options().encrypts == true)
-        #expect(try form(.etcd, [.members: "a", .prefix: "x"]).options().encrypts == nil)
+        #expect(try form(.etcd, [.members: "a", .prefix: "x"]).options().encrypts == true)
         folder.recoveryWords = "abandon"
         #expect(try folder.options().encrypts == nil)
         #expect(try folder.options().recoveryPhrase == "abandon")
