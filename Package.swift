@@ -232,8 +232,8 @@ let package = Package(
         .testTarget(
             name: "StoreDaemonTests",
             dependencies: [
-                "StoreDaemon", "SDBus", "Sealing", "StoreEngine", "SyncEngine", "Replication", "PropertyList",
-                "AppManifest",
+                "StoreDaemon", "StoreBus", "SDBus", "Sealing", "StoreEngine", "SyncEngine", "Replication",
+                "PropertyList", "AppManifest", "BackendTesting", "Blobs",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         // Devices, remotes and everything that goes wrong, in one thread from a seed.

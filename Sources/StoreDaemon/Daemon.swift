@@ -47,23 +47,30 @@ public final class Daemon {
     /// Opens the bus and everything that the service begins with. It takes no calls yet: see ``serve()``.
     /// - Parameter renewed: what the configuration is when it is asked for anew.
     /// - Throws: `DaemonError`, a sentence for the administrator.
-    public init(_ configuration: Configuration, renewed: @escaping @Sendable () throws -> Configuration) throws {
+    public convenience init(
+        _ configuration: Configuration, renewed: @escaping @Sendable () throws -> Configuration
+    ) throws {
+        try self.init(
+            configuration, on: try BusConnection.open(configuration.bus, description: "ubiquitous-stored"),
+            renewed: renewed)
+    }
+
+    /// A service on a connection, which tests have without a bus.
+    init(
+        _ configuration: Configuration, on connection: @autoclosure () throws -> BusConnection,
+        renewed: @escaping @Sendable () throws -> Configuration
+    ) throws {
         self.configuration = configuration
         readConfiguration = renewed
         lock = try StateLock(configuration.stateDirectory)
         manifests = ManifestDirectories(configuration.manifestDirectories, logger: configuration.logger)
         managed = ManagedDirectories(configuration.managedDirectories, logger: configuration.logger)
-        connection = try BusConnection.open(configuration.bus, description: "ubiquitous-stored")
+        self.connection = try connection()
     }
 
     /// Takes the service's name, answers calls and syncs accounts, until the process ends.
     public func serve() async throws {
         try register()
-        // These refer to the daemon, and it to them: it lives as long as the process, and weak references to it
-        // would make every use of it slower.
-        connection.afterDispatch = { self.writes.commit() }
-        connection.onSent = { self.clients.noteSent($1, to: $0) }
-        connection.peers.onVanished = { self.peerVanished($0) }
         connection.onDisconnect = { self.end("The bus has gone.", code: 1) }
         connection.names.onLost = { self.end("The service's name was lost.", code: 1) }
         manifests.onChange = { self.manifestsChanged() }
@@ -84,7 +91,13 @@ public final class Daemon {
         armIdleTimer()
     }
 
-    private func register() throws {
+    /// Answers calls from now on.
+    func register() throws {
+        // These refer to the daemon, and it to them: it lives as long as the process, and weak references to it
+        // would make every use of it slower.
+        connection.afterDispatch = { self.writes.commit() }
+        connection.onSent = { self.clients.noteSent($1, to: $0) }
+        connection.peers.onVanished = { self.peerVanished($0) }
         try connection.admitCalls { self.clients.admit($0) }
         connection.admitLargeAnswer = { self.clients.admit($0, answering: $1) }
         slots = [

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import BackendTesting
+import PropertyList
+import SDBus
+import StoreBus
+import Testing
+
+@testable import StoreDaemon
+
+@BusActor
+@Suite(.timeLimit(.minutes(5)))
+struct HandlerTests {
+    private func errorName(_ body: () async throws -> Void) async -> String {
+        do { try await body() } catch { return (error as? BusError)?.name ?? "\(error)" }
+        return ""
+    }
+
+    @Test func `a property shows what is committed, with the writes that arrived before`() async throws {
+        let service = try LocalService()
+        let first = try await service.set("a", .integer(1))
+        // Otherwise it is committed once all that has arrived is read.
+        service.daemon.connection.afterDispatch = {}
+        let write = Task { try await service.set("b", .integer(2)) }
+        try await eventually { !service.daemon.writes.isEmpty }
+        let path = try service.storePath()
+        let count = try await service.property("KeyCount", of: BusNames.storeInterface, at: path)
+        try #require(service.daemon.writes.isEmpty)
+        #expect(count == .integer(2))
+        #expect(try await write.value == first + 1)
+        try service.close()
+    }
+
+    @Test func `nobody finds a store of another user, nor who can't be known one of its own`() async throws {
+        let service = try LocalService()
+        let other = await errorName {
+            _ = try await service.call("GetValue", uid: 4712, { try $0.append("a") }) { _ in }
+        }
+        #expect(other.hasPrefix("org.freedesktop.DBus.Error.Unknown"))
+        #expect(service.daemon.users.all.isEmpty)
+        try service.close()
+        let unknown = try LocalService(for: Credentials(uid: 4711))
+        let refused = await errorName { _ = try await unknown.set("a", .integer(1)) }
+        #expect(refused.hasPrefix("org.freedesktop.DBus.Error.Unknown"))
+        #expect(unknown.daemon.users.all.isEmpty)
+        try unknown.close()
+    }
+
+    @Test func `an account is signed in to, synced and left`() async throws {
+        let service = try LocalService()
+        _ = try await service.set("a", .integer(1))
+        #expect(try await service.account("State") == .string("signed-out"))
+        try await service.signIn("memory:///a")
+        #expect(service.addresses.all == ["memory:///a"])
+        #expect(try await service.account("Backend") == .string("memory:///a"))
+        try await service.invoke("SyncNow") { try $0.append(UInt64(0)) }
+        #expect(try await service.account("State") == .string("idle"))
+        #expect(try await service.account("PendingChanges") == .integer(0))
+        #expect(service.remote.blobs.keys.contains { $0.hasPrefix("h/") })
+        try await service.invoke("SignOut") { try $0.appendDictionary {} }
+        #expect(try await service.account("State") == .string("signed-out"))
+        #expect(try await service.account("Backend") == .string(""))
+        try service.close()
+    }
+
+    @Test func `a sign-in that fails changes nothing`() async throws {
+        let service = try LocalService()
+        #expect(await errorName { try await service.signIn("other:///a") } != "")
+        #expect(try await service.account("State") == .string("signed-out"))
+        service.remote.onRequest { _ in .lost }
+        #expect(await errorName { try await service.signIn("memory:///a") } != "")
+        #expect(try await service.account("State") == .string("signed-out"))
+        service.remote.onRequest(nil)
+        try await service.signIn("memory:///a")
+        #expect(try await service.account("Backend") == .string("memory:///a"))
+        try service.close()
+    }
+
+    @Test func `options that are unknown are refused, before a backend is asked`() async throws {
+        let service = try LocalService()
+        let name = await errorName {
+            try await service.invoke("SignIn") { call in
+                try call.append("memory:///a")
+                try call.appendDictionary { try call.append(entry: "nonsense", .boolean(true)) }
+            }
+        }
+        #expect(name == "org.freedesktop.DBus.Error.InvalidArgs")
+        #expect(service.addresses.all.isEmpty)
+        try service.close()
+    }
+}
