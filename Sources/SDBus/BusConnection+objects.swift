@@ -35,7 +35,7 @@ extension BusConnection {
     ///
     /// - Parameters:
     ///   - prefix: the path; `find` is asked for it, too.
-    ///   - find: the object that `path` is for this caller. With `nil` there is none, in calls, properties and
+    ///   - find: the object that `path` is for this caller, loaded or not. With `nil` there is none, in calls, properties and
     ///     introspection alike; an error is the answer to the call. It must not wait for anything. It isn't asked for callers
     ///     of whom the bus can't say which user they are: they get AccessDenied.
     /// - Returns: the registration; it ends when this is released. It keeps the connection and `find`.
@@ -45,7 +45,7 @@ extension BusConnection {
     public func register<Object: AnyObject>(
         _ interface: Interface<Object>,
         under prefix: String,
-        find: @escaping @BusActor (_ path: String, _ peer: Peer) throws -> Object?
+        find: @escaping @BusActor (_ path: String, _ peer: Peer) throws -> Located<Object>?
     ) throws(BusError) -> Slot {
         try startAdmission()
         let registration = Registration(interface, under: prefix, on: self, find: find)

@@ -3,6 +3,23 @@
 internal import CSystemd
 internal import Glibc
 
+/// An object that there is at a path for a caller.
+public enum Located<Object: AnyObject> {
+    /// It is there.
+    case object(Object)
+    /// It is loaded once a member is called or read: an introspection loads nothing.
+    case unloaded(_ load: @BusActor () throws -> Object)
+
+    /// The object, loaded if it isn't.
+    @BusActor
+    public func loaded() throws -> Object {
+        switch self {
+        case .object(let object): object
+        case .unloaded(let load): try load()
+        }
+    }
+}
+
 /// An interface on a connection: the way from libsystemd's callbacks to the handlers of the table.
 ///
 /// For each message libsystemd asks for the object and, if there is one, calls the handler of one member right after, or
@@ -39,12 +56,12 @@ final class Registration {
         _ interface: Interface<Object>,
         under prefix: String,
         on connection: BusConnection,
-        find: @escaping @BusActor (_ path: String, Peer) throws -> Object?
+        find: @escaping @BusActor (_ path: String, Peer) throws -> Located<Object>?
     ) {
         let found = Found<Object>()
         self.init(interface, .under(prefix), on: connection, found: found) { path, peer in
-            found.object = try find(path, peer)
-            return found.object != nil
+            found.located = try find(path, peer)
+            return found.located != nil
         }
     }
 
@@ -56,7 +73,7 @@ final class Registration {
         object: Object
     ) {
         let found = Found<Object>(isKept: true)
-        found.object = object
+        found.located = .object(object)
         self.init(interface, .at(path), on: connection, found: found) { _, _ in true }
     }
 
@@ -149,14 +166,26 @@ final class Registration {
 /// The object that the message being dispatched is for.
 @BusActor
 private final class Found<Object: AnyObject>: Forgetting {
-    var object: Object?
+    var located: Located<Object>?
     /// It is the one object of the registration.
     private let isKept: Bool
 
     nonisolated init(isKept: Bool = false) { self.isKept = isKept }
 
     func forget() {
-        if !isKept { object = nil }
+        if !isKept { located = nil }
+    }
+
+    /// The object, which is loaded once for all members of a message.
+    func object() throws -> Object {
+        switch located {
+        case .object(let object): return object
+        case .unloaded(let load):
+            let object = try load()
+            located = .object(object)
+            return object
+        case nil: throw BusError.unknownObject
+        }
     }
 }
 
@@ -191,14 +220,12 @@ private final class RegisteredMember {
         case .method(let arguments, _, _, let handler):
             (signature, propertyType) = (arguments.map(\.signature).joined(), nil)
             kind = .method { call in
-                guard let object = found.object else { throw BusError.unknownObject }
-                try handler(object, call)
+                try handler(try found.object(), call)
             }
         case .property(let type, _, let getter):
             (signature, propertyType) = (nil, type)
             kind = .property { message, peer in
-                guard let object = found.object else { throw BusError.unknownObject }
-                try getter(object, message, peer)
+                try getter(try found.object(), message, peer)
             }
         case .signal:
             (signature, propertyType) = (nil, nil)

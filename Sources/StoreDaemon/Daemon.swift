@@ -103,27 +103,20 @@ public final class Daemon {
         slots = [
             try connection.register(Daemon.interface(self), at: BusNames.managerPath, self),
             try connection.register(Daemon.administration(self), at: BusNames.managerPath, self),
-            try connection.register(UserAccount.interface(self), under: BusNames.usersPath) {
-                path, peer throws(BusError) in try self.clients.account(at: path, for: peer)
+            try connection.register(UserAccount.interface(self), under: BusNames.usersPath) { path, peer in
+                self.clients.findAccount(at: path, for: peer)
             },
-            try connection.register(UserStore.interface(self), under: BusNames.usersPath) {
-                path, peer throws(BusError) in
-                // A caller that finds no object holds none, so its end would go unnoticed.
-                guard let store = try self.clients.store(at: path, for: peer) else { return nil }
-                self.idleTimer = nil
-                return store
+            try connection.register(UserStore.interface(self), under: BusNames.usersPath) { path, peer in
+                try self.clients.findStore(at: path, for: peer)
             },
             try connection.enumerate(under: BusNames.usersPath) { prefix, peer in
                 self.clients.children(of: prefix, for: peer)
             },
-            try connection.register(UserDomains.interface(self), under: BusNames.defaultsRoot) {
-                path, peer throws(BusError) in try self.clients.domains(at: path, for: peer)
+            try connection.register(UserDomains.interface(self), under: BusNames.defaultsRoot) { path, peer in
+                self.clients.findDomains(at: path, for: peer)
             },
-            try connection.register(UserStore.domainInterface(self), under: BusNames.defaultsRoot) {
-                path, peer throws(BusError) in
-                guard let layer = try self.clients.layer(at: path, for: peer) else { return nil }
-                self.idleTimer = nil
-                return layer
+            try connection.register(UserStore.domainInterface(self), under: BusNames.defaultsRoot) { path, peer in
+                try self.clients.findLayer(at: path, for: peer)
             },
             try connection.enumerate(under: BusNames.defaultsRoot) { prefix, peer in
                 self.clients.domainChildren(of: prefix, for: peer)

@@ -131,7 +131,7 @@ struct InterfaceTests {
             under: "/things"
         ) { _, _ in
             searches += 1
-            return Thing()
+            return .object(Thing())
         }
         let values = try await client.call(nil, "/things/a", "org.freedesktop.DBus.Properties", "GetAll") {
             try $0.append("org.example.Both")
@@ -156,7 +156,7 @@ struct InterfaceTests {
         let thing = Thing()
         let slot = try server.register(thingInterface, under: "/things") { path, _ in
             if path == "/things/broken" { throw BusError.limitsExceeded("too many") }
-            return path == "/things/here" ? thing : nil
+            return path == "/things/here" ? .object(thing) : nil
         }
         func failure(_ path: String) async -> [String?] {
             [
@@ -177,7 +177,7 @@ struct InterfaceTests {
         let slot = try server.register(thingInterface, under: "/things") { _, _ in
             let thing = Thing()
             found = thing
-            return thing
+            return .object(thing)
         }
         #expect(try await client.property(nil, "/things/a", "Size", "u") { try $0.readUInt32() } == 7)
         #expect(found == nil)
@@ -186,10 +186,43 @@ struct InterfaceTests {
         withExtendedLifetime(slot) {}
     }
 
+    @Test func `an object is loaded once a member is called or read, and once for a message`() async throws {
+        let (server, client) = try BusConnection.pair()
+        var loads = 0
+        let slot = try server.register(thingInterface, under: "/things") { path, _ in
+            .unloaded {
+                loads += 1
+                if path == "/things/broken" { throw BusError.limitsExceeded("too many") }
+                return Thing()
+            }
+        }
+        #expect(try await client.introspect(nil, "/things/a").contains("org.example.Thing"))
+        #expect(loads == 0)
+        #expect(try await client.property(nil, "/things/a", "Size", "u") { try $0.readUInt32() } == 7)
+        #expect(loads == 1)
+        // One of its properties can't be read.
+        let all = await errorName {
+            try await client.invoke(nil, "/things/a", "org.freedesktop.DBus.Properties", "GetAll") {
+                try $0.append("org.example.Thing")
+            }
+        }
+        #expect(all == standard + "AccessDenied")
+        #expect(loads == 2)
+        let limits = standard + "LimitsExceeded"
+        #expect(
+            await errorName { try await client.invoke(nil, "/things/broken", "org.example.Thing", "Drop") } == limits)
+        #expect(
+            await errorName {
+                _ = try await client.property(nil, "/things/broken", "Size", "u") { try $0.readUInt32() }
+            }
+                == limits)
+        withExtendedLifetime(slot) {}
+    }
+
     @Test func `the prefix can be an object itself`() async throws {
         let (server, client) = try BusConnection.pair()
         let slot = try server.register(thingInterface, under: "/things") { path, _ in
-            path == "/things" ? Thing() : nil
+            path == "/things" ? .object(Thing()) : nil
         }
         #expect(try await client.property(nil, "/things", "Size", "u") { try $0.readUInt32() } == 7)
         withExtendedLifetime(slot) {}
@@ -200,9 +233,9 @@ struct InterfaceTests {
         let (server, client) = try BusConnection.pair()
         let other = Interface<Other>("org.example.Other", [.method("Poke") { _, call in try call.reply() }])
         let slots = [
-            try server.register(thingInterface, under: "/things") { _, _ in Thing() },
+            try server.register(thingInterface, under: "/things") { _, _ in .object(Thing()) },
             try server.register(other, under: "/things") { path, _ in
-                path == "/things/both" ? Other() : nil
+                path == "/things/both" ? .object(Other()) : nil
             },
         ]
         try await client.invoke(nil, "/things/both", "org.example.Other", "Poke")

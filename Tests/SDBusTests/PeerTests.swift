@@ -72,7 +72,7 @@ struct PeerTests {
         let own = clients[0].uniqueName
         let slots = [
             try server.register(thingInterface, under: "/things") { path, peer in
-                path == "/things/own" && peer.uniqueName == own ? thing : nil
+                path == "/things/own" && peer.uniqueName == own ? .object(thing) : nil
             },
             try server.enumerate(under: "/things") { _, peer in peer.uniqueName == own ? ["/things/own"] : [] },
         ]

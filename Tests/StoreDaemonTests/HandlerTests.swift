@@ -46,6 +46,27 @@ struct HandlerTests {
         try unknown.close()
     }
 
+    @Test func `looking for an object loads and commits nothing`() async throws {
+        let service = try LocalService()
+        let (account, path) = (BusNames.accountPath(uid: nil), try service.storePath())
+        // The arguments are of no type that it has, which is found out before anything is loaded.
+        let name = await errorName { try await service.invoke("SyncNow") { try $0.append("now") } }
+        #expect(name == "org.freedesktop.DBus.Error.InvalidArgs")
+        #expect(service.daemon.users.all.isEmpty)
+        _ = try await service.set("a", .integer(1))
+        service.daemon.clients.forgetPaths()
+        #expect(service.daemon.users.all.flatMap(\.storesInUse).isEmpty)
+        for path in [account, path] {
+            _ = try await service.client.call(nil, path, "org.freedesktop.DBus.Introspectable", "Introspect") {
+                try $0.readString()
+            }
+        }
+        #expect(service.daemon.users.all.flatMap(\.storesInUse).isEmpty)
+        #expect(try await service.property("KeyCount", of: BusNames.storeInterface, at: path) == .integer(1))
+        #expect(service.daemon.users.all.flatMap(\.storesInUse).count == 1)
+        try service.close()
+    }
+
     @Test func `an account is signed in to, synced and left`() async throws {
         let service = try LocalService()
         _ = try await service.set("a", .integer(1))

@@ -97,10 +97,11 @@ final class Clients {
 
     // MARK: Paths
 
-    /// The store that a path is for a caller; `nil`: there is none for it.
-    func store(at path: String, for peer: Peer) throws(BusError) -> UserStore? {
+    /// The store that a path is for a caller; `nil`: there is none for it. Whether there is depends on manifests that the
+    /// user's apps have registered, so the user's data is opened, and no store loaded.
+    func findStore(at path: String, for peer: Peer) throws(BusError) -> Located<UserStore>? {
         let client = client(peer)
-        if let store = client.store(at: path) { return store }
+        if let store = client.store(at: path) { return .object(store) }
         guard let target = PathTarget(path), let identifier = target.identifier,
             let uid = reachableUser(target, client)
         else { return nil }
@@ -108,11 +109,27 @@ final class Clients {
         // Its manifest may have been installed a moment ago.
         if !daemon.declares(identifier) { daemon.manifests.readIfChanged() }
         guard mayLookUp(uid, client, unless: daemon.declares(identifier)) else { return nil }
-        // To load a store may commit, and may set a damaged database aside.
-        daemon.writes.commit()
         do {
             let user = try daemon.users.user(uid)
             guard try mayOpen(identifier, of: user, client) else { return nil }
+            return .unloaded { [unowned self] in try load(identifier, of: user, at: path, client, peer) }
+        } catch {
+            throw BusError(mapping: error, for: client)
+        }
+    }
+
+    /// The same, loaded.
+    func store(at path: String, for peer: Peer) throws -> UserStore? {
+        try findStore(at: path, for: peer)?.loaded()
+    }
+
+    /// Loads a store for a client, which holds it from now on.
+    func load(
+        _ identifier: String, of user: User, at path: String, _ client: Client, _ peer: Peer
+    ) throws(BusError) -> UserStore {
+        // To load a store may commit, and may set a damaged database aside.
+        daemon.writes.commit()
+        do {
             let store = try user.store(identifier)
             hold(store, at: path, client, peer)
             return store
@@ -132,15 +149,21 @@ final class Clients {
     }
 
     /// The account that a path is for a caller; `nil`: there is none for it.
-    func account(at path: String, for peer: Peer) throws(BusError) -> UserAccount? {
+    func findAccount(at path: String, for peer: Peer) -> Located<UserAccount>? {
         let client = client(peer)
         guard let target = PathTarget(path), target.identifier == nil, let uid = reachableUser(target, client),
             client.identity.engine != .unknown, mayLookUp(uid, client)
         else { return nil }
-        do {
-            return try daemon.users.user(uid).account
-        } catch {
-            throw BusError(mapping: error, for: client)
+        return find(uid, client) { $0.account }
+    }
+
+    /// Something of a user's, whose data is opened when it is needed.
+    func find<Object>(_ uid: UInt32, _ client: Client, _ object: @escaping @BusActor (User) -> Object) -> Located<
+        Object
+    > {
+        if let user = daemon.users.openUser(uid) { return .object(object(user)) }
+        return .unloaded { [unowned self] in
+            do { return object(try daemon.users.user(uid)) } catch { throw BusError(mapping: error, for: client) }
         }
     }
 
@@ -159,7 +182,9 @@ final class Clients {
     /// Root may open what holds data as well as what is declared.
     private func mayOpen(_ identifier: String, of user: User, _ client: Client) throws -> Bool {
         if user.isEntitled(client.identity, to: identifier) { return true }
-        return client.isRoot ? try user.storeIdentifiers().contains(identifier) : false
+        guard client.isRoot else { return false }
+        daemon.writes.commit()
+        return try user.storeIdentifiers().contains(identifier)
     }
 
     /// The objects right below a path that are the caller's own: those that hold values, and those that it may open.

@@ -8,36 +8,41 @@ internal import StoreEngine
 /// Which domains there are for a caller. The rules are those of stores: what is not the caller's does not exist for it.
 extension Clients {
     /// All domains of the user that a path names.
-    func domains(at path: String, for peer: Peer) throws(BusError) -> UserDomains? {
-        guard let target = DomainTarget(path), target.domain == nil else { return nil }
-        return try user(of: target, client(peer))?.domains
+    func findDomains(at path: String, for peer: Peer) -> Located<UserDomains>? {
+        let client = client(peer)
+        guard let target = DomainTarget(path), target.domain == nil, let uid = visibleUser(target, client) else {
+            return nil
+        }
+        return find(uid, client) { $0.domains }
     }
 
-    /// The layer that a path is for a caller; `nil`: there is none for it.
-    func layer(at path: String, for peer: Peer) throws(BusError) -> UserStore? {
+    /// The layer that a path is for a caller; `nil`: there is none for it. Whether there is depends on manifests that the
+    /// user's apps have registered, so the user's data is opened, and no layer loaded.
+    func findLayer(at path: String, for peer: Peer) throws(BusError) -> Located<UserStore>? {
         let client = client(peer)
-        if let store = client.store(at: path) { return store }
-        guard let target = DomainTarget(path), let domain = target.domain, let user = try user(of: target, client),
-            user.domains.access(of: client.identity, to: domain) != .none
-        else { return nil }
-        // To load a store may commit, and may set a damaged database aside.
-        daemon.writes.commit()
-        do {
-            let layer = try user.store(Store.layerIdentifier(ofDomain: domain, isHost: target.isHost))
-            hold(layer, at: path, client, peer)
-            return layer
-        } catch {
-            throw BusError(mapping: error, for: client)
+        if let store = client.store(at: path) { return .object(store) }
+        guard let target = DomainTarget(path), let domain = target.domain, let uid = visibleUser(target, client) else {
+            return nil
+        }
+        let user: User
+        do { user = try daemon.users.user(uid) } catch { throw BusError(mapping: error, for: client) }
+        guard user.domains.access(of: client.identity, to: domain) != .none else { return nil }
+        return .unloaded { [unowned self] in
+            let identifier = Store.layerIdentifier(ofDomain: domain, isHost: target.isHost)
+            return try load(identifier, of: user, at: path, client, peer)
         }
     }
 
+    /// The same, loaded.
+    func layer(at path: String, for peer: Peer) throws -> UserStore? { try findLayer(at: path, for: peer)?.loaded() }
+
     /// The user that a path names, if the caller may see it. A look of root's does not make anybody's data.
-    private func user(of target: DomainTarget, _ client: Client) throws(BusError) -> User? {
+    private func visibleUser(_ target: DomainTarget, _ client: Client) -> UInt32? {
         let uid = target.uid ?? client.uid
         guard uid == client.uid || client.isRoot, client.identity.engine != .unknown,
             uid == client.uid || daemon.users.known.contains(uid)
         else { return nil }
-        do { return try daemon.users.user(uid) } catch { throw BusError(mapping: error, for: client) }
+        return uid
     }
 
     /// The objects below a path that are the caller's own.

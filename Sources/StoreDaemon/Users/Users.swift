@@ -18,6 +18,9 @@ final class Users {
         self.daemon = daemon
     }
 
+    /// A user's data, if it is open.
+    func openUser(_ uid: UInt32) -> User? { open[uid] }
+
     /// A user's data, opened if it isn't.
     func user(_ uid: UInt32) throws -> User {
         if let user = open[uid] { return user }
