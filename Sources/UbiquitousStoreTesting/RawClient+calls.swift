@@ -70,6 +70,14 @@ extension RawClient {
         for _ in 0..<127 { store(path, "GetSnapshot", 0, 0) }
     }
 
+    /// Sends a signal without arguments; to everybody if there is no destination.
+    public func signal(to destination: String?, _ interface: String, _ member: String) {
+        var message = WireMessage()
+        (message.type, message.flags) = (4, 1)
+        (message.destination, message.path, message.interface, message.member) = (destination, "/", interface, member)
+        send(message.bytes(serial: nextSerial()))
+    }
+
     /// Adds a match rule.
     public func addMatch(_ rule: String) {
         var body = Wire()

@@ -195,6 +195,28 @@ struct SignalTests {
     }
 
     @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
+    func `signals that are addressed to the service are stopped by the policy, and broadcasts are not`() async throws {
+        try await withMachine(started: false) { machine in
+            let owner = try machine.client(as: Users.service).connection
+            try await owner.names.request(BusNames.service)
+            var heard: [String] = []
+            let slot = try await owner.addMatch("type='signal',interface='org.example.Noise'") {
+                heard.append($0.member ?? "")
+            }
+            for user in [Users.nobody, 0] {
+                let forger = try RawClient(machine.bus, as: user)
+                for destination in [BusNames.service, owner.uniqueName, nil] {
+                    forger.signal(to: destination, "org.example.Noise", destination == nil ? "Broadcast" : "Addressed")
+                }
+                let count = heard.filter { $0 == "Broadcast" }.count
+                try await eventually("the broadcast arrives") { heard.filter { $0 == "Broadcast" }.count > count }
+            }
+            #expect(heard == ["Broadcast", "Broadcast"])
+            withExtendedLifetime(slot) {}
+        }
+    }
+
+    @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
     func `a signal that somebody forges is stopped by the policy`() async throws {
         try await withMachine { machine in
             let reader = try machine.store()
