@@ -17,13 +17,15 @@ final class EtcdLines: Sendable {
     private let state = Mutex(State())
 
     private struct State {
-        /// What has come and is not read yet.
+        /// What has come and is not read yet takes so much.
         var waitingBytes = 0
         var isOver = false
     }
 
     /// When so much waits, the member waits as well.
     private static let mostWaiting = 256 << 10
+    /// What a piece takes beside its bytes: a member may send them one by one.
+    private static let overhead = 256
     /// More than all that a device may have written itself while nobody listened.
     private static let longestLine = 256 << 10
 
@@ -39,7 +41,7 @@ final class EtcdLines: Sendable {
         HTTPRequest.Sink(status: 200, isBusy: { self.state.withLock { $0.waitingBytes > Self.mostWaiting } }) {
             let piece = Array($0)
             let isGood = self.state.withLock { state in
-                state.waitingBytes += piece.count
+                state.waitingBytes += piece.count + Self.overhead
                 return !state.isOver
             }
             if isGood { self.thread.run { self.read(piece) } }
@@ -53,7 +55,7 @@ final class EtcdLines: Sendable {
     private func read(_ piece: [UInt8]) {
         let isOver = state.withLock(\.isOver) || !takeLines(endedBy: piece)
         let isNew = state.withLock { state in
-            state.waitingBytes -= piece.count
+            state.waitingBytes -= piece.count + Self.overhead
             defer { state.isOver = isOver }
             return isOver && !state.isOver
         }
@@ -70,11 +72,14 @@ final class EtcdLines: Sendable {
     /// thousand changes.
     private func whole(with piece: [UInt8]) -> [[UInt8]]? {
         line.withLock { line in
-            line += piece
+            // Only what is new is searched: a long line may come byte by byte.
+            var parts = piece.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+            line += parts.removeFirst()
             guard line.count <= Self.longestLine else { return nil }
-            var lines = line.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-            line = Array(lines.removeLast())
-            return lines.map(Array.init)
+            return parts.map { next in
+                defer { line = Array(next) }
+                return line
+            }
         }
     }
 }

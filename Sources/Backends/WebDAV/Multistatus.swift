@@ -144,7 +144,7 @@ extension Multistatus {
         private let share: RemoteBudget.Share
 
         private struct State {
-            /// What has come and is not read yet.
+            /// What has come and is not read yet takes so much.
             var waitingBytes = 0
             var flaw: XMLScanner.Flaw?
             /// There is no memory for more.
@@ -153,6 +153,8 @@ extension Multistatus {
 
         /// When so much waits, the server waits as well.
         private static let mostWaiting = 256 << 10
+        /// What a piece takes beside its bytes: a server may send them one by one.
+        private static let overhead = 256
 
         init(within budget: RemoteBudget, keeping keeps: @escaping @Sendable (String) -> Bool) {
             multistatus = Mutex(Multistatus(keeping: keeps))
@@ -164,7 +166,7 @@ extension Multistatus {
             HTTPRequest.Sink(status: 207, isBusy: { self.state.withLock { $0.waitingBytes > Self.mostWaiting } }) {
                 let piece = Array($0)
                 let isGood = self.state.withLock { state in
-                    state.waitingBytes += piece.count
+                    state.waitingBytes += piece.count + Self.overhead
                     return state.flaw == nil && state.refusal == nil
                 }
                 if isGood { self.thread.run { self.read(piece) } }
@@ -176,7 +178,7 @@ extension Multistatus {
             let isOver = state.withLock { $0.flaw != nil || $0.refusal != nil }
             let (flaw, refusal) = isOver ? (nil, nil) : (feed(piece), hold())
             state.withLock { state in
-                state.waitingBytes -= piece.count
+                state.waitingBytes -= piece.count + Self.overhead
                 state.flaw = state.flaw ?? flaw
                 state.refusal = state.refusal ?? refusal
             }
