@@ -61,6 +61,37 @@ struct RobustnessTests {
         }
     }
 
+    @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
+    func `a directory service that doesn't say who a user is holds nobody up`() async throws {
+        let temporary = try TemporaryDirectory()
+        let directory = try temporary.makeDirectory("users", owner: Users.service)
+        let preloaded = URL(filePath: try Device.program()).deletingLastPathComponent()
+        try await withMachine({
+            $0.environment = [
+                "SLOW_USERS": directory + "/lookup",
+                "LD_PRELOAD": preloaded.appending(path: "libSlowNames.so").path,
+            ]
+        }) { machine in
+            let (store, root) = (try machine.store(), try machine.client(as: 0).connection)
+            let unknown = try BusNames.storePath(uid: 4_000_000, identifier: notes)
+            let answer = Task {
+                await errorName {
+                    try await root.invoke(BusNames.service, unknown, BusNames.storeInterface, "GetValue") {
+                        try $0.append("key")
+                    }
+                }
+            }
+            try await eventually("the user is looked up") {
+                FileManager.default.fileExists(atPath: directory + "/lookup")
+            }
+            try await store.set("key", .integer(1))
+            #expect(try await store.value("key") == .integer(1))
+            #expect(await answer.value == "UnknownObject")
+            #expect(FileManager.default.fileExists(atPath: directory + "/lookup"))
+        }
+        withExtendedLifetime(temporary) {}
+    }
+
     @Test func `a message of 33 MiB is refused, or disconnects its sender alone`() async throws {
         try await withMachine { machine in
             let (large, other) = (try machine.store(), try machine.store())

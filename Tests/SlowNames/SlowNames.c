@@ -1,18 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Has names of hosts be looked up for ever, as by a resolver that nobody answers. For LD_PRELOAD.
+// Has names of hosts or of users be looked up for ever, as by a resolver or a directory service that nobody answers. For
+// LD_PRELOAD.
 //
-//   SLOW_NAMES  a file that is made when a name is looked up; it goes on when the file is gone. Without it, which is so
-//               in the tests themselves, names are looked up as ever
+//   SLOW_NAMES, SLOW_USERS  a file that is made when a name is looked up; it goes on when the file is gone. Without it,
+//                           which is so in the tests themselves, names are looked up as ever
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 typedef int lookup(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+
+static void wait_while_there(const char *file) {
+    int descriptor = open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    if (descriptor >= 0) close(descriptor);
+    while (access(file, F_OK) == 0) usleep(10000);
+}
 
 int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **result) {
     const char *file = getenv("SLOW_NAMES");
@@ -20,8 +29,16 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
         lookup *next = (lookup *) dlsym(RTLD_NEXT, "getaddrinfo");
         return next ? next(node, service, hints, result) : EAI_SYSTEM;
     }
-    int descriptor = open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-    if (descriptor >= 0) close(descriptor);
-    while (access(file, F_OK) == 0) usleep(10000);
+    wait_while_there(file);
     return EAI_AGAIN;
+}
+
+typedef int user_lookup(uid_t, struct passwd *, char *, size_t, struct passwd **);
+
+int getpwuid_r(uid_t uid, struct passwd *entry, char *buffer, size_t size, struct passwd **result) {
+    const char *file = getenv("SLOW_USERS");
+    if (file) wait_while_there(file);
+    user_lookup *next = (user_lookup *) dlsym(RTLD_NEXT, "getpwuid_r");
+    *result = NULL;
+    return next ? next(uid, entry, buffer, size, result) : ENOSYS;
 }

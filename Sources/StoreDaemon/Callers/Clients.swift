@@ -176,7 +176,7 @@ final class Clients {
     /// When root looks at a user's objects, that does not create them, and a uid without a user never gets any.
     private func mayLookUp(_ uid: UInt32, _ client: Client, unless isDeclared: Bool = false) -> Bool {
         if uid == client.uid || daemon.users.known.contains(uid) { return true }
-        return isDeclared && UserName.name(of: uid) != nil
+        return isDeclared && UserName.nameAtOnce(of: uid) != nil
     }
 
     /// Root may open what holds data as well as what is declared.

@@ -33,8 +33,13 @@ final class UserAccount {
     /// Calls that are answered later.
     var callsUnderWay = 0
     private var log = AccountLog()
-    /// The user's name, once it could be looked up: that may take long, and a user of another name has another directory.
-    private(set) lazy var name = UserName.name(of: uid)
+    /// The user's name, once it could be looked up: a user of another name has another directory.
+    var name: String? {
+        if known == .late { known = UserLookup.shared.entry(.uid(uid)) }
+        if case .known(let entry) = known { return entry?.name }
+        return nil
+    }
+    private var known = UserLookup.Answer.late
     /// What the user is signed in to; `nil`: nothing.
     func savedFile() throws -> AccountFile? { try AccountFile.read(in: directory) }
     var keys: AccountKeys {

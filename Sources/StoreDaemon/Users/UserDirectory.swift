@@ -29,11 +29,14 @@ struct UserDirectory {
         }.sorted()
     }
 
-    /// Whether the data belongs to another user, who had this number before.
-    var isSomebodyElses: Bool { formerOwner(now: UserName.name(of: uid)) != nil }
+    /// Whether the data belongs to another user, who had this number before; `nil` where that can't be told at once.
+    var isSomebodyElses: Bool? {
+        guard case .known(let entry) = UserLookup.shared.entry(.uid(uid)) else { return nil }
+        do { return try formerOwner(now: entry?.name) != nil } catch { return nil }
+    }
 
-    private func formerOwner(now name: String?) -> String? {
-        Self.formerOwner(of: uid, recorded: recordedName, now: name, lookUp: UserName.uid)
+    private func formerOwner(now name: String?) throws(UserName.Late) -> String? {
+        try Self.formerOwner(of: uid, recorded: recordedName, now: name, lookUp: UserName.uidAtOnce)
     }
 
     /// The user who had a number before, if the data is that user's.
@@ -41,19 +44,24 @@ struct UserDirectory {
     /// A name that can't be looked up says nothing. A recorded name that still leads to the number is another form of
     /// the same user's name, as directory services have several.
     static func formerOwner(
-        of uid: UInt32, recorded owner: String?, now name: String?, lookUp: (String) -> UInt32?
-    ) -> String? {
-        guard let name, let owner, owner != name, lookUp(owner) != uid else { return nil }
+        of uid: UInt32, recorded owner: String?, now name: String?, lookUp: (String) throws(UserName.Late) -> UInt32?
+    ) throws(UserName.Late) -> String? {
+        guard let name, let owner, owner != name, try lookUp(owner) != uid else { return nil }
         return owner
     }
 
     /// Makes the directory, and makes sure that its content belongs to this user.
     ///
     /// If the uid was given to another user, its name differs from the recorded one: the data is the former user's and is
-    /// set aside. A name that can't be looked up decides nothing.
+    /// set aside. A name that can't be looked up decides nothing. Where it is open whether both names are one user's,
+    /// nobody gets the data.
     func prepare(logger: Logger, time: UInt64) throws(PrivateFile.Failure) {
-        let name = UserName.name(of: uid)
-        if exists, let name, let owner = formerOwner(now: name) {
+        let name = UserName.nameAtOnce(of: uid)
+        let formerOwner: String?
+        do { formerOwner = try self.formerOwner(now: name) } catch {
+            throw PrivateFile.Failure(path: path, code: EAGAIN)
+        }
+        if exists, let name, let owner = formerOwner {
             let aside = try setAside(as: owner, time: time)
             logger.warning(
                 """
@@ -92,7 +100,7 @@ struct UserDirectory {
     }
 
     /// The name of the user whose data it is; `nil` where it can't be told.
-    var ownerName: String? { recordedName ?? UserName.name(of: uid) }
+    var ownerName: String? { recordedName ?? UserName.nameAtOnce(of: uid) }
 
     private var nameFile: String { path + "/user" }
 

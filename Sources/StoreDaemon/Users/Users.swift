@@ -13,6 +13,8 @@ final class Users {
     private unowned let daemon: Daemon
     private var open: [UInt32: User] = [:]
     private var accountsFile = FileStamp("/etc/passwd")
+    /// Open users of whom it is to be found out whether their uid was given to another user.
+    private var unchecked: Set<UInt32> = []
 
     init(daemon: Daemon) {
         self.daemon = daemon
@@ -27,6 +29,7 @@ final class Users {
         let user = try User(uid, daemon: daemon)
         closeIdle()
         open[uid] = user
+        unchecked.insert(uid)
         return user
     }
 
@@ -41,14 +44,18 @@ final class Users {
         for user in idle { close(user) }
     }
 
-    /// The open users whose uid was given to another user, if the machine's users have changed since the last check.
+    /// The open users whose uid was given to another user, as far as that can be told by now.
     ///
-    /// Users from a directory service are checked when their data is opened.
+    /// They are checked when the machine's users have changed, and once after their data was opened: whose it is may not
+    /// have been known in time. Users from a directory service are not checked again later.
     func findFormer() -> [User] {
         let stamp = FileStamp("/etc/passwd")
-        if stamp == accountsFile { return [] }
+        if stamp != accountsFile { unchecked.formUnion(open.keys) }
         accountsFile = stamp
-        return open.values.filter(\.directory.isSomebodyElses)
+        if unchecked.isEmpty { return [] }
+        let verdicts = open.values.filter { unchecked.contains($0.uid) }.map { ($0, $0.directory.isSomebodyElses) }
+        unchecked = Set(verdicts.filter { $0.1 == nil }.map(\.0.uid))
+        return verdicts.filter { $0.1 == true }.map(\.0)
     }
 
     /// Closes a user's data, which the next call opens anew.

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// For eventfd.
+internal import CSystemd
+internal import Files
+internal import Glibc
+internal import Replication
+internal import Synchronization
+
+/// Looks up the machine's users for the bus's thread, on which everybody's calls wait.
+///
+/// The users of `/etc/passwd` are found there. For others, a thread asks the system, and so perhaps a directory service
+/// that takes half a minute to say that it is away. The bus's thread waits for a moment only; while an answer is overdue,
+/// it asks for no other.
+final class UserLookup: Sendable {
+    static let shared = UserLookup()
+
+    /// What is known of a user within a moment.
+    enum Answer: Equatable, Sendable {
+        /// `nil`: there is no such user, or the system can't say.
+        case known(UserEntry?)
+        /// The answer will be there when it is asked for later.
+        case late
+    }
+
+    private struct State {
+        var local = LocalUsers()
+        var isAsking = false
+        var answers: [UserEntry.Key: UserEntry?] = [:]
+    }
+
+    private let state = Mutex(State())
+    private let thread = WorkThread(WorkPool(threads: 1))
+    private let ask: @Sendable (UserEntry.Key) -> UserEntry?
+    private let patience: Int32
+
+    /// - Parameters:
+    ///   - patience: how many milliseconds the bus's thread waits.
+    ///   - ask: asks the system, however long it takes.
+    init(patience: Int32 = 100, asking ask: @escaping @Sendable (UserEntry.Key) -> UserEntry? = UserEntry.init) {
+        (self.patience, self.ask) = (patience, ask)
+    }
+
+    /// What is known of a user.
+    func entry(_ key: UserEntry.Key) -> Answer {
+        if let entry = state.withLock({ $0.local.entry(key) }) { return .known(entry) }
+        let (answer, isAsking) = state.withLock { state in
+            let answer = state.answers.removeValue(forKey: key)
+            defer { state.isAsking = state.isAsking || answer == nil }
+            return (answer, state.isAsking)
+        }
+        if let answer { return .known(answer) }
+        if isAsking { return .late }
+        let bell = Bell()
+        thread.run { [self] in
+            let entry = ask(key)
+            state.withLock { state in
+                state.isAsking = false
+                state.answers[key] = .some(entry)
+            }
+            bell.ring()
+        }
+        bell.wait(patience)
+        return state.withLock { $0.answers.removeValue(forKey: key) }.map(Answer.known) ?? .late
+    }
+}
+
+/// A user of this machine.
+struct UserEntry: Hashable, Sendable {
+    let name: String
+    let uid: UInt32
+
+    /// By what a user is looked up.
+    enum Key: Hashable, Sendable {
+        case name(String)
+        case uid(UInt32)
+    }
+
+    init(name: String, uid: UInt32) { (self.name, self.uid) = (name, uid) }
+
+    /// Asks the system, which may take as long as a directory service does. `nil` if there is no such user, or the system
+    /// can't say.
+    init?(_ key: Key) {
+        var entry = passwd()
+        var result: UnsafeMutablePointer<passwd>?
+        var buffer = [CChar](repeating: 0, count: 16 << 10)
+        let code =
+            switch key {
+            case .name(let name): getpwnam_r(name, &entry, &buffer, buffer.count, &result)
+            case .uid(let uid): getpwuid_r(uid, &entry, &buffer, buffer.count, &result)
+            }
+        guard code == 0, result != nil else { return nil }
+        self.init(name: String(cString: entry.pw_name), uid: entry.pw_uid)
+    }
+}
+
+/// The users of `/etc/passwd`, read anew when it has changed.
+private struct LocalUsers {
+    private static let path = "/etc/passwd"
+    /// More users than that are in a directory service.
+    private static let mostBytes = 1 << 20
+
+    private var stamp: FileStamp?
+    private var entries: [UserEntry.Key: UserEntry] = [:]
+
+    mutating func entry(_ key: UserEntry.Key) -> UserEntry? {
+        let present = FileStamp(Self.path)
+        if stamp != present {
+            stamp = present
+            read()
+        }
+        return entries[key]
+    }
+
+    private mutating func read() {
+        entries = [:]
+        for line in (Files.text(of: Self.path, atMost: Self.mostBytes) ?? "").split(separator: "\n") {
+            let fields = line.split(separator: ":", omittingEmptySubsequences: false)
+            guard fields.count == 7, let uid = UInt32(fields[2]) else { continue }
+            let entry = UserEntry(name: String(fields[0]), uid: uid)
+            // The first line of a user counts.
+            for key in [UserEntry.Key.name(entry.name), .uid(uid)] where entries[key] == nil { entries[key] = entry }
+        }
+    }
+}
+
+/// Rung once by one thread, and waited for by another.
+private final class Bell: Sendable {
+    private let descriptor = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
+
+    deinit { if descriptor >= 0 { close(descriptor) } }
+
+    func ring() { eventfd_write(descriptor, 1) }
+
+    /// Waits for so many milliseconds at most.
+    func wait(_ milliseconds: Int32) {
+        var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        poll(&ready, 1, milliseconds)
+    }
+}
