@@ -13,11 +13,17 @@ extension BusConnection {
     /// - Parameter admit: returns true to have the call dispatched now. With false it has taken the call over: it answers
     ///   with ``IncomingCall/refuse(_:)``, goes on with ``IncomingCall/dispatch()`` later, or never answers. It isn't
     ///   asked for callers of whom the bus can't say which user they are: they get AccessDenied.
+    /// - Parameter hears: is asked before, of calls that want no answer: with false they are dropped as fast as they can
+    ///   be read. Nothing slows down whoever sends them, so what is done for each is done for as many as are sent.
     /// - Throws: ``BusError`` if there is no memory left.
     ///
     /// The corresponding C function is ``sd_bus_add_filter``.
-    public func admitCalls(_ admit: @escaping @BusActor (IncomingCall) -> Bool) throws(BusError) {
-        try startAdmission().admit = admit
+    public func admitCalls(
+        _ admit: @escaping @BusActor (IncomingCall) -> Bool,
+        ifUnanswered hears: @escaping @BusActor (Peer) -> Bool = { _ in true }
+    ) throws(BusError) {
+        let admission = try startAdmission()
+        (admission.admit, admission.hears) = (admit, hears)
     }
 
     /// Has each call pass admission; nothing changes if it does already.
@@ -70,6 +76,8 @@ public struct IncomingCall {
 @BusActor
 final class Admission {
     var admit: (@BusActor (IncomingCall) -> Bool)?
+    /// Whether a peer's call that wants no answer is looked at.
+    var hears: @BusActor (Peer) -> Bool = { _ in true }
     var slot: Slot?
     let arrivals: Arrivals
     private unowned let connection: BusConnection
@@ -88,6 +96,8 @@ final class Admission {
             return !connection.isBusClient
         }
         arrivals.noteDispatch(from: peer)
+        // Before objects are made of the message, which would take longer than all of this.
+        if sd_bus_message_get_expect_reply(message) == 0, !hears(peer) { return false }
         guard let admit else { return true }
         return admit(IncomingCall(Message(retaining: message), peer, connection))
     }

@@ -51,14 +51,15 @@ final class Arrivals {
     }
 
     private func add(_ call: Message, to sender: inout Sender) {
+        // Of a flood, the rest isn't even measured.
+        if sender.refusals == Self.refusalLimit { return }
         let size = call.argumentSize(atMost: Self.largeCall).map { $0 + Self.overhead }
         let fits =
             size.map { sender.bytes + $0 <= Self.senderLimit && heldBytes + $0 <= Self.limit }
             ?? (largeCalls < Self.largeLimit)
         guard fits else {
             sender.refusals += 1
-            if sender.refusals <= Self.refusalLimit { refuse(call, Self.tooMuch) }
-            return
+            return refuse(call, Self.tooMuch)
         }
         sender.calls.append(call)
         sender.bytes += size ?? 0

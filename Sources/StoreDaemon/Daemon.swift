@@ -98,7 +98,8 @@ public final class Daemon {
         connection.afterDispatch = { self.writes.commit() }
         connection.onSent = { self.clients.noteSent($1, to: $0) }
         connection.peers.onVanished = { self.peerVanished($0) }
-        try connection.admitCalls { self.clients.admit($0) }
+        try connection.admitCalls(
+            { self.clients.admit($0) }, ifUnanswered: { self.clients.hearsUnanswered($0) })
         connection.admitLargeAnswer = { self.clients.admit($0, answering: $1) }
         slots = [
             try connection.register(Daemon.interface(self), at: BusNames.managerPath, self),
@@ -140,6 +141,12 @@ public final class Daemon {
     /// Tells the journal of a write that was refused, of a user's now and then.
     func logRefusedWrite(_ error: BusError, of uid: UInt32) {
         guard let line = refusals.note(error.name, error.message, ofUser: uid, EventLoop.now) else { return }
+        logger.notice("\(line)")
+    }
+
+    /// Logs what was refused without a look at it, in the same lines.
+    func logRefusal(_ message: String, of uid: UInt32, _ now: UInt64) {
+        guard let line = refusals.note(message, ofUser: uid, now) else { return }
         logger.notice("\(line)")
     }
 

@@ -47,6 +47,18 @@ extension RawClient {
 
     /// Sets a key's value to so many bytes, and wants no answer.
     public func setUnanswered(_ path: String, _ key: String, bytes count: Int) {
+        send(unansweredCall(path, key, bytes: count))
+    }
+
+    /// Does so without a pause, many calls at a time, until the connection is closed.
+    public func floodUnanswered(_ path: String, _ key: String, bytes count: Int) {
+        var calls: [UInt8] = []
+        repeat { calls += unansweredCall(path, key, bytes: count) } while calls.count < 1 << 16
+        // As fast as the bus takes them: their numbers are never those of other calls, since these have no answers.
+        while !isClosed() { send(calls) }
+    }
+
+    private func unansweredCall(_ path: String, _ key: String, bytes count: Int) -> [UInt8] {
         var body = Wire()
         body.string(key)
         body.signature("ay")
@@ -55,7 +67,7 @@ extension RawClient {
         (message.flags, message.destination, message.path) = (1, BusNames.service, path)
         (message.interface, message.member) = (BusNames.storeInterface, "SetValue")
         (message.signature, message.body) = ("sv", body.bytes)
-        send(message.bytes(serial: nextSerial()))
+        return message.bytes(serial: nextSerial())
     }
 
     /// Asks for a key's value.

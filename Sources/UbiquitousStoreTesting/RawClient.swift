@@ -49,6 +49,11 @@ public final class RawClient {
         close(descriptor)
     }
 
+    /// Ends the conversation, as seen from both ends. May be called while another thread sends.
+    public func hangUp() {
+        shutdown(descriptor, Int32(SHUT_RDWR))
+    }
+
     /// Whether the other end has closed the connection. Discards what it has sent.
     public func isClosed() -> Bool {
         var buffer = [UInt8](repeating: 0, count: 65536)

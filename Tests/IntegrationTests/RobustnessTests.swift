@@ -61,6 +61,25 @@ struct RobustnessTests {
         }
     }
 
+    /// Not on dbus-broker: it passes on more than can be read, see docs/security.md.
+    @Test(.enabled(if: PrivateBus.Program.usual == .daemon), arguments: [1, 1 << 20])
+    func `others are served while calls that want no answer come without a pause`(bytes: Int) async throws {
+        try await withMachine { machine in
+            let (store, path) = (try machine.store(as: Users.daemon), try machine.store().path)
+            let floods = try (0..<2).map { _ in try RawClient(machine.bus, as: Users.client) }
+            for flood in floods {
+                // Until it hangs up, it is that thread's alone.
+                nonisolated(unsafe) let flood = flood
+                Thread.detachNewThread { flood.floodUnanswered(path, "key", bytes: bytes) }
+            }
+            defer { for flood in floods { flood.hangUp() } }
+            try await eventually("the flood is there") { machine.device.log.contains("want no answer") }
+            for number in 0..<200 { try await store.set("key", .integer(Int64(number))) }
+            #expect(try await store.value("key") == .integer(199))
+            #expect(machine.device.exit == nil)
+        }
+    }
+
     @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
     func `a directory service that doesn't say who a user is holds nobody up`() async throws {
         let temporary = try TemporaryDirectory()

@@ -37,6 +37,29 @@ struct AdmissionTests {
         #expect(seen == ["WhoAmI", "Introspect", "Get", "NoSuchMethod", "Introspect", "WhoAmI"])
     }
 
+    @Test func `calls that want no answer are dropped where their sender isn't heard, and others are not`() async throws
+    {
+        let ends = try ThingPair()
+        var (seen, asked) = (0, 0)
+        try ends.server.admitCalls(
+            { _ in
+                seen += 1
+                return true
+            },
+            ifUnanswered: { _ in
+                asked += 1
+                return asked == 1
+            })
+        func send() throws {
+            try ends.client.send(ends.client.newCall(nil, "/thing", "org.example.Thing", "WhoAmI"))
+        }
+        try send()
+        try await eventually { seen == 1 }
+        for _ in 0..<100 { try send() }
+        _ = try await ends.call("WhoAmI") { try $0.readString() }
+        #expect(seen == 2 && asked == 101)
+    }
+
     @Test func `a call that was taken over is dispatched later, once`() async throws {
         let ends = try ThingPair()
         var held: [IncomingCall] = []

@@ -11,7 +11,10 @@ extension Clients {
         let client = client(call.peer)
         let kind = CallKind(call.message)
         let refusal = kind.refusal(of: call.message)
-        guard call.message.expectsReply else { return refusal == nil && admitUnanswered(call, client) }
+        guard call.message.expectsReply else {
+            client.share.countUnanswered(size(ofUnanswered: call.message) + CallKind.overhead, EventLoop.now)
+            return refusal == nil
+        }
         if let refusal { return refuse(call, refusal, client) }
         guard client.delivery.hasRoom(for: kind.answer, takingLong: kind.mayTakeLong) else {
             return putOff(call, kind, client)
@@ -20,19 +23,24 @@ extension Clients {
         return true
     }
 
-    /// Decides about a call that wants no answer.
+    /// Whether a peer's calls that want no answer are looked at. What is too much is dropped.
     ///
     /// The bus bounds for how many answers a connection may wait, and so how many of its calls are on their way. Of these
-    /// it passes on as many as are sent, and everybody's calls wait behind them: what is too much is dropped.
-    private func admitUnanswered(_ call: IncomingCall, _ client: Client) -> Bool {
-        let size = call.message.argumentSize(atMost: CallKind.smallArguments) ?? CallKind.largestArguments
-        if client.share.admitsUnanswered(size + CallKind.overhead, EventLoop.now) { return true }
-        daemon.logRefusedWrite(Self.tooManyUnanswered, of: client.uid)
+    /// it passes on as many as are sent, and everybody's calls wait behind them.
+    func hearsUnanswered(_ peer: Peer) -> Bool {
+        let client = client(peer)
+        let now = EventLoop.now
+        if client.share.hasRoomForUnanswered(now) { return true }
+        daemon.logRefusal(Self.tooManyUnanswered, of: client.uid, now)
         return false
     }
 
-    private static let tooManyUnanswered = BusError.limitsExceeded(
-        "Too many calls came that want no answer. Wait for answers, or send fewer at once.")
+    private func size(ofUnanswered message: Message) -> Int {
+        message.argumentSize(atMost: CallKind.smallArguments) ?? CallKind.largestArguments
+    }
+
+    private static let tooManyUnanswered =
+        "Too many calls came that want no answer. Wait for answers, or send fewer at once."
 
     private func refuse(_ call: IncomingCall, _ error: BusError, _ client: Client) -> Bool {
         // Where even refusals pile up, the bus is to stop the caller: it waits for answers to so many calls only.

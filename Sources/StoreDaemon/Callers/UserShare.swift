@@ -89,13 +89,11 @@ final class UserShare {
 
     func release(_ bytes: Int) { held -= bytes }
 
+    /// Whether a call that wants no answer may come.
+    func hasRoomForUnanswered(_ now: UInt64) -> Bool { unanswered.nextToken(now) == now }
+
     /// Counts a call that wants no answer.
-    /// - Returns: false if it is one too many.
-    func admitsUnanswered(_ bytes: Int, _ now: UInt64) -> Bool {
-        guard unanswered.nextToken(now) == now else { return false }
-        unanswered.take(now, UInt64(clamping: bytes >> 10))
-        return true
-    }
+    func countUnanswered(_ bytes: Int, _ now: UInt64) { unanswered.take(now, UInt64(clamping: bytes >> 10)) }
 
     // MARK: Asking
 

@@ -20,6 +20,11 @@ struct RefusalLog {
     /// - Returns: the line; `nil` if there was one less than a minute ago, or the error is the caller's own affair.
     mutating func note(_ name: String, _ message: String, ofUser uid: UInt32, _ now: UInt64) -> String? {
         guard Self.names.contains(String(name.split(separator: ".").last ?? "")) else { return nil }
+        return note(message, ofUser: uid, now)
+    }
+
+    /// Something was refused that an administrator wants to know of.
+    mutating func note(_ message: String, ofUser uid: UInt32, _ now: UInt64) -> String? {
         if var refusals = users[uid], now < refusals.lastLine + Self.interval {
             refusals.left += 1
             users[uid] = refusals

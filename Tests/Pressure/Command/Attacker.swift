@@ -104,10 +104,7 @@ struct Attacker: ParsableCommand {
 
     /// Sets so many bytes, as often as the bus takes them.
     private func flood(_ count: Int) throws {
-        while true {
-            let client = try RawClient(address: address)
-            while !client.isClosed() { client.setUnanswered(path, "key", bytes: count) }
-        }
+        while true { try RawClient(address: address).floodUnanswered(path, "key", bytes: count) }
     }
 
     private func come() throws {
