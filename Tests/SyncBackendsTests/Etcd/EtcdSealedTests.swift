@@ -189,6 +189,8 @@ import Testing
 
     @Test func `a request that comes once more, long after, replaces and removes nothing that is newer`() async throws {
         let (storage, name) = (try cluster.storage(), "h/00000000000000aa")
+        // The fence is up.
+        try await storage.put(name, [0])
         try await storage.put(name, [1])
         let first = try #require(cluster.questions.last)
         try await storage.put(name, [2])

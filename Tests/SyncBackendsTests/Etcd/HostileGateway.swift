@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import BackendTesting
 import HTTPClient
 import PropertyList
 import Replication
+import Sealing
 import SeededRandom
 import Synchronization
 
@@ -14,11 +16,13 @@ final class HostileGateway: EtcdGateway {
     private let random: Mutex<SplitMix>
     /// One in so many values is an extreme one.
     private let rarity: UInt64
+    /// The account is behind a fence.
+    private let isEncrypted: Bool
     private let isClosed = Atomic(false)
 
-    init(seed: UInt64, rarity: UInt64) {
+    init(seed: UInt64, rarity: UInt64, isEncrypted: Bool = false) {
         random = Mutex(SplitMix(seed: seed))
-        self.rarity = rarity
+        (self.rarity, self.isEncrypted) = (rarity, isEncrypted)
     }
 
     func ask(
@@ -27,7 +31,7 @@ final class HostileGateway: EtcdGateway {
         if isClosed.load(ordering: .relaxed) { throw .http(.closed, member) }
         return (
             random.withLock { random in
-                var answer = Answer(&random, rarity)
+                var answer = Answer(&random, rarity, isEncrypted)
                 return answer.answer(to: question)
             }, nil
         )
@@ -44,7 +48,7 @@ final class HostileGateway: EtcdGateway {
 
     private func event() -> Value? {
         random.withLock { random in
-            var answer = Answer(&random, rarity)
+            var answer = Answer(&random, rarity, isEncrypted)
             return answer.event()
         }
     }
@@ -58,15 +62,18 @@ final class HostileGateway: EtcdGateway {
 private struct Answer {
     private var random: SplitMix
     private let rarity: UInt64
+    private let isEncrypted: Bool
 
-    init(_ random: inout SplitMix, _ rarity: UInt64) {
-        (self.random, self.rarity) = (SplitMix(seed: random.next()), rarity)
+    init(_ random: inout SplitMix, _ rarity: UInt64, _ isEncrypted: Bool) {
+        (self.random, self.rarity, self.isEncrypted) = (SplitMix(seed: random.next()), rarity, isEncrypted)
     }
 
     private static let numbers = [
         "0", "1", "-1", "4611686018427387903", "4611686018427387904", "9223372036854775806", "9223372036854775807",
         "-9223372036854775808", "18446744073709551615", "99999999999999999999", "", "x",
     ]
+    /// The key of an account that is encrypted.
+    private static let held = HeldKey(time: 1_700_000_000_000_000, random: Dice(seed: 77).roll)
     private static let texts = [
         "", "\u{0}", "\u{1B}[2J", "\u{202E}", String(repeating: "n", count: 5000), "%", "%00", "%ZZ", "../..", "ü",
     ]
@@ -125,7 +132,12 @@ private struct Answer {
     /// What may follow in a key.
     private mutating func name(_ path: String) -> [UInt8] {
         if isExtreme() { return Array(pick(Self.texts).utf8) }
-        if path.contains("/device/") || path.contains("/context/") {
+        if path.hasSuffix("/blob/a/") { return Array("\(Self.held.key.identifier)".utf8) }
+        if path.hasSuffix("/blob/s/") {
+            let name = Bits128(high: random.next() % 3, low: 1).description
+            return Array((name + (random.next() % 2 == 0 ? "/000000" : "")).utf8)
+        }
+        if ["/device/", "/context/", "/blob/h/"].contains(where: path.contains) {
             return Array(Origin(bits: random.next()).description.utf8)
         }
         return Array("name\(random.next() % 9)".utf8)
@@ -133,7 +145,10 @@ private struct Answer {
 
     private mutating func value(_ path: String) -> [UInt8] {
         if isExtreme() { return (0..<random.next() % 40).map { _ in UInt8(truncatingIfNeeded: random.next()) } }
+        if path.contains("/blob/a/") { return Self.held.marker.bytes }
+        if path.contains("/blob/") { return pick([[0, 255, 255, 127], [0, 2], [0], [], [1, 2, 3]]) }
         if path.hasSuffix("/account") {
+            if isEncrypted, random.next() % 4 > 0 { return EtcdAccount.fence }
             return EtcdAccount([Bits128(high: 1, low: 1)], token: random.next() % 3).encoded
         }
         if path.contains("/device/") {
