@@ -88,6 +88,14 @@ package enum Rule: String, CaseIterable, Sendable {
     case provenLinks = "proven-links"
     /// A move gives way to another key that has become the account's.
     case giveWay = "give-way"
+    /// A device keeps the key that it moves to before anybody learns of it.
+    case keyFirst = "key-first"
+    /// Once others have learnt of a move, its device reads the former form to the end before it goes over.
+    case joinAgain = "join-again"
+    /// A device that has gone over to a key publishes everything under it.
+    case publishAnew = "publish-anew"
+    /// What a move removes is the account's own.
+    case ownLeftovers = "own-leftovers"
 
     #if RuleSwitches
         private static let off = Mutex<Set<Rule>>([])

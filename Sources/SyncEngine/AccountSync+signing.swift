@@ -56,7 +56,7 @@ extension AccountSync {
     /// Goes on with an account that was gone from its remote and is there again, by this device's doing: what this
     /// device has goes up.
     public func signIn(to backend: any RemoteBackend, asRestored remote: RemoteAccount) throws(EngineError) {
-        try database.forgetPublication()
+        if Rule.publishAnew.isOn { try database.forgetPublication() }
         try signIn(to: backend, as: remote, bringingValues: false)
     }
 

@@ -63,7 +63,7 @@ extension FormerForms {
     func hasHead(_ bytes: [UInt8]) -> Bool {
         if Envelope.isSealed(bytes) { return SealedBlob.key(ofHead: bytes).map(keys.contains) ?? false }
         guard !plain.isEmpty, let written = try? WrittenHead(decoding: bytes) else { return false }
-        return plain.contains(KeyIdentifier(written.head.account))
+        return plain.contains(KeyIdentifier(written.head.account)) || !Rule.ownLeftovers.isOn
     }
 
     /// Whether a segment is. One in plain does not say whose it is.
