@@ -25,7 +25,7 @@ import Testing
         published: Bool = true, later: UInt64 = 0
     ) -> MoveProgress {
         MoveProgress.next(
-            isMoving: moving, key: key,
+            isMoving: moving, key: key?.standing,
             MoveProgress.Facts(
                 time: Self.now + later, needsKey: needsKey, hasReadAll: readAll, isPublished: published))
     }

@@ -57,6 +57,12 @@ struct AccountKeyFile: Equatable {
     /// The forms in which the account was before it was under this key.
     var former: FormerForms { FormerForms(plain: wasPlain, keys: left, areRemoved: tidied != nil) }
 
+    /// How far a move to the key has come.
+    var standing: MoveProgress.Standing {
+        MoveProgress.Standing(
+            former: former, published: stage == .using ? published : nil, wasShown: wasShown, tidied: tidied)
+    }
+
     /// The key of an account; `nil` where there is none. A crash while the account was being signed in to may have
     /// left it where keys of such accounts are.
     static func key(of account: String, in directory: String) throws(AccountKeyFileError) -> AccountKeyFile? {

@@ -95,7 +95,8 @@ final class MoveToKey {
             time: daemon.environment.time(), needsKey: sync.needsKey, hasReadAll: sync.hasReadAll,
             isPublished: sync.isPublished)
         let next = MoveProgress.next(
-            isMoving: file.movingTo != nil, key: file.movingTo == nil ? keys.current(of: file) : nil, facts)
+            isMoving: file.movingTo != nil, key: file.movingTo == nil ? keys.current(of: file)?.standing : nil,
+            facts)
         do {
             switch next {
             case .wait: break

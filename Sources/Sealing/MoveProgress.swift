@@ -5,10 +5,9 @@
 // is to be done in the remote while the former form is read is KeyMove's to decide.
 
 internal import Replication
-internal import Sealing
 
 /// The next step of a move.
-enum MoveProgress: Equatable {
+package enum MoveProgress: Equatable {
     /// Nothing now.
     case wait
     /// Another key has become the account's: forget this one.
@@ -20,29 +19,51 @@ enum MoveProgress: Equatable {
     /// What is left of former forms may go.
     case removeFormerForms
 
+    /// How far the account has come under its key.
+    package struct Standing {
+        /// What the account was before.
+        package var former: FormerForms
+        /// When it was found that what this device has is in the remote under the key, in microseconds since 1970.
+        package var published: UInt64?
+        /// The user has seen the recovery phrase.
+        package var wasShown: Bool
+        /// When what is left of former forms was removed last.
+        package var tidied: UInt64?
+
+        package init(former: FormerForms, published: UInt64?, wasShown: Bool, tidied: UInt64?) {
+            (self.former, self.published, self.wasShown, self.tidied) = (former, published, wasShown, tidied)
+        }
+    }
+
     /// What the last sync cycle has found.
-    struct Facts {
+    package struct Facts {
         /// By the device's clock, in microseconds since 1970.
-        var time: UInt64
+        package var time: UInt64
         /// The remote holds an account under a key that is not here.
-        var needsKey: Bool
+        package var needsKey: Bool
         /// All of the remote was read, and nothing was skipped.
-        var hasReadAll: Bool
+        package var hasReadAll: Bool
         /// What this device has was found in the remote.
-        var isPublished: Bool
+        package var isPublished: Bool
+
+        package init(time: UInt64, needsKey: Bool, hasReadAll: Bool, isPublished: Bool) {
+            (self.time, self.needsKey, self.hasReadAll, self.isPublished) = (time, needsKey, hasReadAll, isPublished)
+        }
     }
 
     /// How long others have to notice a move before what they may still be reading goes.
-    static let patience: UInt64 = 600_000_000
+    package static let patience: UInt64 = 600_000_000
 
     /// Decides.
     /// - Parameters:
     ///   - isMoving: the account is still in its former form.
     ///   - key: that of the account; `nil` if it has none, or is moving to one.
-    static func next(isMoving: Bool, key: AccountKeyFile?, _ facts: Facts) -> MoveProgress {
-        if isMoving { return facts.needsKey ? .giveWay : facts.hasReadAll ? .goOver : .wait }
+    package static func next(isMoving: Bool, key: Standing?, _ facts: Facts) -> MoveProgress {
+        if isMoving {
+            return facts.needsKey ? .giveWay : facts.hasReadAll || !Rule.joinAgain.isOn ? .goOver : .wait
+        }
         guard let key, !key.former.areNone else { return .wait }
-        guard key.stage == .using, let published = key.published else { return facts.isPublished ? .confirm : .wait }
+        guard let published = key.published else { return facts.isPublished ? .confirm : .wait }
         let isDue = key.tidied.map { SyncCycle.isDayAway(facts.time, from: $0) } ?? true
         guard isDue, key.wasShown, facts.hasReadAll, distance(facts.time, published) >= patience else { return .wait }
         return .removeFormerForms
