@@ -166,13 +166,13 @@ public final class AccountSync {
     /// The last cycle with this backend that has ended has joined all of the account, and skipped nothing.
     public internal(set) var hasReadAll = false
 
-    /// It has also found in the remote what this device had put there before.
+    /// It has found in the remote what this device had put there before, whatever else is there.
     public internal(set) var isPublished = false
 
     func noteCycle(hasEnded: Bool) {
-        hasReadAll =
-            hasEnded && database.account.isDownloaded && replica.cycle.isPullComplete && replica.cycle.problem == nil
-        isPublished = hasReadAll && replica.cycle.foundPublication && lastPush != 0
+        let isThere = hasEnded && database.account.isDownloaded
+        hasReadAll = isThere && replica.cycle.isPullComplete && replica.cycle.problem == nil
+        isPublished = isThere && replica.cycle.foundPublication && lastPush != 0
     }
 
     /// The account's key is not on this device: sync is paused until the user enters the recovery phrase.
