@@ -296,9 +296,9 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "UbiquitousStoreTesting", "StoreBus", "SDBus", "PropertyList", "Folder", "SyncEngine",
-                "StoreEngine", "Replication", "SeededRandom", "ubiquitous-stored", "DiskJournal", "SlowNames",
-                "ServerTesting", "PressureTesting",
+                "UbiquitousStoreTesting", "StoreBus", "SDBus", "PropertyList", "Folder", "Blobs", "Sealing",
+                "SyncEngine", "StoreEngine", "Replication", "SeededRandom", "ubiquitous-stored", "DiskJournal",
+                "SlowNames", "ServerTesting", "PressureTesting",
             ]),
     ]
 )

@@ -22,27 +22,32 @@ struct CrashPointTests {
         return Self.isComplete ? all : all.shuffled().prefix(size).sorted()
     }
 
-    @Test func `killed at any operation on a file, the service loses nothing and uses no dot twice`() async throws {
-        for (run, count) in try await operationsOfLaptop().enumerated() {
-            for operation in sample(of: count, 6) {
+    @Test(arguments: [false, true])
+    func `killed at any operation on a file, the service loses nothing and uses no dot twice`(
+        isEncrypted: Bool
+    ) async throws {
+        for (run, count) in try await operationsOfLaptop(isEncrypted).enumerated() {
+            for operation in sample(of: count, isEncrypted ? 3 : 6) {
                 for half in [false, true] {
                     await reporting("killed at operation \(operation) of run \(run)\(half ? ", half done" : "")") {
-                        try await kill(.init(run: run, operation: operation, half: half), $0)
+                        try await kill(.init(run: run, operation: operation, half: half), isEncrypted, $0)
                     }
                 }
             }
         }
     }
 
-    @Test func `after a power cut at any moment, what was synchronised is there and no dot is used twice`() async throws
-    {
-        let workload = try await CrashWorkload()
+    @Test(arguments: [false, true])
+    func `after a power cut at any moment, what was synchronised is there and no dot is used twice`(
+        isEncrypted: Bool
+    ) async throws {
+        let workload = try await CrashWorkload(isEncrypted: isEncrypted)
         defer { workload.end() }
         let isDone = try await workload.run()
         try #require(isDone)
         workload.end()
         let journal = try workload.journal()
-        for count in sample(of: journal.records.count, 15) {
+        for count in sample(of: journal.records.count, isEncrypted ? 8 : 15) {
             for loss in [DiskImage.Loss.everything, .some(seed: UInt64(count))] {
                 await reporting("the power was cut after operation \(count), lost: \(loss)") {
                     try await cutPower(workload, journal, count, loss, $0)
@@ -52,8 +57,8 @@ struct CrashPointTests {
     }
 
     /// How many operations the laptop's service does in each run, roughly: timers have their part in it.
-    private func operationsOfLaptop() async throws -> [Int] {
-        let workload = try await CrashWorkload()
+    private func operationsOfLaptop(_ isEncrypted: Bool) async throws -> [Int] {
+        let workload = try await CrashWorkload(isEncrypted: isEncrypted)
         defer { workload.end() }
         let isDone = try await workload.run()
         try #require(isDone)
@@ -65,13 +70,13 @@ struct CrashPointTests {
         do { try await body(moment) } catch { Issue.record("\(moment): \(error)") }
     }
 
-    private func kill(_ kill: CrashWorkload.Kill, _ moment: Comment) async throws {
-        let workload = try await CrashWorkload()
+    private func kill(_ kill: CrashWorkload.Kill, _ isEncrypted: Bool, _ moment: Comment) async throws {
+        let workload = try await CrashWorkload(isEncrypted: isEncrypted)
         defer { workload.end() }
         let isDone = try await workload.run(kill)
         if isDone { return }
         try #require(workload.laptop.exit == .signal(SIGKILL), moment)
-        var ledger = DotLedger()
+        var ledger = try DotLedger(phrase: workload.phrase)
         let journal = try workload.journal()
         try await ledger.note(workload.folder, in: journal, count: journal.records.count)
         try await workload.laptop.start()
@@ -92,7 +97,7 @@ struct CrashPointTests {
         try FileManager.default.createDirectory(atPath: workload.folder, withIntermediateDirectories: true)
         // The folder is on another machine's disk: what was written to it is seen by others at once.
         try image.write(workload.folder, to: workload.folder, loss: .none)
-        var ledger = DotLedger()
+        var ledger = try DotLedger(phrase: workload.phrase)
         try await ledger.note(workload.folder, in: journal, count: count)
 
         let laptop = try await CrashWorkload.device("laptop", state: state, journal: nil)
@@ -114,7 +119,7 @@ struct CrashPointTests {
     ) async throws {
         let (store, account) = (try workload.store(laptop), try workload.account(laptop))
         try await store.set("afterwards", .integer(1))
-        if try await account.state() == "signed-out" { try await account.join("folder://\(workload.folder)") }
+        if try await account.state() == "signed-out" { try await workload.join(laptop) }
         try await eventually("the account works, \(moment)") {
             (try? await account.syncNow()) != nil
         }

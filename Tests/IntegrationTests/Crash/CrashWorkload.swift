@@ -39,8 +39,12 @@ final class CrashWorkload {
 
     var folder: String { directory.path + "/folder" }
     private var journalPath: String { directory.path + "/journal" }
+    private let isEncrypted: Bool
+    /// The words of the account, once it is made.
+    private(set) var phrase: String?
 
-    init() async throws {
+    init(isEncrypted: Bool) async throws {
+        self.isEncrypted = isEncrypted
         directory = try TemporaryDirectory()
         let folder = try directory.makeDirectory("folder", mode: 0o700)
         let state = try directory.makeDirectory("laptop", mode: 0o700)
@@ -94,7 +98,8 @@ final class CrashWorkload {
     /// - Returns: whether all was done.
     func run(_ kill: Kill? = nil) async throws -> Bool {
         try await phone.start()
-        try await account(phone).join("folder://\(folder)")
+        try await account(phone).join("folder://\(folder)", isEncrypted ? ["encrypt": .boolean(true)] : [:])
+        if isEncrypted { phrase = try await account(phone).recoveryPhrase() }
         for number in 0..<10 { try await store(phone).set("phone \(number)", .integer(0)) }
         try await account(phone).syncNow()
         phoneOperations = DiskJournal.count(in: journalPath)
@@ -126,7 +131,7 @@ final class CrashWorkload {
 
     private func work() async throws {
         try await set("early", 1)
-        try await account(laptop).join("folder://\(folder)")
+        try await join(laptop)
         for number in 0..<4 { try await set("key \(number)", 1) }
         try await set("large", Value.data([UInt8](repeating: 7, count: 100_000)))
         try await synchronize()
@@ -149,9 +154,15 @@ final class CrashWorkload {
         try await syncNow()
         try await account(laptop).signOut()
         try await set("key 2", 2)
-        try await account(laptop).join("folder://\(folder)")
+        try await join(laptop)
         try await set("key 0", 2)
         try await syncNow()
+    }
+
+    /// Signs a device in to the account.
+    func join(_ device: Device) async throws {
+        try await account(device).join(
+            "folder://\(folder)", phrase.map { ["recovery-phrase": .string(Text($0))] } ?? [:])
     }
 
     private func set(_ key: String, _ value: Int64) async throws { try await set(key, .integer(value)) }

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import BackendSupport
-import Folder
+import Blobs
 import Foundation
 import PropertyList
 import Replication
+import Sealing
 import StoreEngine
 import SyncEngine
 import UbiquitousStoreTesting
+
+@testable import Folder
 
 /// Every write that was ever to be seen in a folder, by its dot. A dot never names two values.
 struct DotLedger {
@@ -22,6 +25,13 @@ struct DotLedger {
     }
 
     private var writes: [Name: Write] = [:]
+    /// What opens the folder's account.
+    private let protection: Protection
+
+    /// - Parameter phrase: the words of the folder's account, if it is encrypted.
+    init(phrase: String?) throws {
+        protection = try phrase.map { .phrase(try RecoveryPhrase(reading: $0)) } ?? .none
+    }
 
     /// The dots that name two things.
     private(set) var doubles: [Dot] = []
@@ -42,7 +52,8 @@ struct DotLedger {
     /// - Returns: the values of a store, by their keys, as a new device would see them.
     @discardableResult
     mutating func note(_ folder: String, store wanted: String = notes) async throws -> [Key: Value] {
-        let backend = try FolderBackend.make(url: "folder://\(folder)", access: .own(uid: geteuid()))
+        let storage = FolderStorage(try FolderURL("folder://\(folder)"), access: .own(uid: geteuid()), watches: false)
+        let backend = BlobBackend(storage: storage, environment: .system, protection: protection)
         _ = try await backend.open(creatingAccount: false)
         let pull = try await backend.pull(after: nil, as: Origin(bits: 1))
         var values: [Key: Value] = [:]

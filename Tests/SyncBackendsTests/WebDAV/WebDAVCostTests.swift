@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import BackendTesting
-import HTTPClient
 import PropertyList
 import Replication
+import Sealing
 import ServerTesting
 import StoreEngine
 import SyncEngine
@@ -11,6 +11,8 @@ import Synchronization
 import Testing
 
 @testable import BackendSupport
+@testable import Blobs
+@testable import HTTPClient
 @testable import WebDAV
 
 /// What sync over a server costs, in requests and bytes on the wire.
@@ -18,10 +20,12 @@ import Testing
 struct WebDAVCostTests {
     static let kind = [WebDAVServer.Kind.apache, .lighttpd, .nginx].first { $0.program != nil }
 
-    @Test(.enabled(if: kind != nil, "no WebDAV server is installed; script/bootstrap --all installs them"))
-    func `a look costs a request, a small change few, and a first download less than one for each store`()
-        async throws
-    {
+    @Test(
+        .enabled(if: kind != nil, "no WebDAV server is installed; script/bootstrap --all installs them"),
+        arguments: [Protection.none, .testKey])
+    func `a look costs a request, a small change few, and a first download less than one for each store`(
+        _ protection: Protection
+    ) async throws {
         let server = try WebDAVServer(#require(Self.kind))
         let proxy = try FaultProxy(before: server.port)
         defer { proxy.end() }
@@ -29,7 +33,13 @@ struct WebDAVCostTests {
         let dice = Dice(seed: 1)
         let time = Atomic<UInt64>(1_700_000_000_000_000)
         let environment = Environment(time: { time.load(ordering: .relaxed) }, random: { dice.roll() })
-        let place = BackendPlace { try WebDAVBackend.make(url: url, credentials: .init(), environment: environment) }
+        let place = BackendPlace {
+            BlobBackend(
+                storage: WebDAVStorage(try WebDAVURL(url), HTTPOptions()), environment: environment,
+                protection: protection)
+        }
+        // What sealing may add to a head.
+        let most = (4 << 10) + (protection.isWanted ? 400 : 0)
         let devices = try await BackendConformance.devices(2, place)
         devices[0].fillSmallStores()
         devices[1].set("org.example.app-1", "own", .boolean(true))
@@ -48,12 +58,12 @@ struct WebDAVCostTests {
         try await devices[0].sync()
         print("a small change, the writer: \(proxy.exchanges.summary)")
         #expect(proxy.exchanges.map(\.request.method) == ["PROPFIND", "PUT"])
-        #expect(proxy.exchanges.bytesOut <= 4 << 10 && proxy.exchanges.bytesIn <= 4 << 10)
+        #expect(proxy.exchanges.bytesOut <= most && proxy.exchanges.bytesIn <= most)
         proxy.exchanges = []
         try await devices[1].pull()
         print("a small change, a reader: \(proxy.exchanges.summary)")
         #expect(proxy.exchanges.map(\.request.method) == ["PROPFIND", "GET"])
-        #expect(proxy.exchanges.bytesOut <= 4 << 10 && proxy.exchanges.bytesIn <= 4 << 10)
+        #expect(proxy.exchanges.bytesOut <= most && proxy.exchanges.bytesIn <= most)
 
         let late = BackendDevice("late", seed: 99, backend: try place.makeBackend())
         proxy.exchanges = []

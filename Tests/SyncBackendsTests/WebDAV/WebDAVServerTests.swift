@@ -4,6 +4,7 @@ import BackendTesting
 import Foundation
 import PropertyList
 import Replication
+import Sealing
 import ServerTesting
 import StoreEngine
 import SyncEngine
@@ -26,7 +27,14 @@ struct WebDAVServerTests {
     }
 
     @Test(arguments: WebDAVServer.Kind.installed)
-    func `a folder on a server conforms`(_ kind: WebDAVServer.Kind) async throws {
+    func `a folder on a server conforms`(_ kind: WebDAVServer.Kind) async throws { try await test(kind, .none) }
+
+    @Test(arguments: WebDAVServer.Kind.installed)
+    func `a folder on a server conforms where the account is encrypted`(_ kind: WebDAVServer.Kind) async throws {
+        try await test(kind, .testKey)
+    }
+
+    private func test(_ kind: WebDAVServer.Kind, _ protection: Protection) async throws {
         let server = try WebDAVServer(kind)
         for (number, conformance) in BackendConformance.cases.enumerated() {
             let folder = "place-\(number)"
@@ -37,7 +45,7 @@ struct WebDAVServerTests {
                     try WebDAVURL(server.url + "/" + folder), HTTPOptions(), settling: .milliseconds(100))
             }
             let place = BackendPlace {
-                BlobBackend(storage: try storage(), environment: .system)
+                BlobBackend(storage: try storage(), environment: .system, protection: protection)
             } empty: {
                 // As somebody does who deletes folders: rclone does not look whether others have.
                 let storage = try storage()
@@ -54,6 +62,15 @@ struct WebDAVServerTests {
 extension WebDAVServerTests {
     @Test(.enabled(if: WebDAVCostTests.kind != nil, "no WebDAV server is installed"), arguments: [1, 2, 3] as [UInt64])
     func `whatever the way does to requests, the simulation's rules hold`(_ seed: UInt64) async throws {
+        try await test(seed, .none)
+    }
+
+    @Test(.enabled(if: WebDAVCostTests.kind != nil, "no WebDAV server is installed"), arguments: [4, 5] as [UInt64])
+    func `whatever the way does to requests, they hold where the account is encrypted`(_ seed: UInt64) async throws {
+        try await test(seed, .testKey)
+    }
+
+    private func test(_ seed: UInt64, _ protection: Protection) async throws {
         let kind = try #require(WebDAVCostTests.kind)
         let server = try WebDAVServer(kind)
         let proxy = try FaultProxy(before: server.port)
@@ -61,8 +78,9 @@ extension WebDAVServerTests {
         let (time, dice) = (Clock(), Dice(seed: seed))
         let environment = Environment(time: { time.next() }, random: { dice.roll() })
         let place = BackendPlace {
-            try WebDAVBackend.make(
-                url: "webdav://127.0.0.1:\(proxy.port)/dav/sync", credentials: .init(), environment: environment)
+            let url = try WebDAVURL("webdav://127.0.0.1:\(proxy.port)/dav/sync")
+            return BlobBackend(
+                storage: WebDAVStorage(url, HTTPOptions()), environment: environment, protection: protection)
         }
         let judged = try await JudgedDevices(3, place)
         let page = ServerAnswer(200, ["Content-Type": "text/html"], "<!DOCTYPE html><form>Log in</form>")
