@@ -82,5 +82,6 @@ extension Plan {
                 gap: secrecy.time(second, 20 * minute), action: secrecy.happens(0.2) ? loss : attack)
             steps.insert(step, at: secrecy.below(steps.count + 1))
         }
+        addMoves(seed)
     }
 }

@@ -19,8 +19,11 @@ struct Eavesdropper {
     /// Blobs are under the account's key, and their lengths are padded ones.
     private func findFlaw(_ name: String, _ bytes: [UInt8]) -> String? {
         let isHead = name.hasPrefix("h/")
-        let magic = name.hasPrefix("a/") ? "UKVa" : isHead ? "UKVh" : "UKVx"
+        let isNote = KeyLink(noteName: String(name.dropFirst(2))) != nil
+        let magic = isNote ? "UKVr" : name.hasPrefix("a/") ? "UKVa" : isHead ? "UKVh" : "UKVx"
         if !bytes.starts(with: Array(magic.utf8) + [1, 2]) { return "I20: it is in plain" }
+        // It names the former key as well.
+        if isNote { return nil }
         if !bytes.dropFirst(6).starts(with: key.bytes) { return "I20: it is not under the account's key" }
         // What is around the content, and the zeros that follow a head's.
         let (overhead, zeros) = isHead ? (110, 0...16) : (70, 0...0)

@@ -97,7 +97,10 @@ final class KeyWorld {
             note(index, "gives way")
         case .readFormer:
             // It may be the account's of which it has no right to say that it was replaced: another one came between.
-            if let former = move.former { replaced.insert(former.key.identifier) }
+            if let former = move.former {
+                replaced.insert(former.key.identifier)
+                devices[index].left.insert(former.key.identifier)
+            }
             keys[move.next.key.identifier] = move.next.key
             devices[index].held = move.next
             devices[index].move = nil
@@ -125,10 +128,14 @@ final class KeyWorld {
         if successors.contains(where: { $0.identifier != opened.identifier }) {
             violation = violation ?? "I21: the words of a key that was replaced open the account"
         }
+        if devices[index].left.contains(opened.identifier) {
+            violation = violation ?? "I21: a device goes back to a key that it has left"
+        }
         let former = devices[index].held
         devices[index].held = HeldKey(key: opened, marker: marker)
         note(index, "unlocks \(opened.identifier)")
         guard let former, former.key.identifier != opened.identifier else { return }
+        devices[index].left.insert(former.key.identifier)
         let link = KeyLink(from: former.key, to: opened.identifier, .joined)
         write(link.noteName, .note(link), index)
     }
@@ -161,6 +168,8 @@ private struct KeyFile {
 private struct KeyDevice {
     var held: HeldKey?
     var move: KeyMove?
+    /// The keys that it had before.
+    var left: Set<KeyIdentifier> = []
     var files: [String: KeyFile] = [:]
 
     var markers: [SealedMarker] {

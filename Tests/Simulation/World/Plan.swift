@@ -30,8 +30,21 @@ enum Action: Equatable {
     case attack(place: Int, Attack)
     /// A device of an encrypted account loses the file with the key.
     case loseKey(device: Int)
+    /// A device gives its account a new key.
+    case move(device: Int)
     case chore(device: Int, store: Int, Chore, duration: UInt64)
     case wait
+}
+
+extension Action {
+    /// Whether it may happen where accounts move.
+    fileprivate var suitsMoves: Bool {
+        switch self {
+        case .backUp, .restore, .takeSnapshot, .revert, .copy, .leave, .signOut, .signIn, .backUpPlace, .loseKey: false
+        case .strike(_, .rolledBackPlace), .chore(_, _, .emptyRemote, _): false
+        default: true
+        }
+    }
 }
 
 /// How a process ends.
@@ -64,6 +77,8 @@ struct Plan {
     var isEncrypted = false
     /// Somebody who holds the remotes of encrypted accounts does them harm.
     var hasAttacker = false
+    /// The accounts move to keys, from plain or from a former key.
+    var movesToKeys = false
     /// Before anything else is looked at in the end, a month passes in which everything is tidied up.
     var endsWithMonth = false
 
@@ -96,6 +111,36 @@ struct Plan {
                 .backUp(device: device), .restore(device: device), .takeSnapshot(device: device),
                 .revert(device: device), .copy(device: device, isFork: true),
             ])
+        }
+    }
+
+    /// In some plans accounts move to keys, on one device or on several at once, and some of these are killed meanwhile.
+    /// A random stream of its own leaves all other plans as they are.
+    ///
+    /// What takes away the only device that has a key, or an account's marker, is left out: others stop for it then, and
+    /// only their users can help.
+    mutating func addMoves(_ seed: UInt64) {
+        var chance = Chance(seed: seed, stream: 9)
+        guard conditions.places == 1, !hasAttacker, chance.happens(0.25) else { return }
+        movesToKeys = true
+        isEncrypted = chance.happens(0.5)
+        conditions.hazards.subtract([.leave, .restore, .clear, .signOut, .fork, .clone])
+        for index in steps.indices where !steps[index].action.suitsMoves { steps[index].action = .wait }
+        for _ in 0..<chance.of(1...3) {
+            let (device, start) = (chance.below(8), chance.below(steps.count + 1))
+            var moves = [Step(gap: chance.time(second, 20 * minute), action: .move(device: device))]
+            if chance.happens(0.4) {
+                moves.append(Step(gap: chance.time(millisecond, minute), action: .move(device: device + 1)))
+            }
+            let ending = chance.happens(0.5) ? Ending.crash : .powerCut
+            let ends = [
+                Action.dieWhileWriting(device: device, writes: chance.below(12)),
+                .stop(device: device, ending, downtime: chance.time(second, hour)),
+            ]
+            if conditions.hazards.contains(.crash) {
+                moves.append(Step(gap: chance.time(millisecond, minute), action: chance.one(of: ends)))
+            }
+            steps.insert(contentsOf: moves, at: start)
         }
     }
 

@@ -21,6 +21,8 @@ final class Process: @unchecked Sendable {
     private var lastPush: UInt64 = 0
     private var lastName: (account: String, origin: Origin)?
     private var arming = 0
+    /// It opens a backend for what a move does next.
+    var isGoingOver = false
 
     init(_ device: WholeDevice) throws {
         self.device = device
@@ -87,10 +89,14 @@ final class Process: @unchecked Sendable {
     func begin() {
         guard let account = device.account, account.isSignedIn else { return }
         do {
-            if database.account.identifier != account.identifier {
+            let former = database.account.identifier
+            let isGoingOver = former != account.identifier && account.formerly.contains(former)
+            if former != account.identifier, !isGoingOver {
                 _ = try database.enter(account: account.identifier, bringingValues: false)
             }
-            sync.resume(with: try backend(of: world.places[account.place]), isPaused: account.isPaused)
+            let backend = try backend(of: world.places[account.place])
+            if isGoingOver { return device.goOn(with: backend, of: account, in: self) }
+            sync.resume(with: backend, isPaused: account.isPaused, onlyReads: account.next != nil)
         } catch {
             world.report("going on with the account: \(error)")
         }
@@ -105,11 +111,21 @@ final class Process: @unchecked Sendable {
         database.close()
     }
 
-    func backend(of place: Place<[UInt8]>) throws(RemoteError) -> any RemoteBackend {
+    /// - Parameter protection: what is known of the account's encryption; `nil`: what the device knows.
+    func backend(
+        of place: Place<[UInt8]>, _ protection: Protection? = nil
+    ) throws(RemoteError) -> any RemoteBackend {
         if let cluster = place.cluster {
             return try cluster.backend(for: client, world.conditions, database.environment, world.executor.serial)
         }
         let storage = SimulatedStorage(place, client, tellsOfChanges: world.conditions.tellsOfChanges)
+        if world.movesToKeys {
+            let protection = protection ?? device.movingProtection(at: place.number)
+            storage.onWrite = { [unowned self] in listen($0, $1, protection) }
+            return BlobBackend(
+                storage: storage, environment: database.environment, executor: world.executor.serial,
+                protection: protection)
+        }
         var held = world.keys.isEmpty ? nil : world.keys[place.number]
         if let own = held?.key.identifier { held?.rejected = device.rejected.subtracting([own]) }
         if let held {
@@ -125,11 +141,28 @@ final class Process: @unchecked Sendable {
             protection: device.hasLostKey ? .locked : held.map(Protection.key) ?? .none)
     }
 
+    /// Looks at what it sends of an account that may move.
+    private func listen(_ name: String, _ bytes: [UInt8], _ protection: Protection) {
+        var found: String?
+        switch protection {
+        case .none where sync.needsKey: found = "I20: it has stopped, and is in plain"
+        case .none, .locked: break
+        case .key(let held): found = Eavesdropper(key: held.key.identifier).find(name, bytes)
+        case .moving where !name.hasPrefix("a/"): found = "I20: its account is moving"
+        case .moving(let move): found = Eavesdropper(key: move.next.key.identifier).find(name, bytes)
+        case .phrase: if let key = device.key { found = Eavesdropper(key: key).find(name, bytes) }
+        }
+        if let found { world.report("device \(device.number) sent \(name): \(found)") }
+    }
+
     func store(_ index: Int) -> Store { stores[index] }
 
-    /// - Parameter isRestored: the account was put back into the place where it had been.
+    /// - Parameters:
+    ///   - held: the account's key.
+    ///   - isRestored: the account was put back into the place where it had been.
     func enter(
-        _ remote: RemoteAccount, _ backend: any RemoteBackend, _ place: Int, isRestored: Bool = false
+        _ remote: RemoteAccount, _ backend: any RemoteBackend, _ place: Int, _ held: HeldKey?,
+        isRestored: Bool = false
     ) {
         do {
             if isRestored {
@@ -141,7 +174,10 @@ final class Process: @unchecked Sendable {
             return world.report("signing in: \(error)")
         }
         noteAccount()
-        device.noteEntry(.init(place: place, identifier: database.account.identifier, isSignedIn: true))
+        var file = WholeDevice.AccountFile(
+            place: place, identifier: database.account.identifier, isSignedIn: true)
+        if world.movesToKeys { file.key = held.map { .init($0) } }
+        device.noteEntry(file)
         verify()
     }
 
@@ -153,7 +189,10 @@ final class Process: @unchecked Sendable {
         let (now, armed) = (world.timeline.now, arming)
         world.timeline.after(due > now ? due - now : 0) { [weak self] in
             guard let self, armed == arming, client.isAlive else { return }
-            world.executor.start { await self.sync.runDueCycles() }
+            world.executor.start {
+                await self.sync.runDueCycles()
+                if self.world.movesToKeys { await self.device.goOnMoving() }
+            }
         }
     }
 

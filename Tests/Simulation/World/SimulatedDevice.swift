@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Replication
+internal import Sealing
 internal import StoreEngine
 
 /// A device as the world sees it: one that runs the engine as it is, or one that has its core only.
@@ -55,6 +56,12 @@ protocol SimulatedDevice: AnyObject {
     func perform(_ chore: Chore, store: Int, duration: UInt64)
     /// Loses the file with the key of its account, while its process is not running.
     func loseKey()
+    /// Moves its account to a new key.
+    func moveToKey()
+    /// The key under which it has its account.
+    var key: KeyIdentifier? { get }
+    /// Its account is between two forms.
+    var isMoving: Bool { get }
     /// Everything that somebody has begun with a chore is over.
     func endChores()
 
@@ -88,6 +95,9 @@ protocol SimulatedDevice: AnyObject {
 extension SimulatedDevice {
     func perform(_ chore: Chore, store: Int, duration: UInt64) {}
     func loseKey() {}
+    func moveToKey() {}
+    var key: KeyIdentifier? { nil }
+    var isMoving: Bool { false }
     func endChores() {}
     func isSynchronized(_ store: Int) -> Bool { true }
 }

@@ -9,6 +9,7 @@ internal import SyncEngine
 final class Stage {
     private var conditions = Conditions()
     private var isEncrypted = false
+    private var movesToKeys = false
     private lazy var world = makeWorld()
     private var names: [String] = []
     private var seen: [String] = []
@@ -21,7 +22,7 @@ final class Stage {
 
     private func makeWorld() -> World<WholeDevice> {
         var plan = Plan(conditions: conditions, steps: [])
-        (plan.isEncrypted, plan.hasAttacker) = (isEncrypted, isEncrypted)
+        (plan.isEncrypted, plan.hasAttacker, plan.movesToKeys) = (isEncrypted, isEncrypted && !movesToKeys, movesToKeys)
         let world = World<WholeDevice>(seed: 1, plan: plan, isOrderly: true, trace: Trace(nil))
         world.resolvesByItself = false
         world.onNotice = { [unowned self] device, notice in
@@ -60,6 +61,8 @@ final class Stage {
         case ("folder", 1): conditions.isFolder = true
         case ("cluster", 1): conditions.isCluster = true
         case ("encrypted", 1): isEncrypted = true
+        case _ where words.starts(with: ["accounts", "move"]):
+            (movesToKeys, conditions.isFolder) = (true, words.dropFirst(2) == ["in", "a", "folder"])
         case ("attack", 2):
             guard let attack = Attack(rawValue: words[1]) else { throw Nonsense(clause: "\(words[1]) is no attack") }
             world.perform(.attack(place: 0, attack))
@@ -185,6 +188,7 @@ final class Stage {
         case ("resolves", 1): device.resolve()
         case _ where words == ["loses", "its", "key"]: device.loseKey()
         case _ where words == ["enters", "the", "words"]: device.takeUp()
+        case _ where words == ["moves", "to", "a", "key"]: device.moveToKey()
         case ("saves", 1): device.backUp()
         case ("restores", 1): try restore(device)
         case ("clones", 2), ("forks", 2): try copy(device, words[1], isFork: words[0] == "forks")

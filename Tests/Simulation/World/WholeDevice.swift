@@ -20,7 +20,7 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
     var clock: Int64 = 0
     private(set) var process: Process?
     /// What the service keeps beside the database: whose account it is, and whether it is signed in.
-    private(set) var account: AccountFile?
+    var account: AccountFile?
     private var backup: (image: DatabaseFiles.Image, account: AccountFile?)?
     private var snapshot: (image: DatabaseFiles.Image, runtimeRecord: [UInt8], account: AccountFile?)?
     /// The account that its user wants it to be signed in to.
@@ -32,12 +32,22 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
     private(set) var rejected: Set<KeyIdentifier> = []
     /// Until its user has entered the account's words.
     private(set) var hasLostKey = false
+    /// How often its user has tried words, and is doing so now.
+    var attempts = 0
+    var isUnlocking = false
+    /// The key that the account is moving to outlives the process.
+    var hasKeyOnDisk = true
 
     struct AccountFile {
         var place: Int
         var identifier: String
         var isSignedIn: Bool
         var isPaused = false
+        /// What the account was called before it went over to a key.
+        var formerly: Set<String> = []
+        /// Where accounts move: the key that it has, and the one that it is moving to.
+        var key: KeyFile?
+        var next: KeyFile?
     }
 
     init(number: Int, world: World<WholeDevice>) {
@@ -71,7 +81,8 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
     func stop(_ ending: Ending) {
         guard let process else { return }
         self.process = nil
-        isSigningIn = false
+        (isSigningIn, isUnlocking) = (false, false)
+        if !hasKeyOnDisk { account?.next = nil }
         process.client.isAlive = false
         switch ending {
         case .restart:
@@ -163,12 +174,14 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
             do throws(RemoteError) {
                 let backend = try process.backend(of: world.places[wanted])
                 let remote = try await backend.open(creatingAccount: !known.contains(wanted))
+                let held = await (backend as? any KeyHolding)?.heldKey
                 guard self.process === process else { return }
                 isSigningIn = false
-                if wanted == self.wanted { process.enter(remote, backend, wanted) } else { trySigningIn() }
+                if wanted == self.wanted { process.enter(remote, backend, wanted, held) } else { trySigningIn() }
             } catch {
                 guard self.process === process else { return }
                 isSigningIn = false
+                attempts += 1
                 if error.code == .keyNeeded { rejectOthers() }
                 world.timeline.after(minute) { [weak self] in self?.trySigningIn() }
             }
@@ -179,6 +192,7 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
     /// have what this device has.
     func takeUp() {
         hasLostKey = false
+        if world.movesToKeys, isSignedIn, let process, process.sync.needsKey { return unlock() }
         if isSignedIn, let process, process.sync.needsKey, let place = account?.place {
             rejectOthers()
             guard let backend = try? process.backend(of: world.places[place]) else { return }
@@ -188,7 +202,7 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
             return
         }
         wanted = place
-        if world.isEmptied { resolve() } else { trySigningIn() }
+        if world.isEmptied || account?.key != nil { resolve() } else { trySigningIn() }
     }
 
     func loseKey() {
@@ -217,13 +231,19 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
             guard self.process === process else { return }
             isSigningIn = false
             guard process.sync.isReset else { return }
-            if let remote { return process.enter(remote, backend, account.place, isRestored: true) }
+            if let remote {
+                return process.enter(remote, backend, account.place, account.key?.held, isRestored: true)
+            }
             world.timeline.after(minute) { [weak self] in self?.resolve() }
         }
     }
 
     func noteEntry(_ file: AccountFile) {
         if account == nil { world.noteEntry(self, to: file.place) }
+        var file = file
+        if let account, account.key?.held.key == file.key?.held.key {
+            (file.key, file.next, file.formerly) = (account.key, account.next, account.formerly)
+        }
         account = file
         known.insert(file.place)
     }

@@ -36,6 +36,7 @@ extension World {
         case .backUpPlace(let place): places[place].backUp()
         case .attack(let place, let attack): attacker?.perform(attack, at: place)
         case .loseKey(let index): running(index)?.loseKey()
+        case .move(let index): running(index)?.moveToKey()
         case .chore(let index, let store, let chore, let duration):
             running(index)?.perform(chore, store: store, duration: duration)
         case .wait: break

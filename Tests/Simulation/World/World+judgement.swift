@@ -50,7 +50,7 @@ extension World {
     /// Waits until nobody writes to the remote any more.
     private func becomesQuiet(_ place: Place<Device.Blob>) -> Bool {
         // That a segment is gone, or a head another one under the same tag, is noticed with every twentieth look.
-        let looks = hasFaults || hasStuckTags || attacker != nil ? Device.looksUntilNoticed : 4
+        let looks = hasFaults || hasStuckTags || attacker != nil || movesToKeys ? Device.looksUntilNoticed : 4
         let rest = looks * (conditions.tellsOfChanges ? 16 : 5) * minute
         let start = timeline.now
         // Tombstones that not all have forgotten, and what a remote has lost, are made up for by the daily heads. With
@@ -67,7 +67,7 @@ extension World {
             timeline.run(for: 12 * minute)
             if violation != nil { return false }
             let isQuiet = max(place.lastHeadPut, start) + rest < timeline.now
-            if isQuiet, present.allSatisfy(\.isSettled) { return true }
+            if isQuiet, present.allSatisfy({ $0.isSettled && !$0.isMoving }) { return true }
         }
         let restless = present.filter { !$0.isSettled }.map { "device \($0.number)" }
         report(
@@ -86,6 +86,7 @@ extension World {
 
     private func judge(_ place: Place<Device.Blob>) {
         for device in present { if let broken = device.check() { report("device \(device.number): \(broken)") } }
+        judgeKeys()
         for store in 0..<conditions.stores { judge(place, store) }
         judgeHidden(place)
         guard violation == nil, let first = present.first else { return }
@@ -97,6 +98,15 @@ extension World {
                 let broken = ledger.verdict(cell, found: values[key], keepsTombstones: !hasForgotten)
                 if let broken { report(broken) }
             }
+        }
+    }
+
+    /// All have one key, and none that was replaced.
+    private func judgeKeys() {
+        let found = Set(present.map(\.key))
+        if found.count > 1 { report("I21: the devices have \(found.count) keys") }
+        if let key = found.first ?? nil, replaced.contains(key) {
+            report("I21: the account is under a key that was replaced")
         }
     }
 

@@ -68,6 +68,11 @@ final class World<Device: SimulatedDevice> {
     private(set) var lastNumber: Int64 = 0
     /// What the accounts' blobs are under; of accounts in plain there are none.
     let keys: [HeldKey]
+    /// Accounts move to keys.
+    var movesToKeys: Bool { plan.movesToKeys }
+    /// By account, the keys whose words everybody has; and those in whose place another one was put.
+    private(set) var told: [[AccountKey]]
+    var replaced: Set<KeyIdentifier> = []
     /// How keys and values are written.
     let names: Names
     private(set) var attacker: Attacker?
@@ -84,7 +89,8 @@ final class World<Device: SimulatedDevice> {
         keys = (0..<(plan.isEncrypted ? conditions.places : 0)).map { _ in
             HeldKey(time: Timeline.start) { randomness.next() }
         }
-        names = Names(areSecret: plan.isEncrypted)
+        told = (0..<conditions.places).map { [keys] in keys.isEmpty ? [] : [keys[$0].key] }
+        names = Names(areSecret: plan.isEncrypted || plan.movesToKeys)
         ledger.names = names
         executor = SeededExecutor(seed: seed, isOrderly: isOrderly)
         for number in 0..<conditions.places { addPlace(number) }
@@ -140,6 +146,9 @@ final class World<Device: SimulatedDevice> {
         lastNumber += 1
         return lastNumber
     }
+
+    /// A user tells the others the words of the account's key.
+    func tell(_ key: AccountKey, of place: Int) { if !told[place].contains(key) { told[place].append(key) } }
 
     /// A rule was seen broken.
     func report(_ violation: String) {

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Accounts that move to keys, as the service moves them: the key is on the disk before anything is in the remote, and
+// what follows is decided from the disk and from what a cycle has found (KeyMove, MoveProgress, MarkerChoice).
+
+internal import Blobs
+internal import Replication
+internal import Sealing
+internal import StoreEngine
+internal import SyncEngine
+
+extension WholeDevice {
+    /// The key of an account, as the service keeps it. Its user writes the words down as soon as they are told.
+    struct KeyFile {
+        var held: HeldKey
+        var published: UInt64?
+
+        init(_ held: HeldKey, former: FormerForms = FormerForms()) {
+            self.held = held
+            self.held.former = former
+        }
+
+        var standing: MoveProgress.Standing {
+            MoveProgress.Standing(former: held.former, published: published, wasShown: true, tidied: tidied)
+        }
+
+        var tidied: UInt64? {
+            didSet { held.former.areRemoved = tidied != nil }
+        }
+    }
+
+    /// The key under which it has its account.
+    var key: KeyIdentifier? { account?.key?.held.key.identifier }
+
+    /// Whether it is between two forms of its account, as far as its user is to wait for it.
+    var isMoving: Bool {
+        guard let account else { return false }
+        return account.next != nil || account.key.map { !$0.held.former.areNone && $0.published == nil } == true
+    }
+
+    /// What is known of the encryption of the account of a place, where accounts move.
+    func movingProtection(at place: Int) -> Protection {
+        if let account, account.place == place {
+            if let next = account.next { return .moving(KeyMove(from: account.key?.held, to: next.held)) }
+            if let key = account.key { return .key(key.held) }
+            if account.isSignedIn { return .none }
+        }
+        // Whoever makes an encrypted account has its first key.
+        if !world.keys.isEmpty, attempts % 2 == 0 { return .key(world.keys[place]) }
+        return words(for: place).map { .phrase(RecoveryPhrase(of: $0)) } ?? .none
+    }
+
+    /// The words that its user tries next, of those that were told: the last ones first.
+    private func words(for place: Int) -> AccountKey? {
+        let told = world.told[place].filter { $0.identifier != key }
+        return told.isEmpty ? nil : told[told.count - 1 - attempts / 2 % told.count]
+    }
+
+    // MARK: Moving
+
+    /// Its user wants the account to have a new key.
+    func moveToKey() {
+        guard let process, isSignedIn, !isMoving else { return }
+        world.executor.start { [self] in
+            try? await process.sync.syncNow()
+            guard self.process === process, process.sync.hasReadAll, isSignedIn, !isMoving, !process.isGoingOver,
+                let former = account
+            else { return }
+            let held = HeldKey(
+                replacing: former.key?.held, time: process.database.environment.time(),
+                random: { world.chance.next() })
+            var next = KeyFile(held, former: former.forms)
+            if former.key == nil {
+                next.held.former.plain.formUnion(process.sync.identifiers.compactMap { KeyIdentifier($0) })
+            }
+            world.trace.note(
+                world.timeline.now, 10, UInt64(number), line: "device \(number) moves to \(held.key.identifier)")
+            account?.next = next
+            hasKeyOnDisk = Rule.keyFirst.isOn
+            change(onlyReads: true)
+        }
+    }
+
+    /// Does what is to be done for a move after a cycle.
+    func goOnMoving() async {
+        guard let process, !process.isGoingOver, isSignedIn, let file = account else { return }
+        if file.next != nil, process.sync.hasReadAll { hasKeyOnDisk = true }
+        let facts = MoveProgress.Facts(
+            time: process.database.environment.time(), needsKey: process.sync.needsKey,
+            hasReadAll: process.sync.hasReadAll, isPublished: process.sync.isPublished)
+        switch MoveProgress.next(isMoving: file.next != nil, key: file.next == nil ? file.key?.standing : nil, facts) {
+        case .wait: break
+        case .giveWay:
+            account?.next = nil
+            world.trace.note(world.timeline.now, 10, UInt64(number), line: "device \(number) gives way")
+            change(onlyReads: false)
+        case .goOver: await goOver()
+        case .confirm:
+            account?.key?.published = facts.time
+            if let key = file.key?.held.key { world.tell(key, of: file.place) }
+        case .removeFormerForms: await removeFormerForms()
+        }
+    }
+
+    /// Goes on with the account by another backend.
+    private func change(onlyReads: Bool) {
+        guard let process, let place, let backend = try? process.backend(of: world.places[place]) else { return }
+        process.sync.change(to: backend, onlyReads: onlyReads)
+    }
+
+    private func goOver() async {
+        guard let process, let file = account, let next = file.next else { return }
+        process.isGoingOver = true
+        defer { process.isGoingOver = false }
+        guard let backend = try? process.backend(of: world.places[file.place], .key(next.held)),
+            let remote = try? await backend.open(creatingAccount: false), self.process === process,
+            process.sync.hasReadAll || !Rule.joinAgain.isOn, isSignedIn, account?.next?.held == next.held
+        else { return }
+        if let key = file.key { world.replaced.insert(key.held.key.identifier) }
+        let names = Set(next.held.former.plain.map(\.description)).union([file.identifier])
+        enter(remote, next, backend, formerly: names)
+    }
+
+    /// Goes over to a key: the file is written first, and the database follows it.
+    private func enter(
+        _ remote: RemoteAccount, _ key: KeyFile, _ backend: any RemoteBackend, formerly names: Set<String>
+    ) {
+        guard let process, var file = account else { return }
+        world.trace.note(
+            world.timeline.now, 10, UInt64(number), line: "device \(number) goes over to \(remote.identifier)")
+        file.formerly.formUnion(names)
+        (file.identifier, file.key, file.next) = (remote.identifier, key, nil)
+        account = file
+        goOn(with: backend, of: file, in: process)
+        process.noteAccount()
+        process.verify()
+    }
+
+    /// Has a database that knows the account by a former name follow the file.
+    func goOn(with backend: any RemoteBackend, of file: AccountFile, in process: Process) {
+        do {
+            try process.sync.signIn(
+                to: backend, asRestored: RemoteAccount(identifier: file.identifier, aliases: file.formerly))
+        } catch {
+            world.report("going over to a key: \(error)")
+        }
+    }
+
+    private func removeFormerForms() async {
+        guard let process, let holding = process.sync.backend as? any KeyHolding else { return }
+        process.isGoingOver = true
+        defer { process.isGoingOver = false }
+        let identifier = account?.identifier
+        guard (try? await holding.removeFormerForms()) != nil, account?.identifier == identifier else { return }
+        account?.key?.tidied = process.database.environment.time()
+    }
+
+    // MARK: Unlocking
+
+    /// Its user enters the words that were told, until some open the account.
+    func unlock() {
+        guard let process, let file = account, process.sync.needsKey, !isMoving || file.next == nil, !isUnlocking else {
+            return
+        }
+        guard let words = words(for: file.place) else { return unlockLater() }
+        attempts += 1
+        isUnlocking = true
+        world.executor.start { [self] in
+            let opened = await open(with: words, file)
+            isUnlocking = false
+            guard self.process === process, process.sync.needsKey, account?.key?.held == file.key?.held else { return }
+            guard let (backend, remote, held) = opened else { return unlockLater() }
+            if remote.identifier == file.identifier { return change(onlyReads: false) }
+            enter(remote, KeyFile(held, former: file.forms), backend, formerly: [file.identifier])
+        }
+    }
+
+    private func open(
+        with words: AccountKey, _ file: AccountFile
+    ) async -> (any RemoteBackend, RemoteAccount, HeldKey)? {
+        let phrase = Protection.phrase(RecoveryPhrase(of: words))
+        guard let backend = try? process?.backend(of: world.places[file.place], phrase),
+            let holding = backend as? any KeyHolding,
+            let remote = try? await backend.open(creatingAccount: false)
+        else { return nil }
+        if let former = file.key?.held.key, (try? await holding.noteJoining(from: former)) == nil { return nil }
+        return await holding.heldKey.map { (backend, remote, $0) }
+    }
+
+    private func unlockLater() {
+        if world.resolvesByItself { world.timeline.after(minute) { [weak self] in self?.unlock() } }
+    }
+}
+
+extension WholeDevice.AccountFile {
+    /// The forms that the account has when it moves on.
+    var forms: FormerForms {
+        let name = KeyIdentifier(identifier).map { Set([$0]) } ?? []
+        guard let key else { return FormerForms(plain: name) }
+        return FormerForms(plain: key.held.former.plain, keys: name.union(key.held.former.keys))
+    }
+}
