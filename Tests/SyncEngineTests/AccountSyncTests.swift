@@ -29,6 +29,20 @@ struct AccountSyncTests {
         #expect(device.sync.lastError == nil)
     }
 
+    @Test func `what this device has is in the remote, whatever else there can't be read`() async throws {
+        let backend = ScriptedBackend()
+        try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
+        for _ in 0..<2 { try await device.syncNow() }
+        #expect(device.sync.isPublished && device.sync.hasReadAll)
+        // As when another device has gone over to another key, whose user waits for the words of this one's.
+        await backend.change { $0.problems = ["The file h/1 is not under the account's key and is passed over."] }
+        try await device.syncNow()
+        #expect(device.sync.isPublished && !device.sync.hasReadAll)
+        await backend.change { $0.ownPublication = .missing }
+        try await device.syncNow()
+        #expect(!device.sync.isPublished)
+    }
+
     @Test func `a pull says how often this device has begun to publish`() async throws {
         let backend = ScriptedBackend()
         try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
