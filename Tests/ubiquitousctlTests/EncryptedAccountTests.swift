@@ -70,4 +70,67 @@ import UbiquitousStoreTesting
                 "--phrase-file is for an account that is there")
         }
     }
+
+    @Test func `a person is asked before joining what anybody can read, and before the only key is lost`() async throws
+    {
+        try await Terminal.with { terminal in
+            let urls = try ["plain", "secret"].map {
+                "folder://" + (try terminal.device.directory.makeDirectory($0, mode: 0o700))
+            }
+            expect(try await terminal.ctl("account", "sign-in", urls[0]), 0)
+            expect(try await terminal.ctl("account", "sign-out"), 0)
+            for (answer, code) in [("\n", 3), ("y\n", 0)] as [(String, Int32)] {
+                let person = try terminal.atTerminal("account", "sign-in", urls[0])
+                try await person.shows("whoever has the remote can read it. Sign in all the same? [y/N] ")
+                person.type(answer)
+                #expect(try await person.program.finish() == .code(code))
+                #expect(try await terminal.ctl("status").output.contains("signed-out") == (code != 0))
+            }
+            expect(try await terminal.ctl("account", "switch", urls[1], "--encrypt"), 0)
+            expect(try await terminal.ctl("account", "sign-out"), 3, "--forget-key signs out without them")
+            for (answer, code) in [("\n", 3), ("y\n", 0)] as [(String, Int32)] {
+                let person = try terminal.atTerminal("account", "sign-out")
+                try await person.shows("Sign out all the same? [y/N] ")
+                person.type(answer)
+                #expect(try await person.program.finish() == .code(code))
+            }
+            expect(try await terminal.ctl("account", "sign-in", urls[1]), 3, "--phrase-file")
+            // Once the words were shown nothing is asked.
+            try FileManager.default.removeItem(atPath: urls[1].replacing("folder://", with: "") + "/a")
+            expect(try await terminal.ctl("account", "sign-in", urls[1], "--encrypt"), 0)
+            terminal.device.keepSecret(try await terminal.ctl("account", "phrase").output)
+            expect(try await terminal.ctl("account", "sign-out"), 0)
+        }
+    }
+
+    @Test func `the doctor tries words, and a device is forgotten with its key`() async throws {
+        try await Terminal.with { terminal in
+            let url = "folder://" + (try terminal.device.directory.makeDirectory("folder", mode: 0o700))
+            expect(try await terminal.ctl("doctor", "--phrase-file", "x"), 2, "name its URL")
+            expect(try await terminal.ctl("account", "sign-in", url), 0)
+            expect(try await terminal.ctl("account", "forget", "laptop", "--replace-key"), 3, "not encrypted")
+            expect(try await terminal.ctl("account", "encrypt"), 0)
+            let phrase = try await terminal.ctl("account", "phrase").output
+            terminal.device.keepSecret(phrase)
+            let own = try await terminal.ctl("doctor", url)
+            #expect(own.exit == .code(0) && own.output.contains("key: It opens the account and what \"laptop\""))
+            #expect(own.output.contains("An encrypted account is here, since 20"))
+            expect(try await terminal.ctl("account", "forget", "nobody", "--replace-key"), 1)
+            #expect(try await terminal.ctl("account", "phrase").output == phrase)
+            expect(try await terminal.ctl("account", "sign-out"), 0)
+            for (words, code, text) in [
+                (phrase, 0, "key: It opens the account"),
+                ("abandon amount liar amount expire adjust cage candy arch gather drum buyer", 3, "is not that of"),
+            ] as [(String, Int32, String)] {
+                try terminal.write("words", words + "\n")
+                let result = try await terminal.ctl("doctor", url, "--phrase-file", terminal.file("words"))
+                #expect(result.exit == .code(code) && result.output.contains(text), "\(result)")
+            }
+            try terminal.write("words", phrase + "\n")
+            expect(
+                try await terminal.ctl(
+                    "account", "sign-in", url, "--phrase-file", terminal.file("words"), "--reject-others"), 0)
+            #expect(terminal.device.leakedSecrets == [])
+        }
+    }
 }

@@ -68,13 +68,13 @@ function __ubiquitousctl_parse_tokens -S
             __ubiquitousctl_parse_subcommand 0 'version' 'h/help'
             switch $unparsed_tokens[1]
             case 'sign-in'
-                __ubiquitousctl_parse_subcommand 1 'bus=' 'user=' 'n/check' 'json' 'login=' 'password-file=' 'token-file=' 'ca-file=' 'device-name=' 'no-create' 'bring-values' 'encrypt' 'no-encrypt' 'phrase-file=' 'version' 'h/help'
+                __ubiquitousctl_parse_subcommand 1 'bus=' 'user=' 'n/check' 'json' 'login=' 'password-file=' 'token-file=' 'ca-file=' 'device-name=' 'no-create' 'bring-values' 'encrypt' 'no-encrypt' 'phrase-file=' 'reject-others' 'version' 'h/help'
             case 'renew'
                 __ubiquitousctl_parse_subcommand 0 'bus=' 'user=' 'n/check' 'json' 'login=' 'password-file=' 'token-file=' 'ca-file=' 'version' 'h/help'
             case 'switch'
-                __ubiquitousctl_parse_subcommand 1 'bus=' 'user=' 'n/check' 'json' 'login=' 'password-file=' 'token-file=' 'ca-file=' 'device-name=' 'no-create' 'bring-values' 'encrypt' 'no-encrypt' 'phrase-file=' 'version' 'h/help'
+                __ubiquitousctl_parse_subcommand 1 'bus=' 'user=' 'n/check' 'json' 'login=' 'password-file=' 'token-file=' 'ca-file=' 'device-name=' 'no-create' 'bring-values' 'encrypt' 'no-encrypt' 'phrase-file=' 'reject-others' 'version' 'h/help'
             case 'sign-out'
-                __ubiquitousctl_parse_subcommand 0 'bus=' 'user=' 'n/check' 'json' 'clear-values' 'version' 'h/help'
+                __ubiquitousctl_parse_subcommand 0 'bus=' 'user=' 'n/check' 'json' 'clear-values' 'forget-key' 'version' 'h/help'
             case 'sync'
                 __ubiquitousctl_parse_subcommand 0 'bus=' 'user=' 'version' 'h/help'
             case 'pause'
@@ -84,7 +84,7 @@ function __ubiquitousctl_parse_tokens -S
             case 'phrase'
                 __ubiquitousctl_parse_subcommand 0 'bus=' 'user=' 'json' 'version' 'h/help'
             case 'unlock'
-                __ubiquitousctl_parse_subcommand 0 'bus=' 'user=' 'n/check' 'json' 'phrase-file=' 'version' 'h/help'
+                __ubiquitousctl_parse_subcommand 0 'bus=' 'user=' 'n/check' 'json' 'phrase-file=' 'reject-others' 'version' 'h/help'
             case 'encrypt'
                 __ubiquitousctl_parse_subcommand 0 'bus=' 'user=' 'n/check' 'json' 'version' 'h/help'
             case 'replace-key'
@@ -96,10 +96,10 @@ function __ubiquitousctl_parse_tokens -S
             case 'rename'
                 __ubiquitousctl_parse_subcommand 1 'bus=' 'user=' 'n/check' 'json' 'device=' 'version' 'h/help'
             case 'forget'
-                __ubiquitousctl_parse_subcommand 1 'bus=' 'user=' 'n/check' 'json' 'version' 'h/help'
+                __ubiquitousctl_parse_subcommand 1 'bus=' 'user=' 'n/check' 'json' 'replace-key' 'version' 'h/help'
             end
         case 'doctor'
-            __ubiquitousctl_parse_subcommand 1 'bus=' 'user=' 'login=' 'password-file=' 'token-file=' 'ca-file=' 'json' 'version' 'h/help'
+            __ubiquitousctl_parse_subcommand 1 'bus=' 'user=' 'login=' 'password-file=' 'token-file=' 'ca-file=' 'phrase-file=' 'json' 'version' 'h/help'
         case 'identify'
             __ubiquitousctl_parse_subcommand 0 'bus=' 'json' 'version' 'h/help'
         case 'manifest'
@@ -370,6 +370,7 @@ complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_fla
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account sign-in" encrypt' -l 'encrypt' -d 'Encrypt a new account, or leave it in plain (default: asked at a terminal, and plain elsewhere).'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account sign-in" no-encrypt' -l 'no-encrypt' -d 'Encrypt a new account, or leave it in plain (default: asked at a terminal, and plain elsewhere).'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account sign-in" phrase-file' -l 'phrase-file' -d 'Read the recovery phrase of an encrypted account from a file; - is standard input.' -rF
+complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account sign-in" reject-others' -l 'reject-others' -d 'Let no other keys count than that of the words: for keys that none of your devices has made.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account sign-in" version' -l 'version' -d 'Show the version.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account sign-in" h help' -s 'h' -l 'help' -d 'Show help information.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account renew" bus' -l 'bus' -d 'The bus: system, session, or an address (default: $UBIQUITOUS_STORE_BUS, or system).' -rfka 'system session'
@@ -396,6 +397,7 @@ complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_fla
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account switch" encrypt' -l 'encrypt' -d 'Encrypt a new account, or leave it in plain (default: asked at a terminal, and plain elsewhere).'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account switch" no-encrypt' -l 'no-encrypt' -d 'Encrypt a new account, or leave it in plain (default: asked at a terminal, and plain elsewhere).'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account switch" phrase-file' -l 'phrase-file' -d 'Read the recovery phrase of an encrypted account from a file; - is standard input.' -rF
+complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account switch" reject-others' -l 'reject-others' -d 'Let no other keys count than that of the words: for keys that none of your devices has made.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account switch" version' -l 'version' -d 'Show the version.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account switch" h help' -s 'h' -l 'help' -d 'Show help information.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account sign-out" bus' -l 'bus' -d 'The bus: system, session, or an address (default: $UBIQUITOUS_STORE_BUS, or system).' -rfka 'system session'
@@ -403,6 +405,7 @@ complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_fla
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account sign-out" check dry-run n' -l 'check' -l 'dry-run' -s 'n' -d 'Change nothing, and say what would change.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account sign-out" json' -l 'json' -d 'Say what changed as JSON.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account sign-out" clear-values' -l 'clear-values' -d 'Remove the account\'s values from this device, their history included.'
+complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account sign-out" forget-key' -l 'forget-key' -d 'Sign out even if nobody has seen the recovery words of the encrypted account.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account sign-out" version' -l 'version' -d 'Show the version.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account sign-out" h help' -s 'h' -l 'help' -d 'Show help information.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account sync" bus' -l 'bus' -d 'The bus: system, session, or an address (default: $UBIQUITOUS_STORE_BUS, or system).' -rfka 'system session'
@@ -431,6 +434,7 @@ complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_fla
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account unlock" check dry-run n' -l 'check' -l 'dry-run' -s 'n' -d 'Change nothing, and say what would change.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account unlock" json' -l 'json' -d 'Say what changed as JSON.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account unlock" phrase-file' -l 'phrase-file' -d 'Read the recovery phrase from a file; - is standard input.' -rF
+complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account unlock" reject-others' -l 'reject-others' -d 'Let no other keys count than that of the words: for keys that none of your devices has made.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account unlock" version' -l 'version' -d 'Show the version.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account unlock" h help' -s 'h' -l 'help' -d 'Show help information.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account encrypt" bus' -l 'bus' -d 'The bus: system, session, or an address (default: $UBIQUITOUS_STORE_BUS, or system).' -rfka 'system session'
@@ -469,6 +473,7 @@ complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_fla
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account forget" check dry-run n' -l 'check' -l 'dry-run' -s 'n' -d 'Change nothing, and say what would change.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account forget" json' -l 'json' -d 'Say what changed as JSON.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_positional "ubiquitousctl account forget" -eq 1' -fka '(__ubiquitousctl_custom_completion ---completion account forget -- positional@0 (count (__ubiquitousctl_tokens -pc)) (__ubiquitousctl_tokens -tC))'
+complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account forget" replace-key' -l 'replace-key' -d 'Give the encrypted account a new key and new recovery words as well.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account forget" version' -l 'version' -d 'Show the version.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account forget" h help' -s 'h' -l 'help' -d 'Show help information.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl doctor" bus' -l 'bus' -d 'The bus: system, session, or an address (default: $UBIQUITOUS_STORE_BUS, or system).' -rfka 'system session'
@@ -477,6 +482,7 @@ complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_fla
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl doctor" password-file' -l 'password-file' -d 'Read the password from a file\'s first line; - is standard input.' -rF
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl doctor" token-file' -l 'token-file' -d 'Read an access token from a file\'s first line; - is standard input.' -rF
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl doctor" ca-file' -l 'ca-file' -d 'Trust these certificates for this server, in PEM.' -rF
+complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl doctor" phrase-file' -l 'phrase-file' -d 'Try the recovery phrase in a file on the encrypted account there; - is standard input.' -rF
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl doctor" json' -l 'json' -d 'Print an array of JSON.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl doctor" version' -l 'version' -d 'Show the version.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl doctor" h help' -s 'h' -l 'help' -d 'Show help information.'

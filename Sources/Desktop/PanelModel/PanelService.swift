@@ -154,8 +154,19 @@ package final class PanelService {
         return try await account().check(url, options, timeout: Self.patience)
     }
 
-    package func signOut(keepingValues: Bool) async throws {
-        try await account().signOut(keepingValues: keepingValues)
+    /// Signs out.
+    /// - Parameter keepsLastKey: does nothing if nobody has confirmed the words of the encrypted account.
+    /// - Returns: whether it was done.
+    package func signOut(keepingValues: Bool, keepingLastKey keepsLastKey: Bool) async throws -> Bool {
+        let account = try await account()
+        do { try await account.signOut(keepingValues: keepingValues, keepingLastKey: keepsLastKey) } catch let error
+            as UbiquitousStoreError where error.code == .conflict && keepsLastKey
+        {
+            // While the account moves to a key, this says so.
+            _ = try await account.recoveryPhrase(marksShown: false)
+            return false
+        }
+        return true
     }
 
     package func syncNow() async throws { try await account().syncNow(timeout: Self.patience) }

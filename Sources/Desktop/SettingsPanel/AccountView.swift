@@ -226,7 +226,31 @@ final class AccountView {
             ]
         ) { [weak self] answer in
             if answer == "cancel" { return }
-            self?.owner?.perform { try await $0.signOut(keepingValues: answer == "keep") }
+            let keepsValues = answer == "keep"
+            self?.owner?.perform { service in
+                if try await service.signOut(keepingValues: keepsValues, keepingLastKey: true) { return }
+                self?.askForgettingKey(keepingValues: keepsValues)
+            }
+        }
+    }
+
+    private func askForgettingKey(keepingValues keepsValues: Bool) {
+        owner?.ask(
+            tr("Sign Out Without the Recovery Words?"),
+            tr(
+                "Nobody has confirmed the words of this encrypted account. Without them, and without a device that is signed in, nobody can read the account any more. Show the words and write them down first."
+            ),
+            [
+                ("forget", tr("Sign Out _Without Them"), .destructive),
+                ("show", tr("Show Recovery _Words…"), .suggested),
+            ]
+        ) { [weak self] answer in
+            switch answer {
+            case "show": self?.owner?.openWords(isNew: true)
+            case "forget":
+                self?.owner?.perform { _ = try await $0.signOut(keepingValues: keepsValues, keepingLastKey: false) }
+            default: break
+            }
         }
     }
 }

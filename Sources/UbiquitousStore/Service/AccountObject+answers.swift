@@ -26,6 +26,8 @@ package struct SignInOptions: Sendable {
     package var encrypts: Bool?
     /// The words that open an encrypted account.
     package var recoveryPhrase: String?
+    /// Whether keys of others in the place don't count.
+    package var rejectsOthers: Bool?
 
     /// No options.
     package init() {}
@@ -46,6 +48,7 @@ package struct SignInOptions: Sendable {
             if let createsAccount { try message.append(entry: "create", .boolean(createsAccount)) }
             if let renews { try message.append(entry: "renew", .boolean(renews)) }
             if let encrypts { try message.append(entry: "encrypt", .boolean(encrypts)) }
+            if let rejectsOthers { try message.append(entry: "reject-others", .boolean(rejectsOthers)) }
             if let bringsValues { try message.append(entry: "bring-values", .boolean(bringsValues)) }
         }
     }

@@ -30,9 +30,13 @@ package struct AccountObject: ServiceObject {
     }
 
     /// `SignOut`.
-    package func signOut(keepingValues: Bool = true) async throws {
+    /// - Parameter keepsLastKey: fails if nobody has confirmed the recovery phrase of the encrypted account.
+    package func signOut(keepingValues: Bool = true, keepingLastKey keepsLastKey: Bool = false) async throws {
         try await call("SignOut") { message in
-            try message.appendDictionary { try message.append(entry: "keep-values", .boolean(keepingValues)) }
+            try message.appendDictionary {
+                try message.append(entry: "keep-values", .boolean(keepingValues))
+                if keepsLastKey { try message.append(entry: "keep-last-key", .boolean(true)) }
+            }
         }
     }
 

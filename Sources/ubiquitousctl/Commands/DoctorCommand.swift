@@ -13,11 +13,19 @@ struct DoctorCommand: ServiceCommand {
         abstract: "Looks for what is wrong: the bus, the service, the account and, if named, a remote.",
         discussion: """
             With a URL the remote is tried step by step, and nothing is changed there that isn't undone. Ends with 0 if \
-            all is well, with 4 if the service can't be reached, and with 3 if anything else is wrong.
+            all is well, with 4 if the service can't be reached, and with 3 if anything else is wrong. At the place of the \
+            account that is signed in, its credentials and its key are tried.
             """)
 
     @OptionGroup var service: ServiceOptions
     @OptionGroup var credentials: Credentials
+
+    @Option(
+        help: ArgumentHelp(
+            "Try the recovery phrase in a file on the encrypted account there; - is standard input.",
+            valueName: "file"),
+        completion: .file())
+    var phraseFile: String?
 
     @Flag(help: "Print an array of JSON.")
     var json = false
@@ -27,6 +35,9 @@ struct DoctorCommand: ServiceCommand {
 
     func validate() throws {
         if let url { try Credentials.check(url) }
+        if phraseFile != nil && url == nil {
+            throw ValidationError(localized("--phrase-file is for trying a remote: name its URL."))
+        }
     }
 
     func perform() async throws {
@@ -63,7 +74,9 @@ struct DoctorCommand: ServiceCommand {
             &findings)
         found(device(state), &findings)
         guard let url else { return }
-        let request = try await credentials.options(for: url)
+        var request = try await credentials.options(for: url)
+        request.recoveryPhrase = try phraseFile.map { try Password.read(from: $0) }
+        if state.state != "signed-out", state.isAt(url) { request.renews = true }
         let steps = try await Progress.showing("Trying \(url)") {
             try await account.check(url, request, timeout: Patience.remote)
         }

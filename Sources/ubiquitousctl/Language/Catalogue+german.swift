@@ -4,6 +4,14 @@ extension Catalogue {
     /// The sentences in German, by those in English. To make another language, copy this file, translate what is on the
     /// right, and add it to ``languages``. A test names what is missing.
     static let german = Catalogue(sentences: [
+        "\"ubiquitousctl account encrypt\" encrypts it.": "„ubiquitousctl account encrypt“ verschlüsselt es.",
+        "\"ubiquitousctl account phrase\" shows the words, and --forget-key signs out without them.":
+            "„ubiquitousctl account phrase“ zeigt die Wörter, und --forget-key meldet ohne sie ab.",
+        "--phrase-file is for trying a remote: name its URL.":
+            "--phrase-file ist zum Prüfen einer Gegenstelle: Geben Sie deren Adresse an.",
+        "The account is not encrypted, so it has no key.":
+            "Das Konto ist nicht verschlüsselt, also hat es keinen Schlüssel.",
+        "Use --forget-key.": "Verwenden Sie --forget-key.",
         "Enter the phrase that \"ubiquitousctl account phrase\" shows on another device.":
             """
         Geben Sie die Wiederherstellungswörter ein, die „ubiquitousctl account phrase“ auf einem anderen Gerät \

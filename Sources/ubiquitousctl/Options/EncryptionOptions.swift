@@ -18,6 +18,9 @@ struct EncryptionOptions: ParsableArguments {
         completion: .file())
     var phraseFile: String?
 
+    @Flag(help: "Let no other keys count than that of the words: for keys that none of your devices has made.")
+    var rejectOthers = false
+
     func validate() throws {
         if encrypt != nil && phraseFile != nil {
             throw ValidationError(
@@ -26,7 +29,7 @@ struct EncryptionOptions: ParsableArguments {
     }
 
     /// Whether anything is said.
-    var areGiven: Bool { encrypt != nil || phraseFile != nil }
+    var areGiven: Bool { encrypt != nil || phraseFile != nil || rejectOthers }
 
     /// Signs in, and asks what has to be known.
     /// - Parameters:
@@ -40,26 +43,46 @@ struct EncryptionOptions: ParsableArguments {
         var request = request
         request.encrypts = encrypt
         request.recoveryPhrase = try phraseFile.map { try Password.read(from: $0) }
+        if rejectOthers, phraseFile != nil { request.rejectsOthers = true }
         let asks = asks && isatty(STDIN_FILENO) == 1
         do {
-            if asks, !areGiven, request.createsAccount == true, Self.canBeEncrypted(url) {
-                // Whether there is an account to be made is found out by joining the one that is there.
-                var joining = request
-                joining.createsAccount = false
-                do { return try await attempt(joining) } catch let error as UbiquitousStoreError
-                    where error.code == .noAccount
-                {
-                    request.encrypts = try Question.isYes(
-                        "There is no account yet. Encrypt it, so that only your devices can read it?")
-                }
+            if asks, encrypt == nil, phraseFile == nil, Self.canBeEncrypted(url) {
+                guard try await ask(&request, attempt) else { return }
             }
             try await attempt(request)
             if request.encrypts == true, asks { try await Phrase.show(account) }
         } catch let error as UbiquitousStoreError where error.code == .keyNeeded && asks && phraseFile == nil {
             request.recoveryPhrase = try await Phrase.ask(url)
             request.encrypts = nil
+            if rejectOthers { request.rejectsOthers = true }
             try await attempt(request)
         }
+    }
+
+    /// Finds out what is there by joining it as an encrypted account, and asks about what isn't one.
+    /// - Returns: whether there is more to do.
+    @BusActor
+    private func ask(
+        _ request: inout SignInOptions, _ attempt: @BusActor (SignInOptions) async throws -> Void
+    ) async throws -> Bool {
+        var joining = request
+        (joining.createsAccount, joining.encrypts, joining.bringsValues) = (false, true, nil)
+        do { try await attempt(joining) } catch let error as UbiquitousStoreError
+            where error.code == .noAccount && request.createsAccount == true
+        {
+            request.encrypts = try Question(
+                "There is no account yet. Encrypt it, so that only your devices can read it?", default: true,
+                advice: localized("Use --encrypt or --no-encrypt.")
+            ).isYes()
+            return true
+        } catch let error as UbiquitousStoreError where error.code == .conflict {
+            let question = Question(
+                "The account that is there is not encrypted: whoever has the remote can read it. Sign in all the same?",
+                default: false, advice: localized("Use --encrypt or --no-encrypt."))
+            guard try question.isYes() else { throw Failure(.refused, "Nothing was changed.") }
+            return true
+        }
+        return false
     }
 
     private static func canBeEncrypted(_ url: String) -> Bool {

@@ -35,14 +35,6 @@ struct JoiningOptions: ParsableArguments {
         return account.defaultBackend
     }
 
-    /// Whether the account is there already, with or without slashes at the end.
-    func isPlace(_ url: String, of account: AccountDescription) -> Bool {
-        func trimmed(_ url: String) -> Substring {
-            url[..<(url.lastIndex { $0 != "/" }.map(url.index(after:)) ?? url.startIndex)]
-        }
-        return trimmed(account.backend) == trimmed(url)
-    }
-
     /// Signs in, unless it is so already and nothing new is given.
     @BusActor
     func signIn(
@@ -51,7 +43,7 @@ struct JoiningOptions: ParsableArguments {
         let (object, account) = try await options.present()
         let url = try place(for: account)
         try check(account, url)
-        let isThere = account.state != "signed-out" && isPlace(url, of: account)
+        let isThere = account.state != "signed-out" && account.isAt(url)
         let isNamed = deviceName == nil || isThere && deviceName == account.deviceName
         if isThere, isNamed, !credentials.areGiven, !encryption.areGiven, account.state != "auth-failed" {
             return options.change.report(nil)
@@ -68,5 +60,15 @@ struct JoiningOptions: ParsableArguments {
             try await options.signIn(
                 object, url, request, plan: "sign in to \(url)", isSameIfCredentialsAre: isSameIfCredentialsAre)
         }
+    }
+}
+
+extension AccountDescription {
+    /// Whether the account is at an address, with or without slashes at the end.
+    func isAt(_ url: String) -> Bool {
+        func trimmed(_ url: String) -> Substring {
+            url[..<(url.lastIndex { $0 != "/" }.map(url.index(after:)) ?? url.startIndex)]
+        }
+        return trimmed(backend) == trimmed(url)
     }
 }

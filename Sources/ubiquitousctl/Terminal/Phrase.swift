@@ -44,15 +44,27 @@ enum Phrase {
 }
 
 /// A question that is answered with yes or no.
-enum Question {
-    /// Whether the answer is yes, which nothing but Enter is as well.
-    static func isYes(_ question: String) throws -> Bool {
+struct Question {
+    private let question: String
+    private let usual: Bool
+    private let advice: String
+
+    /// - Parameters:
+    ///   - usual: what Enter says.
+    ///   - advice: what to do where nobody answers.
+    init(_ question: String, default usual: Bool, advice: String) {
+        (self.question, self.usual, self.advice) = (question, usual, advice)
+    }
+
+    /// Whether the answer is yes.
+    func isYes() throws -> Bool {
         while true {
-            Output.write("\(question) [Y/n] ", to: STDERR_FILENO)
+            Output.write("\(question) [\(usual ? "Y/n" : "y/N")] ", to: STDERR_FILENO)
             switch readLine()?.lowercased() {
-            case "", "y", "yes": return true
+            case "": return usual
+            case "y", "yes": return true
             case "n", "no": return false
-            case nil: throw Failure(.usage, "There was no answer.", advice: "Use --encrypt or --no-encrypt.")
+            case nil: throw Failure(.usage, "There was no answer.", advice: Sentence(verbatim: advice))
             default: continue
             }
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
+internal import Glibc
 internal import PropertyList
 internal import SDBus
 internal import UbiquitousStore
@@ -67,8 +68,8 @@ struct ForgetCommand: ServiceCommand {
         commandName: "forget",
         abstract: "Takes a device that is lost, or of no use any more, off the account's list.",
         discussion: """
-            What it wrote stays. It comes back if it syncs again: to keep somebody out, change the remote's password. \
-            Ends with 1 if there is no such device.
+            What it wrote stays. It comes back if it syncs again: to keep somebody out, change the remote's password, \
+            and give an encrypted account a new key. Ends with 1 if there is no such device.
             """)
 
     @OptionGroup var options: AccountOptions
@@ -78,14 +79,28 @@ struct ForgetCommand: ServiceCommand {
         completion: .custom { arguments, _, _ in StoreCompletion.devices(arguments) })
     var device: String
 
+    @Flag(help: "Give the encrypted account a new key and new recovery words as well.")
+    var replaceKey = false
+
     func perform() async throws {
+        let (object, account) = try await options.signedIn()
+        guard account.isEncrypted || !replaceKey else {
+            throw Failure(
+                .refused, "The account is not encrypted, so it has no key.",
+                advice: "\"ubiquitousctl account encrypt\" encrypts it.")
+        }
         var identifier = ""
         try await options.make("Forgetting") { account, _ in
             let device = try await account.device(device)
             identifier = device.identifier
-            return "forget \"\(device.name)\""
-        } _: {
-            try await $0.forgetDevice(identifier)
+            return "forget \"\(device.name)\"" + (replaceKey ? ", and replace the account's key" : "")
+        } _: { account in
+            // First what may fail: the command can be repeated then.
+            if replaceKey { try await account.unlessPaused { try await account.replaceKey(timeout: Patience.remote) } }
+            try await account.forgetDevice(identifier)
+        }
+        if replaceKey, !options.change.check, !options.change.json, isatty(STDIN_FILENO) == 1 {
+            try await Phrase.show(object)
         }
         if !options.change.json && !options.change.check {
             Output.remark("Nothing is revoked: to keep a lost device out, change the password on the server")

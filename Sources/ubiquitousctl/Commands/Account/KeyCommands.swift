@@ -44,6 +44,9 @@ struct UnlockCommand: ServiceCommand {
         completion: .file())
     var phraseFile: String?
 
+    @Flag(help: "Let no other keys count than that of the words: for keys that none of your devices has made.")
+    var rejectOthers = false
+
     func perform() async throws {
         let (object, account) = try await options.signedIn()
         let isLocked = account.lastError?.code == .keyNeeded
@@ -55,7 +58,10 @@ struct UnlockCommand: ServiceCommand {
                 phrase = try await Phrase.ask(account.backend)
             }
             try await Progress.showing("Unlocking") {
-                try await object.unlock(phrase, timeout: Patience.remote)
+                guard rejectOthers else { return try await object.unlock(phrase, timeout: Patience.remote) }
+                var request = SignInOptions()
+                (request.renews, request.recoveryPhrase, request.rejectsOthers) = (true, phrase, true)
+                _ = try await object.signIn(account.backend, request, timeout: Patience.remote)
             }
         }
         options.change.report(isLocked ? "unlock \(account.backend)" : nil)

@@ -63,7 +63,7 @@ private struct Move {
         let (object, account) = try await options.signedIn()
         let planned = plan(account)
         if planned != nil, !options.change.check {
-            try await Progress.showing(what) { try await body(object) }
+            try await Progress.showing(what) { try await object.unlessPaused { try await body(object) } }
             if isatty(STDIN_FILENO) == 1, !options.change.json { try await Phrase.show(object) }
         }
         options.change.report(planned)

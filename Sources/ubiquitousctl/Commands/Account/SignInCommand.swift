@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
+internal import Glibc
+internal import SDBus
 internal import UbiquitousStore
 
 /// `account sign-in`.
@@ -24,7 +26,7 @@ struct SignInCommand: ServiceCommand {
 
     func perform() async throws {
         try await joining.signIn(options, credentials) { account, url in
-            guard account.state == "signed-out" || joining.isPlace(url, of: account) else {
+            guard account.state == "signed-out" || account.isAt(url) else {
                 throw Failure(
                     .refused, "This device is signed in to \(account.backend) already.",
                     advice: "Use \"ubiquitousctl account switch\" to go to another account.")
@@ -63,19 +65,43 @@ struct SignOutCommand: ServiceCommand {
     static let configuration = CommandConfiguration(
         commandName: "sign-out",
         abstract: "Signs out; the values stay on this device.",
-        discussion: "Being signed out already is no change.")
+        discussion: """
+            Being signed out already is no change. The key of an encrypted account is removed; if nobody has seen its \
+            recovery words yet, a question comes first at a terminal, and elsewhere it is refused.
+            """)
 
     @OptionGroup var options: AccountOptions
 
     @Flag(help: "Remove the account's values from this device, their history included.")
     var clearValues = false
 
+    @Flag(help: "Sign out even if nobody has seen the recovery words of the encrypted account.")
+    var forgetKey = false
+
     func perform() async throws {
+        do { try await signOut(keepingLastKey: !forgetKey) } catch let error as UbiquitousStoreError
+            where error.code == .conflict && !forgetKey
+        {
+            guard isatty(STDIN_FILENO) == 1, !options.change.json else {
+                throw Failure(
+                    .refused, Sentence(verbatim: error.message),
+                    advice: "\"ubiquitousctl account phrase\" shows the words, and --forget-key signs out without them."
+                )
+            }
+            Output.remark(Sentence(verbatim: error.message))
+            let question = Question("Sign out all the same?", default: false, advice: localized("Use --forget-key."))
+            guard try question.isYes() else { throw Failure(.refused, "Nothing was changed.") }
+            try await signOut(keepingLastKey: false)
+        }
+    }
+
+    @BusActor
+    private func signOut(keepingLastKey keepsLastKey: Bool) async throws {
         try await options.make("Signing out") { _, account in
             guard account.state != "signed-out" else { return nil }
             return "sign out of \(account.backend)" + (clearValues ? ", and remove its values from this device" : "")
         } _: {
-            try await $0.signOut(keepingValues: !clearValues)
+            try await $0.signOut(keepingValues: !clearValues, keepingLastKey: keepsLastKey)
         }
     }
 }
