@@ -55,6 +55,8 @@ public struct RemoteError: Error, Equatable, CustomStringConvertible {
         case keyNeeded
         /// The recovery phrase is not the account's.
         case keyWrong
+        /// The recovery phrase is right, and markers of other keys are in the way.
+        case otherKeys
         /// The account was to be encrypted, and the one that is there is not.
         case inPlain
         /// This device can't write, or read, what it has of the account: its disk may be full.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Replication
+package import Replication
 
 /// What a device keeps of an encrypted account.
 package struct HeldKey: Equatable, Sendable {
@@ -80,8 +80,13 @@ package protocol KeyHolding: Sendable {
     func noteJoining(from former: AccountKey) async throws
 
     /// Goes on under this device's key: other keys' markers that are in the place now don't count any more. They stay.
-    /// - Throws: `RemoteError`: `keyNeeded` if somebody who has this device's key has put another one in its place.
-    func rejectOtherKeys() async throws
+    /// - Parameter successors: those count as little that somebody who has this device's key has put in its place.
+    /// - Throws: `RemoteError`: `keyNeeded` if there is such a one, and ``successors`` is `false`.
+    func rejectOtherKeys(andSuccessors successors: Bool) async throws
+
+    /// Tries whether the key, or the phrase, opens the account that is there and what was uploaded last; and looks for
+    /// what is there beside it: other keys, and what was uploaded in former forms.
+    func checkKey() async -> [BackendCheck]
 
     /// Removes what is left of the account in the forms that it had before it was under its key.
     func removeFormerForms() async throws

@@ -85,7 +85,7 @@ extension BusError {
             case .unsupported: .store(.backendUnsupported, error.message)
             case .keyNeeded: .store(.keyNeeded, error.message)
             case .keyWrong: .store(.keyWrong, error.message)
-            case .inPlain: .store(.conflict, error.message)
+            case .inPlain, .otherKeys: .store(.conflict, error.message)
             case .device: .inputOutput(error.message)
             }
     }

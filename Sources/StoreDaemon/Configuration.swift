@@ -33,6 +33,8 @@ public struct Configuration: Sendable {
     public var isIdleExitAskedFor: Bool
     /// The schemes of the addresses that accounts may be at; `nil`: every one that there is a backend for.
     public var backends: Set<String>?
+    /// Accounts have to be encrypted.
+    public var requiresEncryption: Bool
     /// The account that users sign in to without naming one; `nil`: there is none.
     public var defaultAccount: DefaultAccount?
     /// The certificates to trust for the default account's server, in PEM.
@@ -85,6 +87,7 @@ public struct Configuration: Sendable {
         self.allowsUndeclared = allowsUndeclared
         (idleExit, isIdleExitAskedFor) = (settings.idleExit, settings.isIdleExitAskedFor)
         backends = settings.backends
+        requiresEncryption = settings.requiresEncryption
         defaultAccount = settings.defaultAccount
         self.defaultAuthority = defaultAuthority
         self.settingsErrors = settingsErrors
@@ -106,6 +109,13 @@ extension Configuration {
         let scheme = BackendRequest.scheme(of: url)
         guard let backends, Settings.schemes.contains(scheme), !backends.contains(scheme) else { return }
         throw RemoteError(.denied, "Accounts at \(scheme): addresses are not allowed on this machine.")
+    }
+}
+
+extension Configuration {
+    /// Refuses an account in plain where the administrator wants accounts encrypted.
+    func check(_ protection: Protection) throws(RemoteError) {
+        if requiresEncryption, !protection.isWanted { throw EncryptedOnlyBackend.notEncrypted }
     }
 }
 

@@ -231,7 +231,8 @@ extension AccountSync.State {
         case .unavailable: self = .offline
         case .unauthorized: self = .authFailed
         case .reset, .keyNeeded: self = .paused
-        case .denied, .full, .noAccount, .tooNew, .damaged, .unsupported, .keyWrong, .inPlain, .device: self = .error
+        case .denied, .full, .noAccount, .tooNew, .damaged, .unsupported, .keyWrong, .otherKeys, .inPlain, .device:
+            self = .error
         }
     }
 }

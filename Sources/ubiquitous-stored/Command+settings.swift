@@ -26,7 +26,8 @@ extension Command {
                 "There are no settings\(effectiveSettingsFile.map { " in \($0)" } ?? ""): what is usual holds.")
         }
         let all =
-            errors + settings.contradictions + DefaultAuthority(settings.defaultAccount).errors
+            errors + settings.contradictions + settings.encryptionContradictions(Backends.make)
+            + DefaultAuthority(settings.defaultAccount).errors
             + settings.folderRoots.compactMap(FolderRootCheck.problem)
         if all.isEmpty { return print("\(path) is right.") }
         for error in all { logger.critical("\(error)") }

@@ -56,30 +56,156 @@ struct EncryptionTests {
         try await devices.store(devices.phone).set("favourite-colour", "vermilion-and-teal, again")
     }
 
+    /// One of two devices in a place of its own, where the key of the other one's account was put beside its own.
+    private struct Stopped {
+        var device: Device
+        var account: AccountClient
+        var folder: String
+        var planted: String
+    }
+
+    private func plantKey(_ devices: TwoDevices) async throws -> Stopped {
+        let other = try devices.makeFolder("other")
+        let accounts = [try devices.account(devices.laptop), try devices.account(devices.phone)]
+        let folders = [devices.folder, other]
+        var keys: [String] = []
+        for (account, folder) in zip(accounts, folders) {
+            try await account.join("folder://" + folder, Self.encrypted)
+            keys += try FileManager.default.contentsOfDirectory(atPath: folder + "/a")
+        }
+        // Of two keys the smaller one counts, so that one of the devices stops for the other's.
+        let stopped = try #require(keys.indices.first { keys[$0] != keys.min() })
+        let planted = try #require(keys.min())
+        let device = [devices.laptop, devices.phone][stopped]
+        try FileManager.default.copyItem(
+            atPath: folders[1 - stopped] + "/a/" + planted, toPath: folders[stopped] + "/a/" + planted)
+        try await device.restart()
+        #expect(await errorName { try await accounts[stopped].syncNow() } == "KeyNeeded")
+        return Stopped(device: device, account: accounts[stopped], folder: folders[stopped], planted: planted)
+    }
+
     @Test func `a key that somebody puts into the remote stops a device, until its user rejects it`() async throws {
         try await withTwoDevices { devices in
-            let other = try devices.makeFolder("other")
-            let accounts = [try devices.account(devices.laptop), try devices.account(devices.phone)]
-            let folders = [devices.folder, other]
-            var keys: [String] = []
-            for (account, folder) in zip(accounts, folders) {
-                try await account.join("folder://" + folder, Self.encrypted)
-                keys += try FileManager.default.contentsOfDirectory(atPath: folder + "/a")
+            let stopped = try await plantKey(devices)
+            try await devices.store(stopped.device).set("key", .integer(1))
+            try await stopped.account.resolve("local")
+            try await stopped.account.syncNow()
+            try await stopped.device.restart()
+            try await stopped.account.syncNow()
+            #expect(try await stopped.account.property("LastErrorName") == .string(""))
+        }
+    }
+
+    @Test func `the right words name a key that somebody has put there, and the person can reject it`() async throws {
+        try await withTwoDevices { devices in
+            let stopped = try await plantKey(devices)
+            let (account, url) = (stopped.account, "folder://" + stopped.folder)
+            let words = Value.string(Text(try await account.recoveryPhrase(flags: 1)))
+            // The device that has stopped, and one that is new.
+            for isNew in [false, true] {
+                if isNew { try await account.signOut() }
+                let error = await failure { try await account.signIn(url, ["recovery-phrase": words]) }
+                #expect(error?.name.hasSuffix(".Conflict") == true)
+                #expect(error?.message.contains(stopped.planted) == true, "\(String(describing: error))")
+                try await account.join(url, ["recovery-phrase": words, "reject-others": .boolean(true)])
+                try await stopped.device.restart()
+                try await account.syncNow()
+                #expect(try await account.property("LastErrorName") == .string(""))
             }
-            // Of two keys the smaller one counts, so that one of the devices stops for the other's.
-            let stopped = try #require(keys.indices.first { keys[$0] != keys.min() })
-            let planted = try #require(keys.min())
-            let device = [devices.laptop, devices.phone][stopped]
-            try FileManager.default.copyItem(
-                atPath: folders[1 - stopped] + "/a/" + planted, toPath: folders[stopped] + "/a/" + planted)
-            try await device.restart()
-            #expect(await errorName { try await accounts[stopped].syncNow() } == "KeyNeeded")
-            try await devices.store(device).set("key", .integer(1))
-            try await accounts[stopped].resolve("local")
-            try await accounts[stopped].syncNow()
-            try await device.restart()
-            try await accounts[stopped].syncNow()
-            #expect(try await accounts[stopped].property("LastErrorName") == .string(""))
+            #expect(
+                await errorName { try await account.signIn(url, ["reject-others": .boolean(true)]) } == "InvalidArgs")
+        }
+    }
+
+    @Test func `a thief of the key who leads the account away from it is shut out with another new key`() async throws {
+        try await withTwoDevices { devices in
+            let (laptop, phone) = (try devices.account(devices.laptop), try devices.account(devices.phone))
+            try await laptop.join(devices.url, Self.encrypted)
+            try await devices.store(devices.laptop).set("favourite-colour", "vermilion-and-teal")
+            try await laptop.syncNow()
+            let words = Value.string(Text(try await laptop.recoveryPhrase(flags: 1)))
+            // What the phone does with the key is what a thief would do.
+            try await phone.join(devices.url, ["recovery-phrase": words])
+            try await phone.replaceKey()
+            #expect(await errorName { try await laptop.syncNow() } == "KeyNeeded")
+            #expect(await errorName { try await laptop.resolve("local") } == "KeyNeeded")
+            try await devices.laptop.restart()
+            try await devices.store(devices.laptop).set("away", "kept")
+            try await laptop.replaceKey()
+            try await laptop.syncNow()
+            let next = try await laptop.recoveryPhrase(flags: 1)
+            try await devices.store(devices.phone).set("shopping-list", "seventeen turnips")
+            try await phone.join(
+                devices.url, ["recovery-phrase": .string(Text(next)), "reject-others": .boolean(true)])
+            let values = try await devices.converge()
+            #expect(values.count == 3 && values["away"] == "kept" && values["shopping-list"] == "seventeen turnips")
+            #expect(try await phone.recoveryPhrase() == next)
+        }
+    }
+
+    @Test func `a key can't be replaced while sync is paused, which says so and changes nothing`() async throws {
+        try await withTwoDevices { devices in
+            let laptop = try devices.account(devices.laptop)
+            try await laptop.join(devices.url, Self.encrypted)
+            let phrase = try await laptop.recoveryPhrase()
+            try await laptop.syncNow()
+            let before = try Self.bytes(below: devices.folder)
+            try await laptop.setPaused(true)
+            #expect(await errorName { try await laptop.replaceKey() } == "BackendUnavailable")
+            try await laptop.setPaused(false)
+            try FileManager.default.moveItem(atPath: devices.folder, toPath: devices.folder + ".away")
+            #expect(await errorName { try await laptop.replaceKey() } == "BackendUnavailable")
+            try FileManager.default.moveItem(atPath: devices.folder + ".away", toPath: devices.folder)
+            #expect(try Self.bytes(below: devices.folder) == before)
+            #expect(try await laptop.recoveryPhrase() == phrase)
+            try await laptop.replaceKey()
+            #expect(try await laptop.recoveryPhrase() != phrase)
+        }
+    }
+
+    @Test(arguments: ["once the account is left", "once the key is gone"])
+    func `a service that is killed while it signs out leaves no key, and no account without its key`(moment: String)
+        async throws
+    {
+        try await withTwoDevices { devices in
+            let laptop = try devices.account(devices.laptop)
+            try await laptop.join(devices.url, Self.encrypted)
+            let key = try keyFile(devices.laptop)
+            let directory = URL(filePath: key).deletingLastPathComponent().path
+            // What is on the disk at these moments.
+            devices.laptop.kill()
+            try FileManager.default.moveItem(
+                atPath: directory + "/account.plist", toPath: directory + "/account.plist.left")
+            if moment == "once the key is gone" { try FileManager.default.removeItem(atPath: key) }
+            try await devices.laptop.restart()
+            #expect(try await laptop.state() == "signed-out")
+            let left = try FileManager.default.contentsOfDirectory(atPath: directory)
+            #expect(left.filter { $0.contains("account") } == [])
+            #expect(await errorName { try await laptop.signIn(devices.url) } == "KeyNeeded")
+        }
+    }
+
+    @Test func `a key that can't be removed in signing out is removed before the next account, which keeps its own`()
+        async throws
+    {
+        try await withTwoDevices { devices in
+            let laptop = try devices.account(devices.laptop)
+            try await laptop.join(devices.url, Self.encrypted)
+            let key = try keyFile(devices.laptop)
+            let whole = try Data(contentsOf: URL(filePath: key))
+            // No file can be removed where a directory is.
+            try FileManager.default.removeItem(atPath: key)
+            try FileManager.default.createDirectory(atPath: key + "/full", withIntermediateDirectories: true)
+            #expect(await errorName { try await laptop.signOut() } == "IOError")
+            #expect(try await laptop.state() == "signed-out")
+            let other = "folder://" + (try devices.makeFolder("other"))
+            #expect(await errorName { try await laptop.signIn(other, Self.encrypted) } == "IOError")
+            try FileManager.default.removeItem(atPath: key)
+            try whole.write(to: URL(filePath: key))
+            try await laptop.join(other, Self.encrypted)
+            try await devices.laptop.restart()
+            try await laptop.syncNow()
+            #expect(try Data(contentsOf: URL(filePath: key)) != whole)
         }
     }
 
@@ -201,6 +327,54 @@ struct EncryptionTests {
         let files = try #require(FileManager.default.enumerator(atPath: device.stateDirectory))
         let name = files.compactMap { $0 as? String }.first { $0.hasSuffix("/account-key.plist") }
         return device.stateDirectory + "/" + (try #require(name))
+    }
+
+    private func detail(of step: String, in steps: [[String: Value]]) -> String {
+        guard case .string(let text) = steps.first(where: { $0["step"] == .string(Text(step)) })?["detail"] else {
+            return ""
+        }
+        return text.string
+    }
+
+    @Test func `a check tries words and keys, and names what is there beside the account and whose it is`() async throws
+    {
+        try await withTwoDevices { devices in
+            let (laptop, phone) = (try devices.account(devices.laptop), try devices.account(devices.phone))
+            try await devices.join()
+            try await devices.store(devices.phone).set("shopping-list", "seventeen turnips")
+            _ = try await devices.converge()
+            let plain = try FileManager.default.subpathsOfDirectory(atPath: devices.folder + "/h").map {
+                ($0, try #require(FileManager.default.contents(atPath: devices.folder + "/h/" + $0)))
+            }
+            let words = Value.string("abandon amount liar amount expire adjust cage candy arch gather drum buyer")
+            let before = try await phone.check(devices.url, ["recovery-phrase": words])
+            #expect(before.last?["step"] == "key" && before.last?["ok"] == .boolean(false))
+            try await laptop.encrypt()
+            let phrase = try await laptop.recoveryPhrase(flags: 1)
+            for device in [devices.laptop, devices.phone] { device.keepSecret(phrase) }
+            try await laptop.syncNow()
+            for (options, isRight) in [
+                (["recovery-phrase": .string(Text(phrase))], true), (["recovery-phrase": words], false),
+            ] as [(KeyValuePairs<String, Value>, Bool)] {
+                let steps = try await phone.check(devices.url, options)
+                let (account, key) = (detail(of: "account", in: steps), detail(of: "key", in: steps))
+                #expect(account.contains(", since 20"), "\(steps)")
+                let passes = steps.first { $0["step"] == "key" }?["ok"]
+                #expect(passes == .boolean(isRight), "\(steps)")
+                #expect(key.contains("\"laptop\" uploaded last") == isRight, "\(steps)")
+            }
+            #expect(
+                await errorName {
+                    _ = try await phone.check(devices.url, ["recovery-phrase": "eleven words"])
+                } == "InvalidArgs")
+            // What a device that does not know of the move uploads late is named, by its own key.
+            try await phone.signOut()
+            for (name, bytes) in plain { try bytes.write(to: URL(filePath: devices.folder + "/h/" + name)) }
+            let steps = try await laptop.check(devices.url)
+            let left = detail(of: "leftovers", in: steps)
+            #expect(left.contains("\"phone\" on 20"), "\(steps)")
+            #expect(try await phone.state() == "signed-out")
+        }
     }
 
     // MARK: Etcd
@@ -392,6 +566,23 @@ struct EncryptionTests {
             #expect(try Self.bytes(below: devices.folder) == before)
             #expect(await errorName { try await phone.unlock(other) } == "NotSignedIn")
             #expect(await errorName { try await laptop.unlock(other) } == "Conflict")
+            // Right ones, where they are right and where they are not, tell nobody either: the services log everything.
+            let phrase = words.joined(separator: " ")
+            for device in [devices.laptop, devices.phone] { device.keepSecret(phrase) }
+            try await phone.join(devices.url, ["recovery-phrase": .string(Text(phrase))])
+            #expect(await errorName { try await phone.unlock(phrase) } == "Conflict")
+            try await devices.phone.loseKey()
+            let again = try devices.account(devices.phone)
+            #expect(await errorName { try await again.unlock(other) } == "KeyWrong")
+            try await again.unlock(phrase)
+            try await again.syncNow()
+            for device in [devices.laptop, devices.phone] {
+                let said = (device.log + device.output).split { !$0.isLetter }.map(String.init)
+                let told = zip(said, said.dropFirst()).filter { pair in
+                    zip(words, words.dropFirst()).contains { $0 == pair }
+                }
+                #expect(told.isEmpty, "\(told)")
+            }
             #expect(await errorName { _ = try await laptop.recoveryPhrase(flags: 2) } == "InvalidArgs")
         }
     }

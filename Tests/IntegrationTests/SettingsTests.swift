@@ -321,6 +321,72 @@ struct SettingsTests {
         withExtendedLifetime(place) {}
     }
 
+    @Test func `where encryption is required no account is made or joined in plain`() async throws {
+        let place = try TemporaryDirectory()
+        let folders = try ["new", "plain"].map { try place.makeDirectory($0, mode: 0o700, owner: Users.service) }
+        try await withSettings("") { machine, write in
+            let account = try machine.client(as: Users.service).account
+            try await account.join("folder://\(folders[1])")
+            try await account.signOut()
+            try write("[Sync]\nRequireEncryption=yes\n")
+            #expect(await reload(machine) == nil)
+            for folder in folders {
+                let before = try FileManager.default.subpathsOfDirectory(atPath: folder)
+                #expect(await errorName { try await account.signIn("folder://\(folder)") } == "AccessDenied")
+                #expect(try FileManager.default.subpathsOfDirectory(atPath: folder) == before)
+            }
+            let steps = try await account.check("folder://\(folders[1])")
+            #expect(steps.last?["step"] == "encryption" && steps.last?["ok"] == .boolean(false))
+            #expect(try await account.check("folder://\(folders[0])").last?["ok"] == .boolean(true))
+            #expect(try await account.property("State") == .string("signed-out"))
+            try await account.join("folder://\(folders[0])", ["encrypt": .boolean(true)])
+            #expect(try await account.property("Encrypted") == .boolean(true))
+            #expect(await errorName { try await account.signIn("folder://\(folders[1])") } == "AccessDenied")
+            try await account.syncNow()
+        }
+        withExtendedLifetime(place) {}
+    }
+
+    @Test func `an account in plain stops where encryption is required, until it is encrypted, and nothing is lost`()
+        async throws
+    {
+        let place = try TemporaryDirectory()
+        let folder = try place.makeDirectory("folder", mode: 0o700, owner: Users.service)
+        func files() throws -> [String: Data] {
+            try FileManager.default.subpathsOfDirectory(atPath: folder).reduce(into: [:]) {
+                $0[$1] = FileManager.default.contents(atPath: folder + "/" + $1)
+            }
+        }
+        try await withSettings("") { machine, write in
+            let client = try machine.client(as: Users.service)
+            let (account, store) = (client.account, try client.store(notes))
+            try await account.join("folder://\(folder)")
+            try await store.set("before", .integer(1))
+            try await account.syncNow()
+            let before = try files()
+            try write("[Sync]\nRequireEncryption=yes\n")
+            try await machine.device.restart()
+            try await store.set("while it stands", .integer(2))
+            #expect(try await account.lastError() == "AccessDenied")
+            #expect(try await account.text("LastErrorMessage").contains("account encrypt"))
+            #expect(await errorName { try await account.syncNow() } == "AccessDenied")
+            // A place that can't be read is no reason to go on in plain.
+            try FileManager.default.moveItem(atPath: folder, toPath: folder + ".away")
+            #expect(await errorName { try await account.encrypt() } != "")
+            #expect(try await account.lastError() == "AccessDenied")
+            try FileManager.default.moveItem(atPath: folder + ".away", toPath: folder)
+            #expect(try files() == before)
+            try await account.encrypt()
+            try await account.syncNow()
+            #expect(try await account.property("State") == .string("idle"))
+            let phrase = try await account.recoveryPhrase(flags: 1)
+            try await account.signOut(keepingValues: false)
+            try await account.join("folder://\(folder)", ["recovery-phrase": .string(Text(phrase))])
+            #expect(try await store.everything() == ["before": .integer(1), "while it stands": .integer(2)])
+        }
+        withExtendedLifetime(place) {}
+    }
+
     @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
     func `other folder roots hold for who signs in later, and who is signed in goes on`() async throws {
         let place = try TemporaryDirectory()

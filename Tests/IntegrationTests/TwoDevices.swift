@@ -114,10 +114,10 @@ func withTwoDevices(
 
 extension AccountClient {
     /// What CheckBackend says of an address, step by step.
-    func check(_ url: String) async throws -> [[String: Value]] {
-        try await call("CheckBackend") {
-            try $0.append(url)
-            try $0.appendDictionary {}
+    func check(_ url: String, _ options: KeyValuePairs<String, Value> = [:]) async throws -> [[String: Value]] {
+        try await call("CheckBackend") { message in
+            try message.append(url)
+            try message.appendDictionary { for (name, value) in options { try message.append(entry: name, value) } }
         } decode: { answer in
             var steps: [[String: Value]] = []
             _ = try answer.enterContainer("a", "a{sv}")

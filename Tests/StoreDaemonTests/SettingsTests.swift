@@ -4,6 +4,7 @@ import Logging
 import PropertyList
 import Replication
 import SyncEngine
+import Synchronization
 import Testing
 
 @testable import StoreDaemon
@@ -25,6 +26,7 @@ struct SettingsTests {
                 FolderRoot=/srv/a
                 FolderRoot=/srv/b
                 Backends=folder webdavs
+                RequireEncryption=yes
                 Coalescing=3
                 ShortestPoll=10s
                 LongestPoll=1h
@@ -45,6 +47,7 @@ struct SettingsTests {
         expected.ask(forIdleExit: .seconds(120))
         expected.folderRoots = ["/srv/a", "/srv/b"]
         expected.backends = ["folder", "webdavs"]
+        expected.requiresEncryption = true
         (expected.pace.coalescing, expected.pace.shortestPoll) = (.seconds(3), .seconds(10))
         expected.pace.longestPoll = .seconds(3600)
         (expected.limits.keys, expected.limits.totalBytes) = (10, 65536)
@@ -84,7 +87,32 @@ struct SettingsTests {
 
     @Test func `a slip that says nothing of accounts closes nothing`() {
         let (settings, _) = Settings.read([SettingsFile(path: "", text: "[Sync]\nCoalesing=3\nnonsense")])
-        #expect(settings.backends == nil)
+        #expect(settings.backends == nil && !settings.requiresEncryption)
+    }
+
+    @Test(arguments: [
+        "[Sync]\nRequireEncryption=ja", "[Sync]\nRequireEncrypton=yes", "[Snc]\nRequireEncryption=yes",
+        "RequireEncryption=yes", "[Sync]\nRequireEncryption yes", "[Sync]\nRequireEncryption=no\nRequireEncryption=yes",
+    ])
+    func `settings that aren't right never let accounts be in plain that may not`(text: String) throws {
+        let (settings, errors) = Settings.read([SettingsFile(path: "", text: text)])
+        #expect(settings.requiresEncryption && errors.count >= 1)
+        #expect(try !Settings(file: "[Sync]\nRequireEncryption=no").requiresEncryption)
+    }
+
+    @Test func `a default account that can't be encrypted contradicts the wish that accounts are`() throws {
+        let settings = try Settings(file: "[Sync]\nRequireEncryption=yes\nDefaultAccount=etcds://host/%u")
+        let code = Mutex(RemoteError.Code.unsupported)
+        func found(_ settings: Settings) -> [String] {
+            settings.encryptionContradictions { _ throws(RemoteError) in
+                throw RemoteError(code.withLock { $0 }, "No.")
+            }
+        }
+        #expect(found(settings).count == 1 && found(settings)[0].contains("DefaultAccount="))
+        #expect(found(try Settings(file: "[Sync]\nDefaultAccount=etcds://host/%u")) == [])
+        #expect(found(try Settings(file: "[Sync]\nRequireEncryption=yes")) == [])
+        code.withLock { $0 = .unavailable }
+        #expect(found(settings) == [], "it can't be known")
     }
 
     @Test(arguments: [

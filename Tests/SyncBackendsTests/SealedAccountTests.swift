@@ -195,10 +195,31 @@ import Testing
         let before = storage.blobs
         #expect(await code { for _ in 0..<25 { try await a.sync() } } == .keyNeeded, "it stops, and sends nothing")
         #expect(storage.blobs["a/\(planted.key.identifier)"] == before["a/\(planted.key.identifier)"])
-        try await (a.backend as? any KeyHolding)?.rejectOtherKeys()
+        try await (a.backend as? any KeyHolding)?.rejectOtherKeys(andSuccessors: false)
         try await a.sync()
         #expect(storage.blobs["a/\(planted.key.identifier)"] == before["a/\(planted.key.identifier)"])
         #expect(storage.blobs.contains { $0.key.hasPrefix("h/") && before[$0.key] != $0.value })
+    }
+
+    @Test func `the right words name other keys that are in the way, and count once those are rejected`() async throws {
+        let (storage, _, held) = try await world()
+        let planted = try #require(
+            (1...50).lazy.map(Self.key).first { $0.key.identifier < held.key.identifier })
+        storage.blobs["a/\(planted.key.identifier)"] = planted.marker.bytes
+        let b = try device("B", on: storage, .phrase(RecoveryPhrase(of: held.key)))
+        let before = storage.blobs
+        do throws(RemoteError) {
+            _ = try await b.backend.open(creatingAccount: false)
+            Issue.record("it came in")
+        } catch {
+            #expect(error.code == .otherKeys)
+            #expect(error.message.contains("\(planted.key.identifier) (made 1970-01-01 00:00 UTC)"), "\(error)")
+        }
+        #expect(storage.blobs == before)
+        try await (b.backend as? any KeyHolding)?.rejectOtherKeys(andSuccessors: false)
+        try await b.signIn(creating: false)
+        #expect(try await b.sync())
+        #expect(await (b.backend as? any KeyHolding)?.heldKey?.rejected == [planted.key.identifier])
     }
 
     @Test func `a key that was replaced by one who had it can't be kept`() async throws {
@@ -207,22 +228,31 @@ import Testing
         let link = KeyLink(from: held.key, to: next.key.identifier, .replaced)
         storage.blobs["a/\(next.key.identifier)"] = SealedMarker(of: next.key, time: 6, links: [link]).bytes
         #expect(await code { for _ in 0..<25 { try await a.sync() } } == .keyNeeded)
-        #expect(await code { try await (a.backend as? any KeyHolding)?.rejectOtherKeys() } == .keyNeeded)
+        let holding = try #require(a.backend as? any KeyHolding)
+        #expect(await code { try await holding.rejectOtherKeys(andSuccessors: false) } == .keyNeeded)
+        // But where that was a thief it can be taken back, to be replaced.
+        try await holding.rejectOtherKeys(andSuccessors: true)
+        try await a.sync()
     }
 
-    @Test func `an own marker that was altered is waited for, and one that is gone is said to be`() async throws {
+    @Test func `an own marker that was altered is written anew, and one that is gone is said to be`() async throws {
         let (storage, a, held) = try await world()
         let name = "a/\(held.key.identifier)"
         let whole = try #require(storage.blobs[name])
-        storage.blobs[name] =
-            SealedMarker(
-                of: try #require(AccountKey(secret: Self.key(9).key.secretData, identifier: held.key.identifier)),
-                time: 5,
-                links: []
-            ).bytes
-        #expect(await code { for _ in 0..<25 { try await a.sync() } } == .damaged)
-        storage.blobs[name] = whole
-        try await a.sync()
+        let forged = SealedMarker(
+            of: try #require(AccountKey(secret: Self.key(9).key.secretData, identifier: held.key.identifier)),
+            time: 5, links: [])
+        var flipped = whole
+        flipped[30] ^= 1
+        for damaged in [forged.bytes, flipped, Array(whole.dropLast(9)), []] {
+            storage.blobs[name] = damaged
+            for _ in 0..<25 where storage.blobs[name] != whole { try await a.sync() }
+            #expect(storage.blobs[name] == whole)
+            storage.blobs[name] = damaged
+            let again = try device("C", on: storage, .key(held))
+            try await again.signIn(creating: false)
+            #expect(storage.blobs[name] == whole)
+        }
         storage.blobs = [:]
         #expect(await code { try await a.sync() } == .reset)
         _ = try await a.backend.restore(a.account)

@@ -13,7 +13,7 @@ extension BlobBackend {
         if protection.move != nil { throw RemoteError.moving }
         try await storage.check(makingPlace: createsAccount)
         var found = try await readMarkers()
-        try await unlock(found)
+        let isByPhrase = try await unlock(found)
         if found.areNone {
             guard found.damaged.isEmpty else { throw Self.damagedMarker }
             guard createsAccount else { throw RemoteError(.noAccount, "There is no account here yet.") }
@@ -22,7 +22,9 @@ extension BlobBackend {
             throw RemoteError(.inPlain, "The account that is here is not encrypted.")
         }
         accountIdentifiers = []
-        accountIdentifiers = try await choose(among: found, as: .opening)
+        do throws(RemoteError) { accountIdentifiers = try await choose(among: found, as: .opening) } catch {
+            throw isByPhrase && error.code == .keyNeeded ? otherKeys(found) : error
+        }
         let heads = try await storage.list(BlobName.heads).filter { Origin($0.name) != nil }
         try await checkFormat(of: heads)
         return Self.account(accountIdentifiers, isNew: accountIdentifiers.count == 1 && heads.isEmpty)
@@ -53,8 +55,9 @@ extension BlobBackend {
     }
 
     /// Finds the key that a phrase stands for.
-    private func unlock(_ found: FoundMarkers) async throws(RemoteError) {
-        guard case .phrase(let phrase) = protection else { return }
+    /// - Returns: whether there is a phrase.
+    private func unlock(_ found: FoundMarkers) async throws(RemoteError) -> Bool {
+        guard case .phrase(let phrase) = protection else { return false }
         let markers = found.seen.sealed
         if markers.isEmpty, found.damaged.isEmpty {
             throw found.plain.isEmpty
@@ -70,8 +73,9 @@ extension BlobBackend {
         notes += try await readNotes(found.notes.filter { opened.contains($0.first) })
         switch Unlocking(phrase, on: markers, notes: notes) {
         case .account(let key):
-            guard let marker = markers.first(where: { $0.identifier == key.identifier }) else { return }
+            guard let marker = markers.first(where: { $0.identifier == key.identifier }) else { return true }
             protection = .key(HeldKey(key: key, marker: marker))
+            return true
         case .wrong where !found.damaged.isEmpty: throw Self.damagedMarker
         case .wrong:
             throw RemoteError(
@@ -80,6 +84,17 @@ extension BlobBackend {
             throw RemoteError(
                 .keyWrong, "The account's recovery phrase was replaced by another one. Enter the one that came later.")
         }
+    }
+
+    /// Names the markers that are in the way of the key that a phrase has opened.
+    private func otherKeys(_ found: FoundMarkers) -> RemoteError {
+        let others = found.sealed.values.filter { $0.identifier != protection.held?.key.identifier }
+            .sorted { $0.time > $1.time }.prefix(5)
+        let names = others.map { "\($0.identifier) (made \(DayText.utc($0.time)))" }
+        return RemoteError(
+            .otherKeys,
+            "The recovery phrase is right, but other keys are in the place too: \(names.joined(separator: ", ")). If you "
+                + "have not made them, reject them.")
     }
 
     /// Refuses an account that a newer version of this service publishes in, before anything is changed for it.

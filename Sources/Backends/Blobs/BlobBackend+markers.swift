@@ -53,7 +53,23 @@ extension BlobBackend {
             guard found.sealed.count < SeenMarkers.mostRead else { break }
             try await readMarker(identifier, &found)
         }
+        await mendMarker(&found)
         return found
+    }
+
+    /// Puts the marker of this device's key right where it is there and damaged. All who have the key write the same
+    /// bytes, so that it does no harm if several do, or if the file was about to arrive.
+    private func mendMarker(_ found: inout FoundMarkers) async {
+        guard case .key(let held) = protection else { return }
+        let name = Bits128(held.key.identifier)
+        let there = found.sealed[held.key.identifier]
+        guard found.damaged.contains(name) || there.map({ !$0.isGenuine(under: held.key.blobs) }) == true else {
+            return
+        }
+        // Where that can't be done the marker counts as damaged, which is said then.
+        do throws(RemoteError) { try await storage.put(BlobName.marker(name), held.marker.bytes) } catch { return }
+        found.damaged.remove(name)
+        found.sealed[held.key.identifier] = held.marker
     }
 
     private func readMarker(_ identifier: Bits128, _ found: inout FoundMarkers) async throws(RemoteError) {
@@ -143,13 +159,13 @@ extension BlobBackend {
         return seen
     }
 
-    package func rejectOtherKeys() async throws {
+    package func rejectOtherKeys(andSuccessors successors: Bool) async throws {
         try checkOpen()
         guard case .key(var held) = protection else { throw RemoteError.keyNeeded }
         try await storage.check(makingPlace: false)
         let seen = try await read(try await readMarkers(), provingNotesOf: held.key.identifier)
         let links = seen.notes + seen.sealed.flatMap(\.links)
-        if links.contains(where: { $0.first == held.key.identifier && $0.isProven(by: held.key.blobs) }) {
+        if !successors, links.contains(where: { $0.first == held.key.identifier && $0.isProven(by: held.key.blobs) }) {
             throw RemoteError(
                 .keyNeeded, "Another device of the account has given it a new key. Enter its recovery phrase.")
         }

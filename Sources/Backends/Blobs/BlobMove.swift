@@ -87,7 +87,9 @@ extension Protection {
     func passesOver(_ head: [UInt8]) -> Bool {
         switch self {
         case .moving: true
-        case .key(let held): !held.former.areRemoved && held.former.hasHead(head)
+        case .key(let held):
+            !held.former.areRemoved && held.former.hasHead(head)
+                || SealedBlob.key(ofHead: head).map(held.rejected.contains) ?? false
         case .none, .phrase, .locked: false
         }
     }

@@ -57,7 +57,11 @@ extension EtcdSealedBackend: KeyHolding {
 
     func noteJoining(from former: AccountKey) async throws { try await blobs.noteJoining(from: former) }
 
-    func rejectOtherKeys() async throws { try await blobs.rejectOtherKeys() }
+    func rejectOtherKeys(andSuccessors successors: Bool) async throws {
+        try await blobs.rejectOtherKeys(andSuccessors: successors)
+    }
+
+    func checkKey() async -> [BackendCheck] { await blobs.checkKey() }
 
     /// Rows go before the markers that say whose they are.
     func removeFormerForms() async throws {

@@ -13,7 +13,7 @@ internal import SyncEngine
 extension UserAccount {
     private static let signInOptions = [
         "user": "s", "password": "s", "token": "s", "ca-pem": "ay", "device-name": "s", "create": "b",
-        "bring-values": "b", "renew": "b", "encrypt": "b", "recovery-phrase": "s",
+        "bring-values": "b", "renew": "b", "encrypt": "b", "recovery-phrase": "s", "reject-others": "b",
     ]
 
     // MARK: Signing in and out
@@ -24,7 +24,8 @@ extension UserAccount {
         call.answer(on: daemon, holding: self) {
             let isRenewal = options.boolean("renew", default: false)
             let encryption = try EncryptionWish(
-                encrypts: options.boolean("encrypt", default: false), phrase: options.string("recovery-phrase"))
+                encrypts: options.boolean("encrypt", default: false), phrase: options.string("recovery-phrase"),
+                rejectsOthers: options.boolean("reject-others", default: false))
             return try await self.signIn(
                 url, BackendCredentials(options), deviceName: try Self.deviceName(options),
                 creatingAccount: options.boolean("create", default: !isRenewal),
@@ -47,8 +48,11 @@ extension UserAccount {
     }
 
     fileprivate func signOut(_ call: MethodCall) throws {
-        let keepsValues = try call.message.readOptions(["keep-values": "b"]).boolean("keep-values", default: true)
-        call.answer(on: daemon, holding: self) { try self.signOut(keepingValues: keepsValues) }
+        let options = try call.message.readOptions(["keep-values": "b", "keep-last-key": "b"])
+        call.answer(on: daemon, holding: self) {
+            if options.boolean("keep-last-key", default: false) { try self.keys.checkPhraseIsKnown() }
+            try self.signOut(keepingValues: options.boolean("keep-values", default: true))
+        }
     }
 
     fileprivate func syncNow(_ call: MethodCall) throws {
@@ -62,7 +66,10 @@ extension UserAccount {
         let options = try call.message.readOptions(Self.signInOptions)
         call.answer(on: daemon, holding: self) {
             try await self.check(
-                url, BackendCredentials(options), isRenewal: options.boolean("renew", default: false))
+                url, BackendCredentials(options), isRenewal: options.boolean("renew", default: false),
+                phrase: try options.string("recovery-phrase").map { text throws(BusError) in
+                    try EncryptionWish.read(text)
+                })
         } reply: { reply, checks in
             try reply.container("a", "a{sv}") {
                 for check in checks {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import PropertyList
-internal import Replication
+public import Replication
+internal import Sealing
 
 extension Settings {
     /// What the settings say that can't all be meant, in sentences.
@@ -20,6 +21,23 @@ extension Settings {
             found.append("There is a FolderRoot=, but \"folder\" isn't among Backends=.")
         }
         return found + (defaultAccount.map(contradictions) ?? [])
+    }
+
+    /// What the settings say of encryption that the default account can't keep, in sentences.
+    /// - Parameter make: makes a backend, as in ``Configuration/makeBackend``.
+    public func encryptionContradictions(
+        _ make: (BackendRequest) throws(RemoteError) -> any RemoteBackend
+    ) -> [String] {
+        guard requiresEncryption, let address = defaultAccount?.address(user: "user", uid: 0) else { return [] }
+        var request = BackendRequest(
+            url: address, uid: 0, mode: .user, folderRoots: [], credentials: BackendCredentials())
+        request.protection = .locked
+        do throws(RemoteError) {
+            if try make(request) is any KeyHolding { return [] }
+        } catch {
+            if error.code != .unsupported { return [] }
+        }
+        return ["RequireEncryption= is yes, but an account at DefaultAccount= can't be encrypted."]
     }
 
     private func contradictions(of account: DefaultAccount) -> [String] {

@@ -21,6 +21,8 @@ public struct Settings: Equatable, Sendable {
     public var backends: Set<String>?
     /// The account that users sign in to without naming one; `nil`: there is none.
     public var defaultAccount: DefaultAccount?
+    /// Accounts have to be encrypted.
+    public var requiresEncryption = false
     /// How often remotes are looked at and uploaded to.
     public var pace = SyncPace()
     /// What one store may hold.

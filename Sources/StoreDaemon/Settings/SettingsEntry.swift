@@ -56,6 +56,11 @@ struct SettingsEntry: Sendable {
             settings.backends = Set(schemes.filter(Settings.schemes.contains))
             return schemes.allSatisfy(Settings.schemes.contains)
         },
+        SettingsEntry(section: "Sync", key: "RequireEncryption", allowed: "yes or no") { settings, value in
+            // What is neither may have been meant to keep accounts in plain out.
+            settings.requiresEncryption = value != "no"
+            return ["yes", "no"].contains(value)
+        },
         SettingsEntry(
             section: "Sync", key: "DefaultAccount",
             allowed: "an address such as webdavs://HOST/PATH/%u, with %u for the user's name or %U for the number,"

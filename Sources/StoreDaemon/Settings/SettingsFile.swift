@@ -5,8 +5,9 @@
 // is a mistake, unless it is a list's.
 //
 // A line that isn't right doesn't keep the others from holding: a service with half of its settings is better than none.
-// That must not lower a wall. The only one is Backends=, without which accounts may be anywhere. Of its words those that
-// are right hold; and a line that has lost its key or its section, but lists schemes, is taken for it.
+// That must not lower a wall. There are two: Backends=, without which accounts may be anywhere, and RequireEncryption=.
+// Of the former's words those that are right hold, and of the latter only a "no" leaves accounts in plain. A line that
+// has lost its key or its section is taken for the former if it lists schemes, and for the latter if it says "yes".
 
 /// A file of settings.
 public struct SettingsFile: Sendable {
@@ -72,6 +73,7 @@ private struct SettingsReader {
             throw error
         }
         guard seen.insert(key).inserted || entry.isList else {
+            if value == "yes" { settings.requiresEncryption = true }
             throw LineError(reason: "\(key)= comes a second time; only lists may")
         }
         guard entry.set(&settings, value) else {
@@ -79,9 +81,10 @@ private struct SettingsReader {
         }
     }
 
-    /// What lists schemes may have been Backends=.
+    /// What lists schemes may have been Backends=, and what says "yes" RequireEncryption=.
     private func keepClosed(_ value: Substring, _ settings: inout Settings) {
         let schemes = value.split(separator: " ").map(String.init)
+        if schemes.last == "yes" { settings.requiresEncryption = true }
         guard !schemes.isEmpty, schemes.contains(where: Settings.schemes.contains) else { return }
         let allowed = Set(schemes.filter(Settings.schemes.contains))
         settings.backends = settings.backends.map { $0.intersection(allowed) } ?? allowed

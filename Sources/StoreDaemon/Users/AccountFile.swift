@@ -82,6 +82,28 @@ struct AccountFile: Codable, Equatable {
         try PrivateFile.synchronize(directory: directory)
     }
 
+    /// Where the file is of an account that was signed out, until the account's key is gone.
+    private static func leftPath(in directory: String) -> String { path(in: directory) + ".left" }
+
+    /// Signs out: there is no account any more, and what it leaves behind is known. It takes no room on the disk.
+    static func leave(in directory: String) throws {
+        guard exists(in: directory) else { return try AccountKeyFile.remove(in: directory) }
+        try PrivateFile.move(path(in: directory), to: leftPath(in: directory))
+        try PrivateFile.synchronize(directory: directory)
+        try removeLeft(in: directory)
+    }
+
+    /// Removes what an account that was signed out has left: its key, and then the file that says so. A crash, or an
+    /// error, in between is made up for when this is called the next time.
+    static func removeLeft(in directory: String) throws {
+        guard access(leftPath(in: directory), F_OK) == 0 else { return }
+        // The key of an account that is signed in stays.
+        if !exists(in: directory) { try AccountKeyFile.remove(in: directory) }
+        try removeRemains(in: directory)
+        try PrivateFile.remove(leftPath(in: directory))
+        try PrivateFile.synchronize(directory: directory)
+    }
+
     /// Removes what a crash has left of a file that was being written: it may have secrets in it.
     static func removeRemains(in directory: String) throws {
         try PrivateFile.remove(PrivateFile.temporary(path(in: directory)))
@@ -102,6 +124,11 @@ enum PrivateFile {
     /// Removes a file, if it is there.
     static func remove(_ path: String) throws(Failure) {
         guard unlink(path) == 0 || errno == ENOENT else { throw Failure(path: path, code: errno) }
+    }
+
+    /// Gives a file another name.
+    static func move(_ path: String, to other: String) throws(Failure) {
+        guard rename(path, other) == 0 else { throw Failure(path: path, code: errno) }
     }
 
     /// Puts a file in place, whole or not at all, so that it survives a power cut.

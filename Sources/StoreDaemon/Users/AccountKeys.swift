@@ -93,14 +93,20 @@ struct AccountKeys {
     ///   - former: what the account was before.
     func keep(_ held: HeldKey?, wasShown: Bool, former: FormerForms = FormerForms()) throws {
         guard let held else { return }
+        var kept: AccountKeyFile?
         do throws(AccountKeyFileError) {
-            if try AccountKeyFile.key(of: "\(held.key.identifier)", in: directory)?.key == held.key { return }
+            kept = try AccountKeyFile.key(of: "\(held.key.identifier)", in: directory)
         } catch {
             if case .tooNew = error { throw BusError.store(.keyNeeded, "\(error)") }
         }
+        if var kept, kept.key == held.key {
+            if kept.rejected.isSuperset(of: held.rejected) { return }
+            kept.rejected.formUnion(held.rejected)
+            return try kept.write(.next, in: directory)
+        }
         try AccountKeyFile(
-            key: held.key, marker: held.marker, left: former.keys, stage: .using, wasShown: wasShown,
-            wasPlain: former.plain
+            key: held.key, marker: held.marker, left: former.keys, rejected: held.rejected, stage: .using,
+            wasShown: wasShown, wasPlain: former.plain
         ).write(.next, in: directory)
     }
 
@@ -109,6 +115,17 @@ struct AccountKeys {
         do { try AccountKeyFile.settle(account, in: directory) } catch {
             logger.error("The key of the account in \(directory) can't be put in place: \(error)")
         }
+    }
+
+    /// Refuses to leave an account that perhaps nobody could enter then.
+    func checkPhraseIsKnown() throws {
+        guard let file = try? AccountFile.read(in: directory), let key = current(of: file), !key.wasShown else {
+            return
+        }
+        throw BusError.store(
+            .conflict,
+            "Nobody has confirmed the account's recovery phrase. Without it, and without a device that is signed in, "
+                + "what is in the remote can't be read any more.")
     }
 
     /// The words that let another device in.

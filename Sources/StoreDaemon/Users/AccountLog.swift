@@ -58,6 +58,7 @@ extension RemoteError.Code {
         case .unsupported: "there is no backend for it"
         case .keyNeeded: "its key is not here"
         case .keyWrong: "the recovery phrase is another one's"
+        case .otherKeys: "it is under several keys"
         case .inPlain: "it is not encrypted"
         case .device: "this device can't write"
         }

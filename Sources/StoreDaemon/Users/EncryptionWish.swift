@@ -9,9 +9,14 @@ struct EncryptionWish {
     var encrypts = false
     /// What opens an account that is.
     var phrase: RecoveryPhrase?
+    /// Markers of other keys than the phrase's don't count.
+    var rejectsOthers = false
 
-    init(encrypts: Bool, phrase: String?) throws(BusError) {
-        self.encrypts = encrypts
+    init(encrypts: Bool, phrase: String?, rejectsOthers: Bool = false) throws(BusError) {
+        guard phrase != nil || !rejectsOthers else {
+            throw .invalidArguments("\"reject-others\" needs a \"recovery-phrase\".")
+        }
+        (self.encrypts, self.rejectsOthers) = (encrypts, rejectsOthers)
         self.phrase = try phrase.map { text throws(BusError) in try Self.read(text) }
     }
 

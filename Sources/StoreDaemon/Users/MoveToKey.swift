@@ -40,8 +40,9 @@ final class MoveToKey {
         if !isUnderWay, change == .replacement, file.isEncrypted != true {
             throw BusError.store(.conflict, "The account is not encrypted, so it has no key; use Encrypt.")
         }
+        if !isUnderWay, change == .replacement { try await leaveOtherKeys(in: file) }
         try await account.attempts.alone {
-            if !isUnderWay { try await beginMove() }
+            if !isUnderWay { try await begin() }
             if try account.savedFile()?.movingTo != nil {
                 do { try await sync.syncNow() } catch {
                     if sync.needsKey { try withdraw() }
@@ -55,8 +56,38 @@ final class MoveToKey {
         daemon.logger.notice("\(account.userName) moved the account to a new key.")
     }
 
+    /// Goes on under the key that is here where another one has stopped this device: somebody who has stolen the key
+    /// may have led the account away from it, and a new key is the way back.
+    private func leaveOtherKeys(in file: AccountFile) async throws {
+        if sync.identifiers.isEmpty, !sync.needsKey, sync.hasBackend {
+            // Nobody has looked since the service was started.
+            do { try await sync.syncNow() } catch { guard sync.needsKey else { throw error } }
+        }
+        if sync.needsKey { try await account.rejectOtherKeys(in: file, andSuccessors: true) }
+    }
+
+    private func begin() async throws {
+        let refusal = try readRefused()
+        do { try await prepare() } catch {
+            if let refusal {
+                sync.close()
+                sync.fail(refusal)
+            }
+            throw error
+        }
+    }
+
+    /// Begins to read an account in plain that is not used, because this machine's administrator requires encryption.
+    /// - Returns: why it is not used; `nil` if it is.
+    private func readRefused() throws -> RemoteError? {
+        guard !sync.hasBackend, let file = try account.savedFile(), file.isEncrypted != true else { return nil }
+        try daemon.configuration.check(scheme: file.url)
+        sync.resume(with: try account.makeBackend(file.url, file.credentials, .none), onlyReads: true)
+        return EncryptedOnlyBackend.notEncrypted
+    }
+
     /// Reads the account completely, draws a key, and has the account move to it.
-    private func beginMove() async throws {
+    private func prepare() async throws {
         try await sync.syncNow()
         guard sync.hasReadAll, let file = try account.savedFile() else {
             throw BusError.store(

@@ -39,13 +39,16 @@ extension UserAccount {
 
     /// Goes on under the key that is here: whoever can write to the remote can put another key's marker there, and this
     /// device has stopped for it.
-    func rejectOtherKeys(in file: AccountFile) async throws {
+    /// - Parameter successors: also where somebody who has the key has put the other one in its place. The account is
+    ///   put back under this one then, to be given a new key.
+    func rejectOtherKeys(in file: AccountFile, andSuccessors successors: Bool = false) async throws {
         keys.settle(accountIdentifier)
         let (protection, problem) = keys.protection(of: file)
         if let problem { throw problem }
         try await reach(file.url, file.credentials, protection) { backend in
-            try await (backend as? ToldBackend)?.keyHolding?.rejectOtherKeys()
-            return try await backend.open(creatingAccount: false)
+            try await (backend as? ToldBackend)?.keyHolding?.rejectOtherKeys(andSuccessors: successors)
+            return successors
+                ? try await backend.restore(file.account) : try await backend.open(creatingAccount: false)
         } then: { backend, remote, held in
             guard let held, var key = try AccountKeyFile.read(in: directory), key.key == held.key else {
                 throw RemoteError.keyGone
@@ -54,20 +57,29 @@ extension UserAccount {
             try key.write(in: directory)
             var next = file
             next.isPaused = nil
-            try commit(next) { try sync.signIn(to: backend, as: remote, bringingValues: false) }
+            try commit(next) {
+                if successors { return try sync.signIn(to: backend, asRestored: remote) }
+                try sync.signIn(to: backend, as: remote, bringingValues: false)
+            }
         }
         listen()
         daemon.logger.notice("\(userName) rejected other keys than the one of this device.")
     }
 
     /// Opens an account, and tells those who have the key that this device had, if it is another, where it went.
+    /// - Parameter rejectsOthers: markers of other keys than the one that a phrase opens don't count.
     nonisolated static func open(
-        _ backend: any RemoteBackend, creatingAccount: Bool = false, joiningFrom former: AccountKey?
+        _ backend: any RemoteBackend, creatingAccount: Bool = false, joiningFrom former: AccountKey?,
+        rejectingOthers rejectsOthers: Bool = false
     ) async throws -> RemoteAccount {
-        let remote = try await backend.open(creatingAccount: creatingAccount)
-        if let former, let holding = (backend as? ToldBackend)?.keyHolding {
-            try await holding.noteJoining(from: former)
+        let holding = (backend as? ToldBackend)?.keyHolding
+        let remote: RemoteAccount
+        do { remote = try await backend.open(creatingAccount: creatingAccount) } catch {
+            guard error.code == .otherKeys, rejectsOthers else { throw error }
+            try await holding?.rejectOtherKeys(andSuccessors: false)
+            remote = try await backend.open(creatingAccount: false)
         }
+        if let former { try await holding?.noteJoining(from: former) }
         return remote
     }
 }

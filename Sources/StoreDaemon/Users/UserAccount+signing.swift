@@ -19,6 +19,7 @@ extension UserAccount {
         bringingValues: Bool, isRenewal: Bool = false, _ encryption: EncryptionWish
     ) async throws -> String {
         try credentials.check()
+        try AccountFile.removeLeft(in: directory)
         let credentials = isRenewal ? try renewed(credentials, at: url) : credentials
         if try move.goesOn(at: url, credentials) { return accountIdentifier }
         let staysPaused = isRenewal ? try savedFile()?.isPaused ?? false : false
@@ -27,7 +28,8 @@ extension UserAccount {
             encryption.phrase == nil ? nil : try savedFile().flatMap { $0.isPlace(url) ? $0 : nil }
         let (key, forms) = former.map { keys.former(of: $0) } ?? (nil, FormerForms())
         try await reach(url, credentials, try keys.protection(at: url, encryption)) {
-            try await Self.open($0, creatingAccount: creatingAccount, joiningFrom: key)
+            try await Self.open(
+                $0, creatingAccount: creatingAccount, joiningFrom: key, rejectingOthers: encryption.rejectsOthers)
         } then: { backend, remote, held in
             isNew = remote.isNew
             guard isNew || !bringingValues else {
@@ -182,20 +184,26 @@ extension UserAccount {
         try move.checkIsOver()
         // Values go before the file: what a crash leaves in between is signed in, and can be signed out again.
         if !keepingValues { try sync.signOut(keepingValues: false) }
-        try AccountFile.remove(in: directory)
-        try AccountKeyFile.remove(in: directory)
+        let leaving = Result { try AccountFile.leave(in: directory) }
+        // Where the key could not be removed the user is signed out all the same, and the next start tries again.
+        if AccountFile.exists(in: directory) { try leaving.get() }
         attempts.noteSignOut()
         listener?.cancel()
         (url, isFileEncrypted) = ("", false)
         if keepingValues { try sync.signOut(keepingValues: true) }
         daemon.logger.notice("\(userName) signed out.")
         daemon.armIdleTimer()
+        try leaving.get()
     }
 
     /// Tries a backend step by step.
-    /// - Parameter isRenewal: what isn't said is as the account that is signed in has it.
-    func check(_ url: String, _ credentials: BackendCredentials, isRenewal: Bool = false) async throws -> [BackendCheck]
-    {
+    /// - Parameters:
+    ///   - isRenewal: what isn't said is as the account that is signed in has it.
+    ///   - phrase: is tried on the encrypted account that is there; without one the key of the account that is signed in
+    ///     is, if this is its place.
+    func check(
+        _ url: String, _ credentials: BackendCredentials, isRenewal: Bool = false, phrase: RecoveryPhrase? = nil
+    ) async throws -> [BackendCheck] {
         try credentials.check()
         try daemon.configuration.check(scheme: url)
         let file = try savedFile()
@@ -207,13 +215,28 @@ extension UserAccount {
         }
         let request = request(url, tried)
         let check = daemon.configuration.checkBackend
-        var steps = try await attempts.make { try await check(request) }
+        let protection = phrase.map(Protection.phrase) ?? file.flatMap { knownProtection(of: $0, at: url) } ?? .none
+        let needsKey = protection.isWanted || daemon.configuration.requiresEncryption
+        let encryption =
+            needsKey
+            ? EncryptionCheck { () throws(RemoteError) in try makeBackend(url, tried, protection) } : nil
+        var steps = try await attempts.make { () async throws -> [BackendCheck] in
+            let steps = try await check(request)
+            guard let encryption, steps.allSatisfy({ $0.isPassed }) else { return steps }
+            return steps + (await encryption.steps())
+        }
         if areTheAccounts, steps.allSatisfy(\.isPassed) {
             steps.append(
                 BackendCheck(
                     step: "credentials", isPassed: true, detail: "they are those of the account that is signed in"))
         }
         return steps
+    }
+
+    /// The key that is here of the account at a place.
+    private func knownProtection(of file: AccountFile, at url: String) -> Protection? {
+        guard file.isPlace(url), case (.key(let held), nil) = keys.protection(of: file) else { return nil }
+        return .key(held)
     }
 
     /// Credentials, with what isn't said as the account that is signed in has it.
@@ -241,7 +264,8 @@ extension UserAccount {
         guard !protection.isWanted || backend is any KeyHolding else {
             throw RemoteError(.unsupported, "An account at this kind of address can't be encrypted.")
         }
-        return ToldBackend(backend, of: userName, daemon.logger)
+        let isRefused = daemon.configuration.requiresEncryption && !protection.isWanted
+        return ToldBackend(isRefused ? EncryptedOnlyBackend(backend: backend) : backend, of: userName, daemon.logger)
     }
 
     func request(_ url: String, _ credentials: BackendCredentials) -> BackendRequest {

@@ -89,6 +89,7 @@ final class UserAccount {
             }
             try daemon.configuration.check(scheme: file.url)
             let (protection, problem) = keys.protection(of: file)
+            try daemon.configuration.check(protection)
             let backend = try makeBackend(file.url, file.credentials, protection)
             if isGoingOver {
                 try sync.signIn(to: backend, asRestored: RemoteAccount(identifier: file.account, aliases: [former]))

@@ -74,6 +74,7 @@ final class Users {
         for uid in known {
             let directory = UserDirectory(of: uid, in: daemon.configuration.stateDirectory).path
             do {
+                try AccountFile.removeLeft(in: directory)
                 try AccountFile.removeRemains(in: directory)
                 if AccountFile.exists(in: directory) { try user(uid).rest() }
             } catch {

@@ -46,7 +46,7 @@ struct EncryptionOptions: ParsableArguments {
         if rejectOthers, phraseFile != nil { request.rejectsOthers = true }
         let asks = asks && isatty(STDIN_FILENO) == 1
         do {
-            if asks, encrypt == nil, phraseFile == nil, Self.canBeEncrypted(url) {
+            if asks, encrypt == nil, phraseFile == nil {
                 guard try await ask(&request, attempt) else { return }
             }
             try await attempt(request)
@@ -83,9 +83,5 @@ struct EncryptionOptions: ParsableArguments {
             return true
         }
         return false
-    }
-
-    private static func canBeEncrypted(_ url: String) -> Bool {
-        ["folder:", "webdav:", "webdavs:"].contains { url.lowercased().hasPrefix($0) }
     }
 }

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import BackendSupport
+package import Replication
+internal import Sealing
+
+extension BlobBackend {
+    /// When the encrypted account that is here was made, as its marker says; `nil` if it can't be read.
+    func encryptedSince() async -> UInt64? {
+        guard let found = try? await readMarkers(),
+            case .keyNeeded(let key) = MarkerChoice(among: found.seen, key: nil, wasEncrypted: false)
+        else { return nil }
+        return found.sealed[key]?.time
+    }
+
+    package func checkKey() async -> [BackendCheck] {
+        do throws(RemoteError) {
+            _ = try await open(creatingAccount: false)
+            guard let held = protection.held else { throw RemoteError.keyNeeded }
+            let uploads = try await readUploads(under: held)
+            let others = try await readMarkers().seen.sealed.filter { $0.identifier != held.key.identifier }
+            return [uploads.check] + uploads.leftovers(others, held)
+        } catch {
+            return [BackendCheck(step: "key", isPassed: false, detail: error.message)]
+        }
+    }
+
+    private func readUploads(under held: HeldKey) async throws(RemoteError) -> FoundUploads {
+        var uploads = FoundUploads()
+        let wrapping = Wrapping.sealed(held.key.blobs)
+        let listings = try await storage.list(BlobName.heads).filter { BlobName.origin(inHeadName: $0.name) != nil }
+        for listing in listings.prefix(Self.mostHeads) {
+            let content = try await storage.get(
+                "\(BlobName.heads)/\(listing.name)", limit: wrapping.headLimit, unless: nil)
+            guard case .content(let bytes, _) = content else { continue }
+            if let written = try? wrapping.head(bytes) {
+                if written.head.time >= uploads.newest?.time ?? 0 { uploads.newest = written.head }
+            } else if let written = try? WrittenHead(decoding: bytes) {
+                uploads.inPlain.append(written.head)
+            } else {
+                uploads.unread += 1
+            }
+        }
+        return uploads
+    }
+}
+
+/// What devices have uploaded to a place, as a key opens it.
+private struct FoundUploads {
+    /// What was uploaded last under the key.
+    var newest: Head?
+    /// What was uploaded in plain.
+    var inPlain: [Head] = []
+    /// How many could not be read.
+    var unread = 0
+
+    var check: BackendCheck {
+        if let newest {
+            return BackendCheck(
+                step: "key", isPassed: true,
+                detail: "It opens the account and what \"\(newest.device.name)\" uploaded last, on "
+                    + "\(DayText.utc(newest.time)).")
+        }
+        guard unread == 0 else {
+            return BackendCheck(
+                step: "key", isPassed: false,
+                detail: "It opens the account, but nothing of what was uploaded: that is damaged, or under another key."
+            )
+        }
+        return BackendCheck(
+            step: "key", isPassed: true, detail: "It opens the account, and nothing was uploaded under it yet.")
+    }
+
+    /// What is there beside the account; nothing if there is nothing.
+    func leftovers(_ others: [SealedMarker], _ held: HeldKey) -> [BackendCheck] {
+        var sentences: [String] = []
+        if !inPlain.isEmpty {
+            let names = inPlain.prefix(5).map { "\"\($0.device.name)\" on \(DayText.utc($0.time))" }
+            sentences.append("Uploaded without encryption, and not read any more: by \(names.joined(separator: ", ")).")
+        }
+        if unread > 0 { sentences.append("Uploads that are damaged or under another key: \(unread).") }
+        if !others.isEmpty {
+            let names = others.sorted { $0.time > $1.time }.prefix(5).map {
+                "\($0.identifier) (\(words(for: $0, held)))"
+            }
+            sentences.append("Other keys: \(names.joined(separator: ", ")).")
+        }
+        if sentences.isEmpty { return [] }
+        // What lies there from before a move is removed by itself. What comes later is from a device that does not know.
+        let isLate = !inPlain.isEmpty && held.former.areRemoved
+        return [BackendCheck(step: "leftovers", isPassed: !isLate, detail: sentences.joined(separator: " "))]
+    }
+
+    private func words(for marker: SealedMarker, _ held: HeldKey) -> String {
+        let state =
+            held.rejected.contains(marker.identifier)
+            ? ", rejected" : held.former.keys.contains(marker.identifier) ? ", the account's before" : ""
+        return "made \(DayText.utc(marker.time))\(state)"
+    }
+}

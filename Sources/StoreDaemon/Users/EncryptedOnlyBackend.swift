@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Replication
+
+/// A backend of an account in plain, on a machine whose administrator requires encryption: an account is neither made
+/// nor joined with it, and nothing is written. What is there can be read, so that a move to a key can take it along.
+struct EncryptedOnlyBackend: RemoteBackend {
+    let backend: any RemoteBackend
+
+    var traits: BackendTraits { backend.traits }
+
+    func open(creatingAccount createsAccount: Bool) async throws(RemoteError) -> RemoteAccount {
+        do throws(RemoteError) { _ = try await backend.open(creatingAccount: false) } catch {
+            throw createsAccount && error.code == .noAccount ? Self.noNewAccount : error
+        }
+        throw Self.notEncrypted
+    }
+
+    func restore(_ account: String) async throws(RemoteError) -> RemoteAccount { throw Self.notEncrypted }
+
+    func pull(
+        after cursor: [UInt8]?, as origin: Origin, published count: UInt64
+    ) async throws(RemoteError) -> any RemotePull {
+        try await backend.pull(after: cursor, as: origin, published: count)
+    }
+
+    func push(_ publication: Publication) async throws(RemoteError) -> any RemotePush { throw Self.notEncrypted }
+
+    func collectGarbage(_ request: GarbageCollection) async throws(RemoteError) { throw Self.notEncrypted }
+
+    func hints() -> AsyncStream<Void> { backend.hints() }
+
+    func close() async { await backend.close() }
+
+    /// Why an account in plain is not used.
+    static let notEncrypted = RemoteError(
+        .denied,
+        "The account is not encrypted, and this machine's administrator requires that. Encrypt it with \"ubiquitousctl "
+            + "account encrypt\" on a device that is signed in to it.")
+    private static let noNewAccount = RemoteError(
+        .denied,
+        "There is no account here yet, and this machine's administrator requires a new one to be encrypted.")
+}

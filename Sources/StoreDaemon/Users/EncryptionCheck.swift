@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Replication
+internal import Sealing
+
+/// Tries a place out as that of an encrypted account.
+struct EncryptionCheck {
+    private let backend: Result<ToldBackend, RemoteError>
+
+    /// - Parameter make: makes a backend with what is known of the account.
+    init(_ make: () throws(RemoteError) -> ToldBackend) {
+        do throws(RemoteError) { backend = .success(try make()) } catch { backend = .failure(error) }
+    }
+
+    /// What was found, step by step.
+    func steps() async -> [BackendCheck] {
+        switch backend {
+        case .failure(let error): return [BackendCheck(step: "key", isPassed: false, detail: error.message)]
+        case .success(let backend):
+            let steps =
+                if let key = backend.keyHolding { await key.checkKey() } else { await Self.requirement(backend) }
+            await backend.close()
+            return steps
+        }
+    }
+
+    /// Whether an account without encryption is there, which an administrator doesn't allow.
+    private static func requirement(_ backend: ToldBackend) async -> [BackendCheck] {
+        do throws(RemoteError) { _ = try await backend.open(creatingAccount: false) } catch {
+            if error.code == .denied {
+                return [BackendCheck(step: "encryption", isPassed: false, detail: error.message)]
+            }
+        }
+        return []
+    }
+}
