@@ -91,6 +91,15 @@ struct SyncCycleTests {
         #expect(!cycle.uploaded && cycle.nextCycle ?? 0 > facts.now)
     }
 
+    @Test mutating func `a cycle that only reads comes again with the next look, whatever is pending`() {
+        facts.isPending = true
+        cycle.onlyReads = true
+        begin(uploading: true)
+        pullNothing()
+        expect(.rest)
+        #expect(cycle.nextCycle ?? 0 > facts.now + 1_000_000)
+    }
+
     @Test mutating func `what waits for its parts, or is too large, is not joined and does not end the cycle`() {
         begin()
         expect(.read("a"), after: pulled(.asPublished, ["a", "b", "c"]))

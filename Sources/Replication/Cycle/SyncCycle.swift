@@ -297,7 +297,7 @@ package struct SyncCycle: Sendable {
     }
 
     private mutating func rest(_ facts: Facts) -> Action {
-        let isPending = facts.isDownloaded && wantsPublication(facts)
+        let isPending = !onlyReads && facts.isDownloaded && wantsPublication(facts)
         isRunning = false
         schedule?.traits = facts.traits
         schedule?.passed(
