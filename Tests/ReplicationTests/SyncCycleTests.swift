@@ -91,6 +91,18 @@ struct SyncCycleTests {
         #expect(!cycle.uploaded && cycle.nextCycle ?? 0 > facts.now)
     }
 
+    @Test mutating func `what was never published is published by a clock that stands at the epoch, too`() {
+        (facts.time, facts.lastPush, facts.lastGarbageCollection) = (3, 0, 3)
+        begin()
+        pullNothing()
+        expect(.beginPush)
+        cycle.cut()
+        facts.lastPush = 1
+        begin()
+        pullNothing()
+        expect(.rest)
+    }
+
     @Test mutating func `a cycle that only reads comes again with the next look, whatever is pending`() {
         facts.isPending = true
         cycle.onlyReads = true

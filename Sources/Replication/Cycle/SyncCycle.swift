@@ -276,7 +276,8 @@ package struct SyncCycle: Sendable {
     /// A day has passed since the last upload, or there was none: what this device has received since would be lost
     /// with the others, and they would not know that it is still there.
     private static func isPublicationDue(_ facts: Facts) -> Bool {
-        Rule.dailyHead.isOn && facts.isDownloaded && isDayAway(facts.time, from: facts.lastPush)
+        Rule.dailyHead.isOn && facts.isDownloaded
+            && (facts.lastPush == 0 || isDayAway(facts.time, from: facts.lastPush))
     }
 
     /// Whether a time is a day from another, before or, by a clock that was wrong, after.

@@ -150,7 +150,8 @@ extension UserDatabase {
     ///   sequences may have begun anew, and nothing is marked.
     public func markPublished(_ sequences: [String: UInt64], under origin: Origin) throws(EngineError) {
         guard origin == self.origin else { return }
-        let (account, lastPush) = (account.id, environment.time())
+        // By a clock that stands at the epoch, too, it was published.
+        let (account, lastPush) = (account.id, max(1, environment.time()))
         let lastSequence = "max(sequence, \(ChangeID.lastSequence(of: "replica.id")))"
         try write { db in
             for (identifier, sequence) in sequences {

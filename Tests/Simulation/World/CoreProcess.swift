@@ -439,7 +439,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
 
     private func markPublished() {
         if let push, push.head.origin == origin {
-            device.disk.current.pushed = world.now(device)
+            device.disk.current.pushed = max(1, world.now(device))
             for (store, sequence) in push.marks.enumerated() { mark(store, sequence) }
         }
         goOn(after: .done)

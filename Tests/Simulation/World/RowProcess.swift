@@ -121,7 +121,7 @@ final class RowProcess: CoreProcess, BackendUser, @unchecked Sendable {
 
     func markPublished(_ snapshots: [StoreSnapshot], under origin: Origin) {
         guard origin == self.origin else { return }
-        device.disk.current.pushed = world.now(device)
+        device.disk.current.pushed = max(1, world.now(device))
         for snapshot in snapshots {
             guard let store = Names.stores.firstIndex(of: snapshot.identifier) else { continue }
             checkOnDisk(snapshot.state.vector, store)
