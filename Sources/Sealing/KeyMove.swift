@@ -70,9 +70,18 @@ package struct KeyMove: Equatable, Sendable {
         case .keyNeeded: break
         case .plain, .reset, .waiting: return .wait
         }
-        if !isThere { return hasFormer ? .writeMarker : .reset }
+        if !isThere { return hasFormer ? .writeMarker : withoutFormer(seen) }
         if let link, !notes.contains(link.noteName) { return .writeNote(link) }
         return .readFormer
+    }
+
+    /// The former form has gone before the own marker was there: with another device's move, or with the account.
+    private func withoutFormer(_ seen: SeenMarkers) -> Step {
+        switch MarkerChoice(among: seen, key: nil, wasEncrypted: true, rejected: next.rejected) {
+        case .keyNeeded: .giveWay
+        case .waiting: .wait
+        case .using, .plain, .reset: .reset
+        }
     }
 }
 

@@ -58,6 +58,13 @@ import Testing
         }
     }
 
+    @Test func `a move that nobody has seen gives way to one that has removed the former form`() {
+        let move = KeyMove(from: nil, to: Self.held(2))
+        #expect(step(move, [Self.marker(3)], hasFormer: false) == .giveWay)
+        #expect(step(move, [Self.marker(3)]) == .writeMarker, "others wait until the former form was read to its end")
+        #expect(step(move, [], damaged: [3], hasFormer: false) == .wait)
+    }
+
     @Test func `a move of which a backup was restored gives way to the key that came later`() {
         let next = Self.held(3, after: Self.former)
         let later = KeyLink(from: next.key, to: KeyIdentifier(high: 0, low: 9), .replaced)
