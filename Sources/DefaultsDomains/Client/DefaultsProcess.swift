@@ -190,15 +190,20 @@ final class DefaultsProcess: Sendable {
     ) -> Bool {
         ExitFlush.arm()
         let ticket = done.map { _ in lastTicket.add(1, ordering: .relaxed).newValue }
-        let isNews = change(reason: DefaultsChange.own) { state, update in
-            let visible = state.layers[layer]?.visible ?? [:]
-            let news = changes.filter { visible[$0.key] != $0.value }
+        let (isNews, isFirst) = change(reason: DefaultsChange.own) { state, update in
+            let news = changes.filter { state.layers[layer]?.visible[$0.key] != $0.value }
             if let ticket { state.waiting[ticket] = done }
             state.layers[layer, default: LayerCopy()].write(changes, isWhole: isWhole, ticket: ticket)
             update.layer(layer, news.keys, state)
-            return !news.isEmpty
+            return (!news.isEmpty, state.toBeSent.insert(layer).inserted)
         }
-        EventLoop.task { [link] in await link.send(layer) }
+        // Many writes in a row wake the loop's thread once.
+        if isFirst {
+            EventLoop.task { [self] in
+                state.withLock { _ = $0.toBeSent.remove(layer) }
+                await link.send(layer)
+            }
+        }
         return isNews
     }
 

@@ -7,6 +7,8 @@ internal import PropertyList
 /// values, and the search lists that are flattened from them.
 struct DefaultsState {
     var layers: [SearchList.Layer: LayerCopy] = [:]
+    /// Those with writes of which the link has been told, and has not looked at yet.
+    var toBeSent: Set<SearchList.Layer> = []
     var managed: [Text: ManagedDomain] = [:]
     var argument: [Text: Value]
     var registration: [Text: Value]
