@@ -319,7 +319,7 @@ import Testing
         try await b.pull()
         try b.set(store, "b", .integer(1))
         try await b.sync()
-        let shared = try #require(await b.backend.memory.published).head.segmentNames
+        let shared = try #require(await b.backend.published).head.segmentNames
         try await a.pull()
         try a.set(store, "a", .data([UInt8](repeating: 2, count: 30_000)))
         try await a.push()
@@ -376,7 +376,7 @@ import Testing
         let before = Set(place.names("s"))
         try await b.push()
         // The first device is lost, and so is a segment of its own.
-        let shared = try #require(await b.backend.memory.published).head.segmentNames.map(\.description)
+        let shared = try #require(await b.backend.published).head.segmentNames.map(\.description)
         for name in before where !shared.contains(name) { try place.remove("s/" + name) }
         let c = try Device(place.path, name: "C")
         try await c.signIn(creating: false)

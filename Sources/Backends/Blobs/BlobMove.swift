@@ -5,7 +5,7 @@
 
 internal import BackendSupport
 internal import Replication
-package import Sealing
+internal import Sealing
 
 /// The files by which others learn of a move.
 struct BlobMove<Storage: BlobStorage> {
@@ -38,47 +38,12 @@ struct BlobMove<Storage: BlobStorage> {
     }
 }
 
-extension BlobBackend {
-    /// Has others learn of a move, unless they have moved to another key.
-    /// - Returns: the identifiers of the account, of which the former form is to be read.
-    func prepare(_ move: KeyMove) async throws(RemoteError) -> Set<Bits128> {
-        // The marker, the note, and once more to see them there.
-        for _ in 0..<3 {
-            let found = try await readMarkers(expecting: accountIdentifiers)
-            let seen = try await read(found, provingNotesOf: move.next.key.identifier)
-            let step = BlobMove(
-                storage: storage, move: move, seen: seen, notes: found.notes, former: formerAccount(found, move))
-            if let identifiers = try await step.advance() { return identifiers }
-        }
-        throw RemoteError(.unavailable, "What was written to the place is not found there; it is tried again.")
-    }
-
+extension KeyMove {
     /// The account in its former form, if it is there; a place may hold another one since.
-    private func formerAccount(_ found: FoundMarkers, _ move: KeyMove) -> Set<Bits128> {
-        let names = Set(move.formerNames.map { Bits128($0) })
-        guard let former = move.former else { return found.plain.isDisjoint(with: names) ? [] : found.plain }
+    func formerAccount(_ found: FoundMarkers) -> Set<Bits128> {
+        let names = Set(formerNames.map { Bits128($0) })
+        guard let former else { return found.plain.isDisjoint(with: names) ? [] : found.plain }
         return found.sealed[former.key.identifier]?.isGenuine(under: former.key.blobs) == true ? names : []
-    }
-
-    /// Tells those who have a former key that this device has gone over to the account's.
-    package func noteJoining(from former: AccountKey) async throws {
-        guard let held = protection.held, former.identifier != held.key.identifier else { return }
-        let link = KeyLink(from: former, to: held.key.identifier, .joined)
-        let name = "\(BlobName.markers)/\(link.noteName)"
-        if case .content = try await storage.get(name, limit: AccountMarker.limit, unless: nil) { return }
-        try await storage.create(name, link.note())
-    }
-
-    /// Removes what is left of the account in the forms that it had before it was under its key.
-    package func removeFormerForms() async throws {
-        guard case .key(var held) = protection, !held.former.areNone else { return }
-        // Its key may have been replaced since.
-        try await checkPlace()
-        _ = try await markedAccount()
-        try await FormerFormRemoval(storage: storage, former: held.former).run()
-        memory.segments = nil
-        held.former.areRemoved = true
-        protection = .key(held)
     }
 }
 

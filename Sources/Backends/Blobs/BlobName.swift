@@ -14,6 +14,12 @@ package enum BlobName {
     /// No folder of ours has more names. What is beyond need not be listed.
     package static let mostListed = 1 << 16
 
+    /// Heads of more devices than anybody has. What is beyond is not read.
+    static let mostHeads = 4096
+
+    /// Whether a folder holds more names than ours ever do: then these need not be all.
+    static func areTooMany(_ listings: [BlobListing]) -> Bool { listings.count >= mostListed }
+
     package static func marker(_ account: Bits128) -> String { "\(markers)/\(account)" }
     package static func head(_ origin: Origin) -> String { "\(heads)/\(origin)" }
     package static func segment(_ name: Bits128) -> String { "\(segments)/\(name)" }

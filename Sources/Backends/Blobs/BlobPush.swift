@@ -40,7 +40,7 @@ actor BlobPush<Storage: BlobStorage>: RemotePush {
         account: Bits128,
         wrapping: Wrapping,
         own: FoundHead?,
-        former: BlobMemory.PublishedHead?,
+        former: PublishedHead?,
         formerOrigins: [Origin],
         foreign: [String: [Head.Part]],
         present: Set<Bits128>
@@ -76,18 +76,13 @@ actor BlobPush<Storage: BlobStorage>: RemotePush {
             parts[store] = same
             return
         }
-        let base = try await bestBase(of: store, digests)
+        let (base, vector) = try await backend.base(for: digests, of: store, among: candidates(of: store))
         let draft = PartDraft(
             state, digests: digests, store: store, over: base.part, contents: base.contents,
-            contextBase: try await contextBase(of: base.part), limits: limits(besides: store), wrapping)
+            contextBase: vector, limits: limits(besides: store), wrapping)
         if Rule.segmentsFirst.isOn { try await backend.ensure(draft, present: present) } else { late.append(draft) }
         present.formUnion(draft.segments.keys)
         parts[store] = draft.part
-    }
-
-    private func contextBase(of part: Head.Part?) async throws(RemoteError) -> VersionVector {
-        guard let part else { return VersionVector() }
-        return try await backend.contextBase(of: part)
     }
 
     private func candidates(of store: String) -> [StatePart] {
@@ -100,27 +95,7 @@ actor BlobPush<Storage: BlobStorage>: RemotePush {
         of store: String, _ digest: Bits128, _ content: StateContent? = nil
     ) async throws(RemoteError) -> Head.Part? {
         let own = former[store].flatMap { present.isSuperset(of: $0.segmentNames) && $0.digest == digest ? $0 : nil }
-        var (shared, content) = (own, content)
-        for part in candidates(of: store) where part.digest == digest && part != shared {
-            if let shared, !part.isPreferable(to: shared) { continue }
-            guard try await backend.areGood(part.segmentNames) else { continue }
-            // Who says that a part has this state may be mistaken, and whoever took it over would be, too.
-            if content == nil, let own { content = try await backend.content(of: own, store: store) }
-            guard let content, try await backend.content(of: part, store: store) == content else { continue }
-            shared = part
-        }
-        return shared
-    }
-
-    private func bestBase(of store: String, _ digests: StateDigests) async throws(RemoteError) -> BaseChoice {
-        var choice = BaseChoice(for: digests)
-        for part in candidates(of: store) {
-            guard choice.isWorth(reading: await backend.unknownSegments(of: part.base)),
-                let contents = try await backend.contents(of: part.base, store: store)
-            else { continue }
-            choice.consider(part, contents)
-        }
-        return choice
+        return try await backend.sharedPart(digest, content, of: store, own: own, among: candidates(of: store))
     }
 
     private func limits(besides store: String) -> DraftLimits {

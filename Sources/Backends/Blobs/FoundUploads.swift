@@ -1,58 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import BackendSupport
-package import Replication
+internal import Replication
 internal import Sealing
 
-extension BlobBackend {
-    /// When the encrypted account that is here was made, as its marker says; `nil` if it can't be read.
-    func encryptedSince() async -> UInt64? {
-        guard let found = try? await readMarkers(),
-            case .keyNeeded(let key) = MarkerChoice(among: found.seen, key: nil, wasEncrypted: false)
-        else { return nil }
-        return found.sealed[key]?.time
-    }
+/// What devices have uploaded to a place, as a key opens it.
+struct FoundUploads {
+    /// What was uploaded last under the key.
+    private var newest: Head?
+    /// What was uploaded in plain.
+    private var inPlain: [Head] = []
+    /// How many could not be read.
+    private var unread = 0
 
-    package func checkKey() async -> [BackendCheck] {
-        do throws(RemoteError) {
-            _ = try await open(creatingAccount: false)
-            guard let held = protection.held else { throw RemoteError.keyNeeded }
-            let uploads = try await readUploads(under: held)
-            let others = try await readMarkers().seen.sealed.filter { $0.identifier != held.key.identifier }
-            return [uploads.check] + uploads.leftovers(others, held)
-        } catch {
-            return [BackendCheck(step: "key", isPassed: false, detail: error.message)]
-        }
-    }
-
-    private func readUploads(under held: HeldKey) async throws(RemoteError) -> FoundUploads {
-        var uploads = FoundUploads()
+    /// Reads what is there.
+    init(in storage: some BlobStorage, under held: HeldKey) async throws(RemoteError) {
         let wrapping = Wrapping.sealed(held.key.blobs)
         let listings = try await storage.list(BlobName.heads).filter { BlobName.origin(inHeadName: $0.name) != nil }
-        for listing in listings.prefix(Self.mostHeads) {
+        for listing in listings.prefix(BlobName.mostHeads) {
             let content = try await storage.get(
                 "\(BlobName.heads)/\(listing.name)", limit: wrapping.headLimit, unless: nil)
             guard case .content(let bytes, _) = content else { continue }
             if let written = try? wrapping.head(bytes) {
-                if written.head.time >= uploads.newest?.time ?? 0 { uploads.newest = written.head }
+                if written.head.time >= newest?.time ?? 0 { newest = written.head }
             } else if let written = try? WrittenHead(decoding: bytes) {
-                uploads.inPlain.append(written.head)
+                inPlain.append(written.head)
             } else {
-                uploads.unread += 1
+                unread += 1
             }
         }
-        return uploads
     }
-}
-
-/// What devices have uploaded to a place, as a key opens it.
-private struct FoundUploads {
-    /// What was uploaded last under the key.
-    var newest: Head?
-    /// What was uploaded in plain.
-    var inPlain: [Head] = []
-    /// How many could not be read.
-    var unread = 0
 
     var check: BackendCheck {
         if let newest {

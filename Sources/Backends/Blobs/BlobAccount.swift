@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import BackendSupport
+package import Replication
+internal import Sealing
+
+/// Whose place it is, and under which key: found, made, put back and moved by means of the markers in it.
+final class BlobAccount<Storage: BlobStorage> {
+    private let storage: Storage
+    private let environment: Environment
+    let markers: MarkerFolder<Storage>
+    /// What is known of the account's encryption. A phrase becomes a key when the account is opened.
+    private(set) var protection: Protection
+    /// The identifiers of the account that was opened.
+    private(set) var identifiers: Set<Bits128> = []
+    /// The account as a look has seen it last; `nil` if it has to be looked at anew.
+    private(set) var seen: RemoteAccount?
+
+    init(_ storage: Storage, _ environment: Environment, _ protection: Protection) {
+        (self.storage, self.environment, self.protection) = (storage, environment, protection)
+        markers = MarkerFolder(storage)
+    }
+
+    /// How this account's blobs are written and read.
+    var wrapping: Wrapping {
+        get throws(RemoteError) {
+            guard let wrapping = protection.wrapping else { throw RemoteError.keyNeeded }
+            return wrapping
+        }
+    }
+
+    /// Has the markers read at the next look.
+    func doubt() { seen = nil }
+
+    // MARK: Opening
+
+    /// Checks that the place can be used and finds its account.
+    func open(creatingAccount createsAccount: Bool) async throws(RemoteError) {
+        if protection.move != nil { throw RemoteError.moving }
+        try await storage.check(makingPlace: createsAccount)
+        var found = try await markers.read(protection)
+        let isByPhrase = try await unlock(found)
+        if found.areNone {
+            guard found.damaged.isEmpty else { throw RemoteError.damagedMarker }
+            guard createsAccount else { throw RemoteError(.noAccount, "There is no account here yet.") }
+            found = try await makeAccount()
+        } else if protection.held != nil, found.sealed.isEmpty, found.damaged.isEmpty {
+            throw RemoteError(.inPlain, "The account that is here is not encrypted.")
+        }
+        identifiers = []
+        do throws(RemoteError) { identifiers = try await choose(among: found, isOpening: true) } catch {
+            throw isByPhrase && error.code == .keyNeeded ? otherKeys(found) : error
+        }
+    }
+
+    /// Makes the marker of a new account.
+    /// - Returns: the markers that are there then. Another device may have made one at the same moment; of two that are
+    ///   sealed one gives way.
+    private func makeAccount() async throws(RemoteError) -> FoundMarkers {
+        let identifier =
+            protection.held.map { Bits128($0.key.identifier) }
+            ?? Bits128(high: environment.random(), low: environment.random())
+        var found = try await writeMarker(of: identifier, try markerBytes(of: identifier))
+        guard let held = protection.held else { return found }
+        found.sealed[held.key.identifier] = held.marker
+        if MarkerChoice(among: found.seen, key: held.key, wasEncrypted: true) != .using {
+            try await storage.delete(BlobName.marker(identifier))
+        }
+        return found
+    }
+
+    /// Puts an account's marker into the place where it isn't there.
+    func restore(_ account: String) async throws(RemoteError) -> RemoteAccount {
+        if protection.move != nil { throw RemoteError.moving }
+        guard let identifier = Bits128(account) else {
+            throw RemoteError(.unsupported, "The account has an identifier that no folder can have.")
+        }
+        let bytes = try markerBytes(of: identifier)
+        try await storage.check(makingPlace: true)
+        var found = try await markers.read(protection)
+        if found.areNone, !found.damaged.isEmpty { throw RemoteError.damagedMarker }
+        if protection.held == nil, !found.sealed.isEmpty { throw RemoteError.keyNeeded }
+        if !found.isThere(identifier) { found = try await writeMarker(of: identifier, bytes) }
+        identifiers = []
+        identifiers = try await choose(among: found, isOpening: true)
+        return RemoteAccount(identifiers)
+    }
+
+    /// Writes a marker, unless another device does the same at this moment.
+    /// - Returns: the markers that are there then.
+    private func writeMarker(of identifier: Bits128, _ bytes: [UInt8]) async throws(RemoteError) -> FoundMarkers {
+        var failure: RemoteError?
+        do { try await storage.create(BlobName.marker(identifier), bytes) } catch { failure = error }
+        var found = try await markers.read(protection)
+        if let failure, !found.isThere(identifier) { throw failure }
+        if protection.held == nil { found.plain.insert(identifier) }
+        return found
+    }
+
+    private func markerBytes(of identifier: Bits128) throws(RemoteError) -> [UInt8] {
+        switch protection {
+        case .none: return AccountMarker(identifier: identifier, time: environment.time()).encoded()
+        case .key(let held) where Bits128(held.key.identifier) == identifier: return held.marker.bytes
+        case .key, .phrase, .locked, .moving: throw RemoteError.keyNeeded
+        }
+    }
+
+    /// Finds the key that a phrase stands for.
+    /// - Returns: whether there is a phrase.
+    private func unlock(_ found: FoundMarkers) async throws(RemoteError) -> Bool {
+        guard case .phrase(let phrase) = protection else { return false }
+        let sealed = found.seen.sealed
+        if sealed.isEmpty, found.damaged.isEmpty {
+            throw found.plain.isEmpty
+                ? RemoteError(.noAccount, "There is no account here yet.")
+                : RemoteError(.inPlain, "The account that is here is not encrypted, so it has no recovery phrase.")
+        }
+        let opened = Set(
+            sealed.map(\.identifier).filter { identifier in
+                let keys = phrase.key(identifier).blobs
+                return sealed.contains { $0.isGenuine(under: keys) }
+            })
+        var notes = found.notes.filter { !opened.contains($0.first) }
+        notes += try await markers.readNotes(found.notes.filter { opened.contains($0.first) })
+        switch Unlocking(phrase, on: sealed, notes: notes) {
+        case .account(let key):
+            guard let marker = sealed.first(where: { $0.identifier == key.identifier }) else { return true }
+            protection = .key(HeldKey(key: key, marker: marker))
+            return true
+        case .wrong where !found.damaged.isEmpty: throw RemoteError.damagedMarker
+        case .wrong:
+            throw RemoteError(
+                .keyWrong, "The recovery phrase is not that of the account that is here. Look whether it is another's.")
+        case .replaced:
+            throw RemoteError(
+                .keyWrong, "The account's recovery phrase was replaced by another one. Enter the one that came later.")
+        }
+    }
+
+    /// Names the markers that are in the way of the key that a phrase has opened.
+    private func otherKeys(_ found: FoundMarkers) -> RemoteError {
+        let others = found.sealed.values.filter { $0.identifier != protection.held?.key.identifier }
+            .sorted { $0.time > $1.time }.prefix(5)
+        let names = others.map { "\($0.identifier) (made \(DayText.utc($0.time)))" }
+        return RemoteError(
+            .otherKeys,
+            "The recovery phrase is right, but other keys are in the place too: \(names.joined(separator: ", ")). If you "
+                + "have not made them, reject them.")
+    }
+
+    // MARK: Looking
+
+    /// Looks whether the place is still there.
+    func checkPlace() async throws(RemoteError) {
+        do { try await storage.check(makingPlace: false) } catch {
+            // It was there when the account was opened: rather a drive that is not mounted than a wish to delete.
+            throw error.code == .noAccount ? RemoteError(.unavailable, error.message) : error
+        }
+    }
+
+    /// The account that the markers say is here.
+    func look() async throws(RemoteError) -> RemoteAccount {
+        seen = nil
+        let present: Set<Bits128>
+        if let move = protection.move {
+            present = try await prepare(move)
+        } else {
+            present = try await choose(among: try await markers.read(protection, expecting: identifiers))
+        }
+        identifiers.formUnion(present)
+        let account = RemoteAccount(present)
+        seen = account
+        return account
+    }
+
+    /// When the encrypted account that is here was made, as its marker says; `nil` if it can't be read.
+    func encryptedSince() async -> UInt64? {
+        guard let found = try? await markers.read(protection),
+            case .keyNeeded(let key) = MarkerChoice(among: found.seen, key: nil, wasEncrypted: false)
+        else { return nil }
+        return found.sealed[key]?.time
+    }
+
+    /// Decides which account is here.
+    /// - Parameter isOpening: it is being signed in to: nothing is known of it yet.
+    /// - Returns: its identifiers.
+    private func choose(
+        among found: FoundMarkers, isOpening: Bool = false
+    ) async throws(RemoteError) -> Set<Bits128> {
+        if !Rule.encryptedWins.isOn, !found.plain.isEmpty { return try choosePlain(found) }
+        let held = protection.held
+        let choice = MarkerChoice(
+            among: try await markers.proving(found, notesOf: held?.key.identifier), key: held?.key,
+            wasEncrypted: protection.isWanted,
+            rejected: held?.rejected ?? [])
+        switch choice {
+        case .using:
+            guard let held else { throw RemoteError.keyNeeded }
+            return [Bits128(held.key.identifier)]
+        case .keyNeeded: throw RemoteError.keyNeeded
+        case .waiting: throw RemoteError.damagedMarker
+        case .reset where isOpening && !found.sealed.isEmpty: throw RemoteError.keyNeeded
+        case .reset: throw RemoteError(.reset, "The account that was here is gone.")
+        case .plain: return try choosePlain(found)
+        }
+    }
+
+    private func choosePlain(_ found: FoundMarkers) throws(RemoteError) -> Set<Bits128> {
+        let isGone = found.plain.isEmpty || (!identifiers.isEmpty && found.plain.isDisjoint(with: identifiers))
+        if isGone, !found.damaged.isEmpty, identifiers.isEmpty || !found.damaged.isDisjoint(with: identifiers) {
+            throw RemoteError.damagedMarker
+        }
+        if found.plain.isEmpty { throw RemoteError(.reset, "The account that was here is gone.") }
+        if isGone { throw RemoteError(.reset, "There is another account here than before.") }
+        return found.plain
+    }
+
+    // MARK: Keys
+
+    /// Goes on under this device's key: other keys' markers that are there now don't count any more.
+    func rejectOtherKeys(andSuccessors successors: Bool) async throws(RemoteError) {
+        guard case .key(var held) = protection else { throw RemoteError.keyNeeded }
+        try await storage.check(makingPlace: false)
+        let seen = try await markers.proving(try await markers.read(protection), notesOf: held.key.identifier)
+        let links = seen.notes + seen.sealed.flatMap(\.links)
+        if !successors, links.contains(where: { $0.first == held.key.identifier && $0.isProven(by: held.key.blobs) }) {
+            throw RemoteError(
+                .keyNeeded, "Another device of the account has given it a new key. Enter its recovery phrase.")
+        }
+        held.rejected = Set(seen.sealed.map(\.identifier)).subtracting([held.key.identifier])
+        protection = .key(held)
+    }
+
+    /// Has others learn of a move, unless they have moved to another key.
+    /// - Returns: the identifiers of the account, of which the former form is to be read.
+    private func prepare(_ move: KeyMove) async throws(RemoteError) -> Set<Bits128> {
+        // The marker, the note, and once more to see them there.
+        for _ in 0..<3 {
+            let found = try await markers.read(protection, expecting: identifiers)
+            let seen = try await markers.proving(found, notesOf: move.next.key.identifier)
+            let step = BlobMove(
+                storage: storage, move: move, seen: seen, notes: found.notes, former: move.formerAccount(found))
+            if let identifiers = try await step.advance() { return identifiers }
+        }
+        throw RemoteError(.unavailable, "What was written to the place is not found there; it is tried again.")
+    }
+
+    /// Tells those who have a former key that this device has gone over to the account's.
+    func noteJoining(from former: AccountKey) async throws(RemoteError) {
+        guard let held = protection.held, former.identifier != held.key.identifier else { return }
+        try await markers.write(KeyLink(from: former, to: held.key.identifier, .joined))
+    }
+
+    /// What the account was before it was under its key; `nil` if it was nothing else.
+    var former: FormerForms? {
+        guard case .key(let held) = protection, !held.former.areNone else { return nil }
+        return held.former
+    }
+
+    /// Remembers that nothing is left of what the account was before.
+    func noteFormerRemoved() {
+        guard case .key(var held) = protection else { return }
+        held.former.areRemoved = true
+        protection = .key(held)
+    }
+}
+
+extension RemoteAccount {
+    /// The account of markers.
+    init(_ markers: Set<Bits128>, isNew: Bool = false) {
+        let identifiers = markers.sorted()
+        self.init(
+            identifier: identifiers.first?.description ?? "", aliases: Set(identifiers.dropFirst().map(\.description)),
+            isNew: isNew)
+    }
+}
+
+extension RemoteError {
+    static let moving = RemoteError(.unavailable, "The account is moving to its key; that is finished first.")
+    static let damagedMarker = RemoteError(
+        .damaged, "The file that says which account is here is damaged or has not arrived whole.")
+    package static let keyNeeded = RemoteError(
+        .keyNeeded, "The account is encrypted, and this device does not have its key. Enter its recovery phrase.")
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Replication
+
+/// Removes what is no longer needed. What that is `GarbageMemory` decides.
+final class BlobGarbage<Storage: BlobStorage> {
+    private let storage: Storage
+    private let heads: HeadFolder<Storage>
+    private let segments: SegmentFolder<Storage>
+    private let own: OwnHead<Storage>
+    private let environment: Environment
+    private var memory = GarbageMemory()
+
+    init(
+        _ storage: Storage, _ heads: HeadFolder<Storage>, _ segments: SegmentFolder<Storage>, _ own: OwnHead<Storage>,
+        _ environment: Environment
+    ) {
+        (self.storage, self.heads, self.segments, self.own) = (storage, heads, segments, own)
+        self.environment = environment
+    }
+
+    /// For how long what nobody needs was seen to lie there.
+    var observations: Observations { memory.observations }
+
+    /// Goes on from what the process before this one has seen.
+    func resume(_ observations: Observations) { memory.resume(observations) }
+
+    /// Notes the heads that a look has found.
+    func noteHeads() { memory.note(heads.seen, time: environment.time()) }
+
+    /// Notes that this device's head of an origin was removed.
+    func noteRetired(_ origin: Origin) { memory.forget(origin.description) }
+
+    /// Removes heads of devices that are gone or forgotten, segments that no head names, and files that a crash left
+    /// half written.
+    /// - Parameter joined: the digests of the heads that were joined.
+    func collect(
+        _ request: GarbageCollection, of account: RemoteAccount, joined: Set<Bits128>
+    ) async throws(RemoteError) {
+        _ = try await heads.read(believing: true, as: request.origin)
+        heads.forgetListed()
+        let going = memory.look(
+            at: try await remains(account), for: request, joined: joined, published: own.published?.seen)
+        for head in going.heads where try await heads.remove(head) { memory.forget(head.name) }
+        for name in going.segments { try await segments.remove(name) }
+        for name in going.leftovers {
+            if let segment = Bits128(String(name.dropFirst(BlobName.segments.count + 1))) {
+                try await segments.removeIfDamaged(segment)
+            } else {
+                try await storage.delete(name)
+            }
+        }
+        await sweep()
+    }
+
+    private func remains(_ account: RemoteAccount) async throws(RemoteError) -> Remains {
+        var leftovers: Set<String> = []
+        var names: Set<Bits128> = []
+        for folder in [BlobName.markers, BlobName.heads, BlobName.segments] {
+            for listing in try await storage.list(folder) {
+                if BlobName.isTemporary(listing.name) { leftovers.insert("\(folder)/\(listing.name)") }
+                guard folder == BlobName.segments, let name = Bits128(listing.name) else { continue }
+                names.insert(name)
+                if segments.damaged.contains(name) { leftovers.insert("\(folder)/\(listing.name)") }
+            }
+        }
+        let found = heads.found.values.filter { account.isNamed($0.head.account.description) }
+        let areAll = heads.hasFoundAll && found.count == heads.found.count && found.allSatisfy(\.isWhole)
+        return Remains(heads: found.map(\.seen), areAllHeads: areAll, segments: names, leftovers: leftovers)
+    }
+
+    /// Notes which segments this device's head names in the place of others, and removes what may go.
+    func noteReplaced(_ former: Set<Bits128>, by present: Set<Bits128>) async {
+        noteLengths()
+        memory.noteReplaced(former, by: present, time: environment.time())
+        await sweep()
+    }
+
+    /// Removes what this process has put others in the place of. Not worth a failure.
+    func sweep() async {
+        guard memory.hasReplaced else { return }
+        noteLengths()
+        let names = memory.takeReplaced(
+            environment.time(), heads: heads.seen, published: own.published?.seen, traits: storage.traits)
+        for name in names {
+            do { try await segments.remove(name) } catch { return }
+        }
+    }
+
+    private func noteLengths() {
+        for (name, length) in segments.takeLengths() { memory.noteLength(length, of: name) }
+    }
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import BackendSupport
+internal import Replication
+internal import Sealing
+
+/// The markers and notes of a place.
+struct FoundMarkers {
+    /// The identifiers of those in plain that are whole.
+    var plain: Set<Bits128> = []
+    /// Sealed ones that are whole.
+    var sealed: [KeyIdentifier: SealedMarker] = [:]
+    /// Something is under these names, and it is not whole.
+    var damaged: Set<Bits128> = []
+    /// The links of notes, as their names have them.
+    var notes: [KeyLink] = []
+
+    /// No marker is there that can be read.
+    var areNone: Bool { plain.isEmpty && sealed.isEmpty }
+
+    func isThere(_ identifier: Bits128) -> Bool {
+        plain.contains(identifier) || sealed[KeyIdentifier(identifier)] != nil
+    }
+
+    var seen: SeenMarkers {
+        SeenMarkers(
+            sealed: sealed.values.sorted { $0.identifier < $1.identifier }, notes: notes,
+            damaged: Set(damaged.map(KeyIdentifier.init)))
+    }
+}
+
+/// What lies in `a/`: markers in plain, sealed ones, and notes. Which of them counts is MarkerChoice's to say.
+final class MarkerFolder<Storage: BlobStorage> {
+    private let storage: Storage
+    /// Markers whose content this process has seen to be right: they never change.
+    private var plain: Set<Bits128> = []
+    /// The same of sealed ones, and of notes by their names.
+    private var sealed: [Bits128: SealedMarker] = [:]
+    private var notes: [String: KeyLink] = [:]
+    /// It holds more than is listed.
+    private(set) var isFull = false
+    /// What was read before is read again.
+    var isThorough = false
+
+    init(_ storage: Storage) { self.storage = storage }
+
+    /// Has everything read anew.
+    func forget() { (plain, sealed, notes) = ([], [:], [:]) }
+
+    /// Reads the markers that are there.
+    /// - Parameter expected: identifiers that are asked for even where so much is there that not all is listed.
+    func read(
+        _ protection: Protection, expecting expected: Set<Bits128> = []
+    ) async throws(RemoteError) -> FoundMarkers {
+        var found = FoundMarkers()
+        let listings = try await storage.list(BlobName.markers)
+        isFull = BlobName.areTooMany(listings)
+        found.notes = listings.compactMap { KeyLink(noteName: $0.name) }
+        let own = protection.held.map { Bits128($0.key.identifier) }
+        // What is not listed is not lost where too much is.
+        let names = Set(listings.compactMap { Bits128($0.name) }).union(isFull ? expected : [])
+        for identifier in names.sorted(by: { ($0 == own ? 0 : 1, $0) < ($1 == own ? 0 : 1, $1) }) {
+            guard found.sealed.count < SeenMarkers.mostRead else { break }
+            try await read(identifier, of: protection.held, &found)
+        }
+        if case .key(let held) = protection { await mend(held, &found) }
+        return found
+    }
+
+    /// Puts the marker of this device's key right where it is there and damaged. All who have the key write the same
+    /// bytes, so that it does no harm if several do, or if the file was about to arrive.
+    private func mend(_ held: HeldKey, _ found: inout FoundMarkers) async {
+        let name = Bits128(held.key.identifier)
+        let there = found.sealed[held.key.identifier]
+        guard found.damaged.contains(name) || there.map({ !$0.isGenuine(under: held.key.blobs) }) == true else {
+            return
+        }
+        // Where that can't be done the marker counts as damaged, which is said then.
+        do throws(RemoteError) { try await storage.put(BlobName.marker(name), held.marker.bytes) } catch { return }
+        found.damaged.remove(name)
+        found.sealed[held.key.identifier] = held.marker
+    }
+
+    private func read(
+        _ identifier: Bits128, of held: HeldKey?, _ found: inout FoundMarkers
+    ) async throws(RemoteError) {
+        if !isThorough, recall(identifier, &found) { return }
+        // What is there now may be of the other kind.
+        plain.remove(identifier)
+        sealed[identifier] = nil
+        let content = try await storage.get(
+            BlobName.marker(identifier), limit: AccountMarker.limit, unless: nil)
+        guard case .content(let bytes, _) = content else { return }
+        do throws(BlobFlaw) {
+            let marker = try AccountMarker(decoding: bytes)
+            guard marker.identifier == identifier else { return }
+            found.plain.insert(identifier)
+            plain.insert(identifier)
+        } catch .tooNew {
+            try readSealed(bytes, identifier, of: held, &found)
+        } catch .tooOld {
+            throw RemoteError(
+                .unsupported, "The account was made by a version from before the first release; make a new one.")
+        } catch {
+            found.damaged.insert(identifier)
+        }
+    }
+
+    private func readSealed(
+        _ bytes: [UInt8], _ identifier: Bits128, of held: HeldKey?, _ found: inout FoundMarkers
+    ) throws(RemoteError) {
+        do throws(SealingFlaw) {
+            let marker = try SealedMarker(decoding: bytes)
+            guard Bits128(marker.identifier) == identifier else { return }
+            found.sealed[marker.identifier] = marker
+            // One's own that was altered may be put right.
+            if held?.key.identifier != marker.identifier || marker == held?.marker { sealed[identifier] = marker }
+        } catch .tooNew {
+            throw RemoteError.tooNew
+        } catch {
+            found.damaged.insert(identifier)
+        }
+    }
+
+    /// Takes a marker that this process has read: it never changes.
+    private func recall(_ identifier: Bits128, _ found: inout FoundMarkers) -> Bool {
+        if plain.contains(identifier) {
+            found.plain.insert(identifier)
+        } else if let marker = sealed[identifier] {
+            found.sealed[marker.identifier] = marker
+        } else {
+            return false
+        }
+        return true
+    }
+
+    /// Reads notes, for their proofs. What is not whole is passed over.
+    func readNotes(_ links: [KeyLink]) async throws(RemoteError) -> [KeyLink] {
+        var found: [KeyLink] = []
+        for name in links.map(\.noteName).sorted().prefix(SeenMarkers.mostRead) {
+            if notes[name] == nil || isThorough {
+                let content = try await storage.get(
+                    "\(BlobName.markers)/\(name)", limit: AccountMarker.limit, unless: nil)
+                guard case .content(let bytes, _) = content else { continue }
+                notes[name] = try? KeyLink(note: bytes, named: name)
+            }
+            if let link = notes[name] { found.append(link) }
+        }
+        return found
+    }
+
+    /// What is there, with the proofs of a key's notes.
+    func proving(_ found: FoundMarkers, notesOf own: KeyIdentifier?) async throws(RemoteError) -> SeenMarkers {
+        var seen = found.seen
+        guard let own else { return seen }
+        seen.notes = found.notes.filter { $0.first != own }
+        seen.notes += try await readNotes(found.notes.filter { $0.first == own })
+        return seen
+    }
+
+    /// Writes a note, unless it is there.
+    func write(_ note: KeyLink) async throws(RemoteError) {
+        let name = "\(BlobName.markers)/\(note.noteName)"
+        if case .content = try await storage.get(name, limit: AccountMarker.limit, unless: nil) { return }
+        try await storage.create(name, note.note())
+    }
+}

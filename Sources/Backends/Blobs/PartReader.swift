@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import BackendSupport
+internal import PropertyList
+internal import Replication
+internal import Sealing
+
+/// What became of reading the segments of a part.
+enum BaseContent {
+    case entries([Key: Entry])
+    /// Not arrived, or not whole; it may still come. With a sentence where there is something to say.
+    case lacking(String?)
+    /// It is as it was written, and it is wrong.
+    case corrupt(String)
+}
+
+/// What became of reading a part.
+enum PartContent {
+    case state(StoreState)
+    /// Not arrived, or not whole; it may still come.
+    case lacking(String?)
+    /// It is as it was written, and it is wrong.
+    case corrupt(String)
+}
+
+/// What a state has, however it is cut.
+struct StateContent: Equatable {
+    /// The digests of the entries.
+    let entries: [Key: Bits128]
+    let vector: VersionVector
+}
+
+/// Makes out the parts of heads, and what is in them, of segments; and remembers what these have.
+final class PartReader<Storage: BlobStorage> {
+    private let account: BlobAccount<Storage>
+    private let segments: SegmentFolder<Storage>
+    /// What all accounts hold in memory has a bound.
+    private let share: RemoteBudget.Share
+    /// What segments have that heads name: the digests of a bucket's entries, a version vector, an index's parts.
+    private var contents: [Bits128: [Key: Bits128]] = [:]
+    private var vectors: [Bits128: VersionVector] = [:]
+    private(set) var indexes: [Bits128: [String: Head.Part]] = [:]
+
+    init(_ segments: SegmentFolder<Storage>, of account: BlobAccount<Storage>, _ share: RemoteBudget.Share) {
+        (self.segments, self.account, self.share) = (segments, account, share)
+    }
+
+    // MARK: Memory
+
+    /// Remembers what was written.
+    func note(_ draft: PartDraft<Wrapping>) {
+        contents.merge(draft.contents) { $1 }
+        if draft.segments[draft.part.vectorSegment] != nil {
+            vectors[draft.part.vectorSegment] = draft.part.vector
+        }
+    }
+
+    /// Remembers an index that was written.
+    func note(index name: Bits128, _ parts: [String: Head.Part]) { indexes[name] = parts }
+
+    /// Forgets what segments have, but for these.
+    func forget(besides named: Set<Bits128>) {
+        contents = contents.filter { named.contains($0.key) }
+        vectors = vectors.filter { named.contains($0.key) }
+        indexes = indexes.filter { named.contains($0.key) }
+    }
+
+    /// What was read is joined, or not needed any more. What is remembered of it is not more than it was.
+    func forgetNews() {
+        let remembered = contents.values.reduce(0) { $0 + $1.count * RemoteHoldings.entry / 2 }
+        try? share.hold { ($0.news, $0.remembered) = (0, min(remembered, $0.news + $0.remembered)) }
+    }
+
+    // MARK: Parts
+
+    /// Finds out the parts of a head.
+    func makeOut(_ written: WrittenHead, _ found: inout FoundHead) async throws(RemoteError) {
+        let wrapping = try account.wrapping
+        var index: [String: Head.Part] = [:]
+        if written.head.index != .zero {
+            (index, found.isWhole) = try await readIndex(written.head.index, &found.problems)
+        }
+        found.head.parts = index
+        for store in written.absent { found.head.parts[store] = nil }
+        for (store, part) in written.parts {
+            found.head.parts[store] = nil
+            if case .over = part.form, index[store] == nil {
+                // Lost with the index, or with the index's version vector.
+                found.isWhole = false
+                continue
+            }
+            guard let vector = try await readVector(part.vectorSegment, &found.problems) else {
+                found.isWhole = false
+                continue
+            }
+            found.head.parts[store] = part.part(over: index[store], vector: vector, wrapping)
+            if found.head.parts[store] == nil {
+                found.problems.append("What h/\(found.name) has of the store \(store) makes no sense.")
+            }
+        }
+    }
+
+    /// Reads an index.
+    /// - Returns: the parts that could be made out, and whether these are all.
+    private func readIndex(
+        _ name: Bits128, _ problems: inout [String]
+    ) async throws(RemoteError) -> ([String: Head.Part], Bool) {
+        if let parts = indexes[name] { return (parts, true) }
+        guard let written = try await readNamed(name, &problems, Index.decode) else { return ([:], false) }
+        let wrapping = try account.wrapping
+        var parts: [String: Head.Part] = [:]
+        for (store, part) in written {
+            guard let vector = try await readVector(part.vectorSegment, &problems) else { continue }
+            parts[store] = part.part(over: nil, vector: vector, wrapping)
+        }
+        if parts.count == written.count { indexes[name] = parts }
+        return (parts, parts.count == written.count)
+    }
+
+    /// Reads a segment of a version vector; none has nothing.
+    private func readVector(_ name: Bits128, _ problems: inout [String]) async throws(RemoteError) -> VersionVector? {
+        if name == .zero { return VersionVector() }
+        if let vector = vectors[name] { return vector }
+        let vector = try await readNamed(name, &problems, VectorSegment.decode)
+        vectors[name] = vector
+        return vector
+    }
+
+    private func readNamed<Content>(
+        _ name: Bits128, _ problems: inout [String], _ decode: ([UInt8]) throws(BlobFlaw) -> Content
+    ) async throws(RemoteError) -> Content? {
+        let bytes: [UInt8]
+        switch try await segments.read(name) {
+        case .absent: return nil
+        case .damaged(let sentence):
+            problems.append(sentence)
+            return nil
+        case .bytes(let content): bytes = content
+        }
+        do throws(BlobFlaw) { return try decode(bytes) } catch {
+            if error == .tooNew { throw RemoteError.tooNew }
+            problems.append("The file s/\(name) makes no sense.")
+            return nil
+        }
+    }
+
+    /// What a part's segment of a version vector has.
+    func contextBase(of part: Head.Part) async throws(RemoteError) -> VersionVector {
+        var problems: [String] = []
+        guard let vector = try await readVector(part.vectorSegment, &problems) else {
+            throw RemoteError(.unavailable, "The file s/\(part.vectorSegment) is not there; it is looked at first.")
+        }
+        return vector
+    }
+
+    // MARK: States
+
+    /// Reads a part's state.
+    func readState(of part: Head.Part, store: String) async throws(RemoteError) -> PartContent {
+        let base: [Key: Entry]
+        switch try await readBase(part.base, store: store) {
+        case .lacking where !Rule.wholeStates.isOn: return .state(part.state(over: [:]))
+        case .lacking(let sentence): return .lacking(sentence)
+        case .corrupt(let sentence): return .corrupt(sentence)
+        case .entries(let entries): base = entries
+        }
+        let state = part.state(over: base)
+        let digests = StateDigests(of: state, store: store)
+        guard digests.state == part.digest else {
+            return .corrupt("What a device published of the store \(store) is not what it says it is.")
+        }
+        guard state.entries.count <= EntryLimits.entries, digests.totalSize <= EntryLimits.storeBytes else {
+            return .corrupt(tooLarge(store))
+        }
+        return .state(state)
+    }
+
+    /// Reads the entries of a base.
+    private func readBase(_ base: [BaseSegment], store: String) async throws(RemoteError) -> BaseContent {
+        let wrapping = try account.wrapping
+        var entries: [Key: Entry] = [:]
+        var size = 0
+        for part in base where part.name != .zero {
+            let name = part.name
+            let bytes: [UInt8]
+            switch try await segments.read(name) {
+            case .absent: return .lacking(nil)
+            case .damaged(let sentence): return .lacking(sentence)
+            case .bytes(let content): bytes = content
+            }
+            size += bytes.count
+            let segment: Segment
+            do throws(BlobFlaw) { segment = try Segment(decoding: bytes, wrapping) } catch {
+                if error == .tooNew { throw RemoteError.tooNew }
+                return .corrupt("The file s/\(name) makes no sense.")
+            }
+            guard segment.store == store, segment.bucket == part.bucket else {
+                return .corrupt("The file s/\(name) is not of the store \(store).")
+            }
+            if contents[name] == nil {
+                contents[name] = StateDigests(of: StoreState(entries: segment.entries), store: store).entries
+            }
+            let memory = 2 * bytes.count + segment.entries.count * RemoteHoldings.entry
+            try share.hold { $0.news += memory }
+            entries.merge(segment.entries) { $1 }
+            guard entries.count <= EntryLimits.entries, size <= Segment.limit else {
+                return .corrupt(tooLarge(store))
+            }
+        }
+        return .entries(entries)
+    }
+
+    private func tooLarge(_ store: String) -> String {
+        "The store \(store) has grown larger than what is synchronised."
+    }
+
+    // MARK: Contents
+
+    /// What a part has; `nil` if not all of it can be read.
+    func content(of part: Head.Part, store: String) async throws(RemoteError) -> StateContent? {
+        guard var entries = try await contents(of: part.base, store: store) else { return nil }
+        for key in part.removed { entries[key] = nil }
+        entries.merge(StateDigests(of: StoreState(entries: part.tail), store: store).entries) { $1 }
+        return StateContent(entries: entries, vector: part.vector)
+    }
+
+    /// The digests of the entries in a base; `nil` if not all of it can be read.
+    func contents(of base: [BaseSegment], store: String) async throws(RemoteError) -> [Key: Bits128]? {
+        var found: [Key: Bits128] = [:]
+        for segment in base where segment.name != .zero {
+            if contents[segment.name] == nil {
+                guard case .entries = try await readBase([segment], store: store) else { return nil }
+            }
+            found.merge(contents[segment.name] ?? [:]) { $1 }
+        }
+        return found
+    }
+
+    /// How many of the segments of a base would have to be read.
+    func unknownSegments(of base: [BaseSegment]) -> Int { base.names.count { contents[$0] == nil } }
+}
