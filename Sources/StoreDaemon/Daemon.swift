@@ -33,6 +33,7 @@ public final class Daemon {
     private let readConfiguration: @Sendable () throws -> Configuration
     private let lock: StateLock
     private var slots: [Slot] = []
+    private var heldAllowance: HeldAllowance?
     private var signals: [EventSource] = []
     private var idleTimer: EventSource?
     /// What was logged.
@@ -84,11 +85,22 @@ public final class Daemon {
         EventLoop.shared.enableWatchdog()
         files.run { [directory = configuration.stateDirectory] in RemovedData.finish(in: directory) }
         users.resumeAccounts()
+        await holdAllowance()
         try await connection.names.request(BusNames.service)
         notifyServiceManager("READY=1\nSTATUS=\(Self.status(configuration.settingsErrors))")
         logger.notice("ubiquitous-stored \(configuration.version) is serving.")
         for error in configuration.settingsErrors { logger.error("\(error) The other settings hold.") }
         armIdleTimer()
+    }
+
+    /// Bounds what others can have the bus keep for the service, where the service has a user of its own.
+    private func holdAllowance() async {
+        guard configuration.mode == .system else { return }
+        // With as much as a layer or a store may hold left for each of a few who call while others fill their share.
+        let largest = max(configuration.limits.totalBytes, configuration.layerLimits.totalBytes)
+        heldAllowance = await connection.holdAllowance(leaving: 8 * largest)
+        guard let heldAllowance else { return }
+        logger.info("\(heldAllowance.bytes >> 20) MiB of the service's allowance at the bus are held.")
     }
 
     /// Answers calls from now on.

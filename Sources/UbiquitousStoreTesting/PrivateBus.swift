@@ -56,7 +56,8 @@ public final class PrivateBus: Sendable {
         directory = try TemporaryDirectory()
         journal = program == .broker ? try JournalSocket(directory.path + "/journal") : nil
         let configuration = directory.path + "/bus.conf"
-        try Self.configuration(kind, in: directory.path).write(toFile: configuration, atomically: true, encoding: .utf8)
+        try Self.configuration(kind, program, in: directory.path)
+            .write(toFile: configuration, atomically: true, encoding: .utf8)
         process = try ChildProcess(
             Self.command(program, in: directory.path), output: ("/dev/null", directory.path + "/log"))
     }
@@ -102,7 +103,7 @@ public final class PrivateBus: Sendable {
 
     // MARK: Configuration
 
-    private static func configuration(_ kind: Kind, in directory: String) throws -> String {
+    private static func configuration(_ kind: Kind, _ program: Program, in directory: String) throws -> String {
         let rules: String
         switch kind {
         case .session: rules = sessionRules
@@ -111,7 +112,7 @@ public final class PrivateBus: Sendable {
             try String(contentsOfFile: policy, encoding: .utf8)
                 .replacing("user=\"_ubiquitous-store\"", with: "user=\"\(user)\"")
                 .write(toFile: service, atomically: true, encoding: .utf8)
-            rules = systemRules + "<include>\(service)</include>"
+            rules = systemRules + (program == .daemon ? systemLimits : "") + "<include>\(service)</include>"
         }
         return """
             <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
@@ -140,7 +141,7 @@ public final class PrivateBus: Sendable {
         <limit name="max_replies_per_connection">50000</limit>
         """
 
-    /// From Debian 12's /usr/share/dbus-1/system.conf; the limits are those that it documents.
+    /// From Debian 12's /usr/share/dbus-1/system.conf.
     private static let systemRules = """
         <type>system</type>
         <policy context="default">
@@ -165,6 +166,11 @@ public final class PrivateBus: Sendable {
           <allow send_destination="org.freedesktop.DBus" send_interface="org.freedesktop.DBus.Monitoring"/>
           <allow send_destination="org.freedesktop.DBus" send_interface="org.freedesktop.DBus.Debug.Stats"/>
         </policy>
+        """
+
+    /// Those of dbus-daemon, which the same file documents. dbus-broker has its own where none are configured, and would
+    /// take these for others: a user's are the product of a connection's and the number of connections.
+    private static let systemLimits = """
         <limit name="max_incoming_bytes">133169152</limit>
         <limit name="max_incoming_unix_fds">64</limit>
         <limit name="max_outgoing_bytes">133169152</limit>

@@ -61,10 +61,9 @@ struct RobustnessTests {
         }
     }
 
-    /// Not on dbus-broker: it passes on more than can be read, see docs/security.md.
-    @Test(.enabled(if: PrivateBus.Program.usual == .daemon), arguments: [1, 1 << 20])
+    @Test(arguments: [1, 1 << 20])
     func `others are served while calls that want no answer come without a pause`(bytes: Int) async throws {
-        try await withMachine { machine in
+        try await withMachine({ $0.mode = "system" }) { machine in
             let (store, path) = (try machine.store(as: Users.daemon), try machine.store().path)
             let floods = try (0..<2).map { _ in try RawClient(machine.bus, as: Users.client) }
             for flood in floods {
@@ -77,6 +76,30 @@ struct RobustnessTests {
             for number in 0..<200 { try await store.set("key", .integer(Int64(number))) }
             #expect(try await store.value("key") == .integer(199))
             #expect(machine.device.exit == nil)
+        }
+    }
+
+    @Test(
+        .enabled(if: PrivateBus.Program.usual == .broker, "dbus-daemon has no allowances"),
+        .enabled(if: Users.areSeveral, Users.needsRoot))
+    func `others can't have the bus keep much for a service that doesn't read`() async throws {
+        try await withMachine({ $0.mode = "system" }) { machine in
+            let (root, uid) = (try machine.client(as: 0).connection, try #require(Users.service))
+            let allowance = 32 << 20
+            #expect(try #require(try await root.allowance(of: uid)) <= allowance)
+            let (store, path) = (try machine.store(as: Users.daemon), try machine.store().path)
+            try await store.set("key", .integer(0))
+            machine.device.signal(SIGSTOP)
+            let raw = try RawClient(machine.bus, as: Users.client)
+            for _ in 0..<1000 { raw.setUnanswered(path, "key", bytes: 60_000) }
+            // Its answer comes behind all of that.
+            raw.addMatch("type='signal',sender='\(BusNames.service)'")
+            _ = raw.receive()
+            let left = try #require(try await root.allowance(of: uid))
+            #expect(left < allowance && left > allowance / 2, "\(left)")
+            machine.device.signal(SIGCONT)
+            try await store.set("key", .integer(1))
+            #expect(try await store.value("key") == .integer(1))
         }
     }
 
