@@ -56,6 +56,7 @@ struct Program: ParsableCommand {
         do {
             try checkEncoding()
             if var command = GetCommand.plain(CommandLine.arguments.dropFirst()) { return try command.run() }
+            try checkOrder(CommandLine.arguments.dropFirst())
             try checkSubcommand(CommandLine.arguments.dropFirst(), of: Program.self)
             var command = try parseAsRoot()
             try command.run()
@@ -72,6 +73,15 @@ struct Program: ParsableCommand {
             }
             throw Failure(.usage, "Argument \(index) isn't UTF-8.")
         }
+    }
+
+    /// Says where the options of subcommands belong. Those of the program itself are the parser's.
+    private static func checkOrder(_ words: ArraySlice<String>) throws {
+        let name = words.first.map { $0.prefix { $0 != "=" } } ?? ""
+        guard ["--bus", "--store", "-s", "--user", "--json", "--check"].contains(name) else { return }
+        throw Failure(
+            .usage, "\(Output.quoted(String(name))) stands where the subcommand belongs.",
+            advice: "Options follow the subcommand.")
     }
 
     /// Names the subcommand that was meant by a word that is none.

@@ -144,6 +144,19 @@ import UbiquitousStoreTesting
         expect(result, 2, "There is no subcommand \"\(line.first { $0 != "account" && $0 != "stores" } ?? "")\"", words)
     }
 
+    @Test func `an option before the subcommand, and a path in place of an address, are said to be that`() async throws
+    {
+        for option in ["--bus", "-s", "--user=bob", "--json"] {
+            expect(
+                try await run([Terminal.program, option, "status"]), 2,
+                "stands where the subcommand belongs", "Options follow the subcommand.")
+        }
+        #expect(try await run([Terminal.program, "--version"]).code == 0)
+        expect(
+            try await run([Terminal.program, "account", "sign-in", "/home/anna/Cloud"]), 2,
+            "the address of that folder is folder:///home/anna/Cloud")
+    }
+
     @Test func `a date without a zone is local time, and an impossible one is named`() throws {
         setenv("TZ", "UTC-5:30", 1)
         defer { unsetenv("TZ") }

@@ -53,6 +53,9 @@ import UbiquitousStoreTesting
             }
             expect(try await terminal.ctl("account", "sign-in", folders[0]), 0)
             #expect(try await terminal.ctl("status").output.contains("Encrypted     no"))
+            expect(
+                try await terminal.ctl("account", "sign-in", folders[0], "--encrypt"), 3,
+                "is not encrypted", "account encrypt")
             expect(try await terminal.ctl("account", "phrase"), 3, "not encrypted")
             expect(try await terminal.ctl("account", "replace-key"), 3, "not encrypted")
             #expect(try await terminal.ctl("account", "encrypt", "--check").output == "would encrypt \(folders[0])")

@@ -37,6 +37,8 @@ extension Catalogue {
             "„ubiquitousctl{1} --help“ listet die Unterbefehle auf.",
         "\"{1}\" has {2} bytes, and a manifest has {3} at most.":
             "„{1}“ hat {2} Bytes, und ein Manifest hat höchstens {3}.",
+        "\"{1}\" is a path; the address of that folder is {2}.":
+            "„{1}“ ist ein Pfad; die Adresse dieses Ordners ist {2}.",
         "\"{1}\" is empty.": "„{1}“ ist leer.",
         "\"{1}\" is no address; write folder:///PATH, webdavs://HOST/PATH or etcds://HOST/PREFIX.":
             "„{1}“ ist keine Adresse; schreiben Sie folder:///PFAD, webdavs://HOST/PFAD oder etcds://HOST/PRÄFIX.",
@@ -207,6 +209,10 @@ extension Catalogue {
             "Es gibt keine Option {1}; setzen Sie -- vor einen Schlüssel, der mit - beginnt.",
         "There is no password in {1}.": "Es ist kein Passwort in {1}.",
         "There is no store {1} for user {2}.": "Es gibt keinen Speicher {1} für den Benutzer {2}.",
+        "{1} stands where the subcommand belongs.": "{1} steht da, wo der Unterbefehl hingehört.",
+        "Options follow the subcommand.": "Optionen folgen dem Unterbefehl.",
+        "The account that this device is signed in to is not encrypted.":
+            "Das Konto, bei dem dieses Gerät angemeldet ist, ist nicht verschlüsselt.",
         "There is no subcommand {1}.": "Es gibt keinen Unterbefehl {1}.",
         "There is no type and no option {1} for a value.": "Es gibt keinen Typ und keine Option {1} für einen Wert.",
         "There is no user \"{1}\".": "Es gibt keinen Benutzer „{1}“.",

@@ -51,6 +51,10 @@ struct Credentials: ParsableArguments {
     /// An address may not have a secret in it: every user of the machine can see arguments, and they stay in the
     /// shell's history.
     static func check(_ url: String) throws {
+        if url.hasPrefix("/"), !url.contains(where: { $0.isWhitespace || "%?#".contains($0) }) {
+            let folder = "folder://" + url
+            throw ValidationError(localized("\"\(url)\" is a path; the address of that folder is \(folder)."))
+        }
         guard let colon = url.firstRange(of: ":"), colon.lowerBound != url.startIndex else {
             throw ValidationError(
                 localized(

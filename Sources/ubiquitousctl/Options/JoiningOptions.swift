@@ -44,6 +44,11 @@ struct JoiningOptions: ParsableArguments {
         let url = try place(for: account)
         try check(account, url)
         let isThere = account.state != "signed-out" && account.isAt(url)
+        if isThere, encryption.encrypt == true, !account.isEncrypted {
+            throw Failure(
+                .refused, "The account that this device is signed in to is not encrypted.",
+                advice: "\"ubiquitousctl account encrypt\" encrypts it.")
+        }
         let isNamed = deviceName == nil || isThere && deviceName == account.deviceName
         if isThere, isNamed, !credentials.areGiven, !encryption.areGiven, account.state != "auth-failed" {
             return options.change.report(nil)
