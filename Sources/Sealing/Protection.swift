@@ -76,8 +76,9 @@ package protocol KeyHolding: Sendable {
     /// The account's key, once it is known: with a phrase, when the account was opened.
     var heldKey: HeldKey? { get async }
 
-    /// Tells those who have the account's former key, if it had one, that this device has gone over to its key.
-    func noteJoining(from former: AccountKey) async throws
+    /// This device goes over to the account's key: what is there in former forms of the account is not worth a word,
+    /// and those who have its former key, if it had one, are told.
+    func noteJoining(from former: AccountKey?, _ forms: FormerForms) async throws
 
     /// Goes on under this device's key: other keys' markers that are in the place now don't count any more. They stay.
     /// - Parameter successors: those count as little that somebody who has this device's key has put in its place.

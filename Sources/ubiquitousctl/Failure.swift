@@ -81,8 +81,8 @@ extension Failure {
         .backendUnavailable: "\"ubiquitousctl doctor URL\" tries it step by step.",
         .remoteReset: "Say which side is right: \"ubiquitousctl account resolve local\", or \"remote\".",
         .keyNeeded: """
-        Enter the recovery phrase, which "ubiquitousctl account phrase" shows on another device: with \
-        "ubiquitousctl account unlock", or --phrase-file for signing in.
+        "ubiquitousctl account phrase" shows it on another device. "ubiquitousctl account unlock" takes it, as \
+        --phrase-file does for signing in.
         """,
         .keyWrong: "Enter the phrase that \"ubiquitousctl account phrase\" shows on another device.",
         .notSupported: "The service is of an older version than this program.",

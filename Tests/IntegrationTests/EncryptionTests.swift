@@ -485,6 +485,28 @@ struct EncryptionTests {
         }
     }
 
+    @Test func `what a device has left in plain is not worth a word to one that joins with the phrase`() async throws {
+        try await withTwoDevices { devices in
+            try await devices.join()
+            try await devices.store(devices.laptop).set("theme", "dark")
+            _ = try await devices.converge()
+            // It goes on under another origin, and its head under this one stays in plain.
+            devices.laptop.kill()
+            try await devices.laptop.restart()
+            let (laptop, phone) = (try devices.account(devices.laptop), try devices.account(devices.phone))
+            try await laptop.encrypt()
+            let phrase = try await laptop.recoveryPhrase(flags: 1)
+            for device in [devices.laptop, devices.phone] { device.keepSecret(phrase) }
+            #expect(await errorName { try await phone.syncNow() } == "KeyNeeded")
+            try await phone.unlock(phrase)
+            try await phone.syncNow()
+            #expect(try FileManager.default.contentsOfDirectory(atPath: devices.folder + "/h").count == 3)
+            #expect(try await phone.property("LastErrorName") == "")
+            try await phone.replaceKey()
+            devices.phone.keepSecret(try await phone.recoveryPhrase(flags: 1))
+        }
+    }
+
     @Test(arguments: Remote.installed)
     func `a service that is killed anywhere in a move ends it, with all that was written`(
         in remote: Remote

@@ -245,9 +245,15 @@ final class BlobAccount<Storage: BlobStorage> {
         throw RemoteError(.unavailable, "What was written to the place is not found there; it is tried again.")
     }
 
-    /// Tells those who have a former key that this device has gone over to the account's.
-    func noteJoining(from former: AccountKey) async throws(RemoteError) {
-        guard let held = protection.held, former.identifier != held.key.identifier else { return }
+    /// This device has gone over to the account's key: takes over what the account was before, and tells those who
+    /// have its former key.
+    func noteJoining(from former: AccountKey?, _ forms: FormerForms) async throws(RemoteError) {
+        guard case .key(var held) = protection, !forms.areNone, !forms.keys.contains(held.key.identifier) else {
+            return
+        }
+        held.former = forms
+        protection = .key(held)
+        guard let former else { return }
         try await markers.write(KeyLink(from: former, to: held.key.identifier, .joined))
     }
 

@@ -333,7 +333,9 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
 extension BlobBackend: KeyHolding {
     package var heldKey: HeldKey? { account.protection.held }
 
-    package func noteJoining(from former: AccountKey) async throws { try await account.noteJoining(from: former) }
+    package func noteJoining(from former: AccountKey?, _ forms: FormerForms) async throws {
+        try await account.noteJoining(from: former, forms)
+    }
 
     package func rejectOtherKeys(andSuccessors successors: Bool) async throws {
         try checkOpen()

@@ -55,7 +55,9 @@ final class EtcdSealedBackend: RemoteBackend {
 extension EtcdSealedBackend: KeyHolding {
     var heldKey: HeldKey? { get async { await blobs.heldKey } }
 
-    func noteJoining(from former: AccountKey) async throws { try await blobs.noteJoining(from: former) }
+    func noteJoining(from former: AccountKey?, _ forms: FormerForms) async throws {
+        try await blobs.noteJoining(from: former, forms)
+    }
 
     func rejectOtherKeys(andSuccessors successors: Bool) async throws {
         try await blobs.rejectOtherKeys(andSuccessors: successors)

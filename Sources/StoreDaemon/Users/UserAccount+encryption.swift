@@ -23,7 +23,7 @@ extension UserAccount {
         }
         let (former, forms) = keys.former(of: file)
         try await reach(file.url, file.credentials, .phrase(phrase)) {
-            try await Self.open($0, joiningFrom: former)
+            try await Self.open($0, joiningFrom: (former, forms))
         } then: { backend, remote, held in
             guard remote.isNamed(file.account) else { return try goOver(file, to: remote, backend, held, forms) }
             try keys.keep(held, wasShown: true)
@@ -69,7 +69,7 @@ extension UserAccount {
     /// Opens an account, and tells those who have the key that this device had, if it is another, where it went.
     /// - Parameter rejectsOthers: markers of other keys than the one that a phrase opens don't count.
     nonisolated static func open(
-        _ backend: any RemoteBackend, creatingAccount: Bool = false, joiningFrom former: AccountKey?,
+        _ backend: any RemoteBackend, creatingAccount: Bool = false, joiningFrom former: (AccountKey?, FormerForms),
         rejectingOthers rejectsOthers: Bool = false
     ) async throws -> RemoteAccount {
         let holding = (backend as? ToldBackend)?.keyHolding
@@ -79,7 +79,7 @@ extension UserAccount {
             try await holding?.rejectOtherKeys(andSuccessors: false)
             remote = try await backend.open(creatingAccount: false)
         }
-        if let former { try await holding?.noteJoining(from: former) }
+        try await holding?.noteJoining(from: former.0, former.1)
         return remote
     }
 }

@@ -26,10 +26,10 @@ extension UserAccount {
         var isNew = false
         let former =
             encryption.phrase == nil ? nil : try savedFile().flatMap { $0.isPlace(url) ? $0 : nil }
-        let (key, forms) = former.map { keys.former(of: $0) } ?? (nil, FormerForms())
+        let before = former.map { keys.former(of: $0) } ?? (nil, FormerForms())
         try await reach(url, credentials, try keys.protection(at: url, encryption)) {
             try await Self.open(
-                $0, creatingAccount: creatingAccount, joiningFrom: key, rejectingOthers: encryption.rejectsOthers)
+                $0, creatingAccount: creatingAccount, joiningFrom: before, rejectingOthers: encryption.rejectsOthers)
         } then: { backend, remote, held in
             isNew = remote.isNew
             guard isNew || !bringingValues else {
@@ -43,7 +43,7 @@ extension UserAccount {
             // The account of this place may have moved to the key since.
             if var former, !remote.isNamed(former.account) {
                 former.credentials = credentials
-                return try goOver(former, to: remote, backend, held, forms)
+                return try goOver(former, to: remote, backend, held, before.1)
             }
             try keys.keep(held, wasShown: encryption.phrase != nil)
             try commit(file) {

@@ -58,6 +58,11 @@ struct StatusCommand: ServiceCommand {
 }
 
 extension AccountDescription {
+    private var encryption: String {
+        if lastError?.code == .keyNeeded { return "yes, and its key is not on this device" }
+        return isEncrypted ? "yes" : "no: whoever has the remote can read the values"
+    }
+
     /// What a person wants to know, in the order of importance.
     fileprivate var lines: [(String, String)] {
         let style = Style(for: STDOUT_FILENO)
@@ -68,7 +73,7 @@ extension AccountDescription {
         if !backend.isEmpty { lines.append(("Remote", Output.printable(backend))) }
         if !accountIdentifier.isEmpty { lines.append(("Account", accountIdentifier)) }
         if state != "signed-out" {
-            lines.append(("Encrypted", isEncrypted ? "yes" : "no: whoever has the remote can read the values"))
+            lines.append(("Encrypted", encryption))
         }
         let identifier = style.dim(Output.printableWord(deviceIdentifier))
         lines.append(("This device", "\(Output.printableWord(deviceName)) \(identifier)"))

@@ -72,12 +72,12 @@ extension Catalogue {
         "Did you mean \"{1}\"?": "Meinten Sie „{1}“?",
         "Did you mean {1}?": "Meinten Sie {1}?",
         """
-        Enter the recovery phrase, which "ubiquitousctl account phrase" shows on another device: with \
-        "ubiquitousctl account unlock", or --phrase-file for signing in.
+        "ubiquitousctl account phrase" shows it on another device. "ubiquitousctl account unlock" takes it, as \
+        --phrase-file does for signing in.
         """:
             """
-        Geben Sie die Wiederherstellungswörter ein, die „ubiquitousctl account phrase“ auf einem anderen Gerät \
-        zeigt: mit „ubiquitousctl account unlock“ oder beim Anmelden mit --phrase-file.
+        „ubiquitousctl account phrase“ zeigt sie auf einem anderen Gerät. „ubiquitousctl account unlock“ nimmt sie \
+        entgegen, beim Anmelden --phrase-file.
         """,
         "Encrypting": "Konto wird verschlüsselt",
         "Everything is on disk, and stays on this device for now; see \"ubiquitousctl status\"":

@@ -183,7 +183,7 @@ extension WholeDevice {
             let holding = backend as? any KeyHolding,
             let remote = try? await backend.open(creatingAccount: false)
         else { return nil }
-        if let former = file.key?.held.key, (try? await holding.noteJoining(from: former)) == nil { return nil }
+        guard (try? await holding.noteJoining(from: file.key?.held.key, file.forms)) != nil else { return nil }
         return await holding.heldKey.map { (backend, remote, $0) }
     }
 
