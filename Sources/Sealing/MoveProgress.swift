@@ -41,34 +41,47 @@ package enum MoveProgress: Equatable {
         package var time: UInt64
         /// The remote holds an account under a key that is not here.
         package var needsKey: Bool
-        /// All of the remote was read, and nothing was skipped.
+        /// All of the remote that can be read was joined.
         package var hasReadAll: Bool
+        /// Something there can't be read.
+        package var hasUnread: Bool
         /// What this device has was found in the remote.
         package var isPublished: Bool
 
-        package init(time: UInt64, needsKey: Bool, hasReadAll: Bool, isPublished: Bool) {
-            (self.time, self.needsKey, self.hasReadAll, self.isPublished) = (time, needsKey, hasReadAll, isPublished)
+        package init(time: UInt64, needsKey: Bool, hasReadAll: Bool, hasUnread: Bool, isPublished: Bool) {
+            (self.time, self.needsKey) = (time, needsKey)
+            (self.hasReadAll, self.hasUnread, self.isPublished) = (hasReadAll, hasUnread, isPublished)
+        }
+
+        /// Whether the former form is read to its end.
+        /// - Parameter begun: when the key was made.
+        package func areAllRead(since begun: UInt64) -> Bool {
+            hasReadAll && (!hasUnread || distance(time, begun) >= MoveProgress.arrival)
         }
     }
+
+    /// How long what can't be read may still be arriving.
+    package static let arrival: UInt64 = 3_600_000_000
 
     /// How long others have to notice a move before what they may still be reading goes.
     package static let patience: UInt64 = 600_000_000
 
     /// Decides.
     /// - Parameters:
-    ///   - isMoving: the account is still in its former form.
+    ///   - begun: when the key was made that the account is moving to; `nil` if it is not in its former form.
     ///   - key: that of the account; `nil` if it has none, or is moving to one.
-    package static func next(isMoving: Bool, key: Standing?, _ facts: Facts) -> MoveProgress {
-        if isMoving {
-            return facts.needsKey ? .giveWay : facts.hasReadAll || !Rule.joinAgain.isOn ? .goOver : .wait
+    package static func next(movingSince begun: UInt64?, key: Standing?, _ facts: Facts) -> MoveProgress {
+        if let begun {
+            let isRead = facts.areAllRead(since: begun) || !Rule.joinAgain.isOn
+            return facts.needsKey ? .giveWay : isRead ? .goOver : .wait
         }
         guard let key, !key.former.areNone else { return .wait }
         guard let published = key.published else { return facts.isPublished ? .confirm : .wait }
         let isDue = key.tidied.map { SyncCycle.isDayAway(facts.time, from: $0) } ?? true
-        guard isDue, key.wasShown, facts.hasReadAll, distance(facts.time, published) >= patience else { return .wait }
+        guard isDue, key.wasShown, facts.isPublished, distance(facts.time, published) >= patience else { return .wait }
         return .removeFormerForms
     }
-
-    /// Also where a clock was wrong.
-    private static func distance(_ a: UInt64, _ b: UInt64) -> UInt64 { max(a, b) - min(a, b) }
 }
+
+/// How far two times are apart, also where a clock was wrong.
+private func distance(_ a: UInt64, _ b: UInt64) -> UInt64 { max(a, b) - min(a, b) }

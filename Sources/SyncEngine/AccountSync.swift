@@ -163,15 +163,21 @@ public final class AccountSync {
     /// The remote was reset: sync is paused until the user says which side is right.
     public var isReset: Bool { state == .paused && lastError?.code == .reset }
 
-    /// The last cycle with this backend that has ended has joined all of the account, and skipped nothing.
+    /// The last cycle with this backend that has ended has joined all of the account that can be read.
     public internal(set) var hasReadAll = false
+
+    /// It has found something that can't be read, and passed it over.
+    public internal(set) var hasUnread = false
+
+    /// A cycle is under way.
+    public var isInCycle: Bool { replica.cycle.isRunning }
 
     /// It has found in the remote what this device had put there before, whatever else is there.
     public internal(set) var isPublished = false
 
     func noteCycle(hasEnded: Bool) {
         let isThere = hasEnded && database.account.isDownloaded
-        hasReadAll = isThere && replica.cycle.isPullComplete && replica.cycle.problem == nil
+        (hasReadAll, hasUnread) = (isThere && replica.cycle.hasJoinedAll, replica.cycle.hasUnread)
         isPublished = isThere && replica.cycle.foundPublication && lastPush != 0
     }
 

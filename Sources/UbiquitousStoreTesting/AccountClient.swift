@@ -63,7 +63,11 @@ public final class AccountClient: ObjectClient {
     }
 
     /// `Encrypt`.
-    public func encrypt() async throws { try await call("Encrypt") { try $0.appendDictionary {} } }
+    public func encrypt(_ options: KeyValuePairs<String, Value> = [:]) async throws {
+        try await call("Encrypt") { message in
+            try message.appendDictionary { for (name, value) in options { try message.append(entry: name, value) } }
+        }
+    }
 
     /// `ReplaceKey`.
     public func replaceKey() async throws { try await call("ReplaceKey") { try $0.appendDictionary {} } }

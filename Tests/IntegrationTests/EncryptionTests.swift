@@ -163,6 +163,34 @@ struct EncryptionTests {
         }
     }
 
+    @Test func `what nobody can read stops a move, and its user can go on without it`() async throws {
+        try await withTwoDevices { devices in
+            let (laptop, phone) = (try devices.account(devices.laptop), try devices.account(devices.phone))
+            try await devices.join()
+            try await write(devices)
+            _ = try await devices.converge()
+            let heads = devices.folder + "/h/"
+            let names = try FileManager.default.contentsOfDirectory(atPath: heads)
+            let whole = try #require(names.first { $0.count == 16 })
+            let torn = try Data(contentsOf: URL(filePath: heads + whole)).prefix(100)
+            try torn.write(to: URL(filePath: heads + "0123456789abcdef"))
+            let before = try FileManager.default.contentsOfDirectory(atPath: devices.folder + "/a")
+            let error = await failure { try await laptop.encrypt() }
+            #expect(error?.name.hasSuffix(".Conflict") == true)
+            #expect(error?.message.contains("h/0123456789abcdef") == true, "\(String(describing: error))")
+            #expect(error?.message.contains("--pass-over-unread") == true)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: devices.folder + "/a") == before)
+            try await laptop.encrypt(["pass-over-unread": .boolean(true)])
+            let words = try await laptop.recoveryPhrase()
+            try await devices.store(devices.phone).set("away", "kept")
+            try await eventually("the phone stops") { await errorName { try await phone.syncNow() } == "KeyNeeded" }
+            try await phone.unlock(words)
+            let values = try await devices.converge()
+            #expect(values.count == 202 && values["away"] == "kept")
+            #expect(try Data(contentsOf: URL(filePath: heads + "0123456789abcdef")) == torn)
+        }
+    }
+
     @Test(arguments: ["once the account is left", "once the key is gone"])
     func `a service that is killed while it signs out leaves no key, and no account without its key`(moment: String)
         async throws

@@ -22,18 +22,26 @@ import Testing
 
     private func next(
         moving: Bool = false, _ key: AccountKeyFile?, needsKey: Bool = false, readAll: Bool = true,
-        published: Bool = true, later: UInt64 = 0
+        unread: Bool = false, published: Bool = true, later: UInt64 = 0
     ) -> MoveProgress {
         MoveProgress.next(
-            isMoving: moving, key: key?.standing,
+            movingSince: moving ? Self.now : nil, key: key?.standing,
             MoveProgress.Facts(
-                time: Self.now + later, needsKey: needsKey, hasReadAll: readAll, isPublished: published))
+                time: Self.now + later, needsKey: needsKey, hasReadAll: readAll, hasUnread: unread,
+                isPublished: published))
     }
 
     @Test func `the key becomes the account's once its former form was read to the end`() {
         #expect(next(moving: true, nil, readAll: false) == .wait)
         #expect(next(moving: true, nil) == .goOver)
         #expect(next(moving: true, nil, needsKey: true) == .giveWay)
+    }
+
+    @Test func `what can't be read is waited for for an hour, and what has not arrived for ever`() {
+        let hour: UInt64 = 3_600_000_000
+        #expect(next(moving: true, nil, unread: true, later: hour - 1) == .wait)
+        #expect(next(moving: true, nil, unread: true, later: hour) == .goOver)
+        #expect(next(moving: true, nil, readAll: false, unread: true, later: hour) == .wait)
     }
 
     @Test func `the phrase may be told once all is in the remote`() throws {
@@ -53,7 +61,8 @@ import Testing
         let (minute, day): (UInt64, UInt64) = (60_000_000, 86_400_000_000)
         #expect(next(try used(), later: 9 * minute) == .wait)
         #expect(next(try used(), later: 10 * minute) == .removeFormerForms)
-        #expect(next(try used(), readAll: false, later: 10 * minute) == .wait)
+        #expect(next(try used(), published: false, later: 10 * minute) == .wait)
+        #expect(next(try used(), readAll: false, unread: true, later: 10 * minute) == .removeFormerForms)
         #expect(next(try used { $0.wasShown = false }, later: 10 * minute) == .wait)
         #expect(next(try used { $0.tidied = Self.now }, later: 20 * minute) == .wait)
         #expect(next(try used { $0.tidied = Self.now }, later: day) == .removeFormerForms)

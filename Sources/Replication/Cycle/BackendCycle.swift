@@ -98,7 +98,7 @@ private struct BackendCycle<Device: BackendUser> {
 
     /// Some are found at the look, others as stores are read.
     private func noteProblems() {
-        if let sentence = pull?.problems.first { device.cycle.noteProblem(RemoteError(.damaged, sentence)) }
+        if let sentence = pull?.problems.first { device.cycle.noteUnread(RemoteError(.damaged, sentence)) }
     }
 
     private func read(_ store: String) async throws -> SyncCycle.Event {

@@ -115,8 +115,10 @@ package struct SyncCycle: Sendable {
     package var onlyReads = false
     /// A device was forgotten: what it left in the remote may go.
     package var collectsGarbage = false
-    /// Something that was skipped while the rest went well.
+    /// Something that is wrong while the rest went well.
     package private(set) var problem: RemoteError?
+    /// Something was there that can't be read, and the rest is joined.
+    package private(set) var hasUnread = false
     /// The last pull read everything that was there.
     package private(set) var isPullComplete = false
     /// The last pull found what this device had published last.
@@ -153,7 +155,7 @@ package struct SyncCycle: Sendable {
     /// - Returns: whether it is to upload what is pending.
     package mutating func begin(_ now: UInt64) -> Bool {
         uploads = schedule?.begin(now) ?? false
-        (isRunning, isInterrupted, isPullComplete, problem) = (true, false, false, nil)
+        (isRunning, isInterrupted, isPullComplete, problem, hasUnread) = (true, false, false, nil, false)
         (uploaded, received, isWaiting, foundPublication) = (false, false, false, false)
         (stores, joined, tooLarge) = ([], [], [])
         action = .pull
@@ -252,8 +254,17 @@ package struct SyncCycle: Sendable {
         return isRead || !beginsAnew ? .keep(isRead: isRead, tooLarge: tooLarge) : nil
     }
 
-    /// Something was skipped. The first one is kept.
+    /// Something is wrong. The first one is kept.
     package mutating func noteProblem(_ problem: RemoteError) { self.problem = self.problem ?? problem }
+
+    /// Something can't be read.
+    package mutating func noteUnread(_ problem: RemoteError) {
+        noteProblem(problem)
+        hasUnread = true
+    }
+
+    /// The last pull joined all that can be read.
+    package var hasJoinedAll: Bool { isPullComplete && tooLarge.isEmpty }
 
     /// What this device wrote goes under another name.
     package mutating func noteLeftOrigin() { needsRepublication = true }

@@ -98,8 +98,10 @@ extension UserAccount {
     }
 
     fileprivate func move(_ call: MethodCall, _ change: KeyChange) throws {
-        _ = try call.message.readOptions([:])
-        call.answer(on: daemon, holding: self) { try await self.move.make(change) }
+        let options = try call.message.readOptions(["pass-over-unread": "b"])
+        call.answer(on: daemon, holding: self) {
+            try await self.move.make(change, passingOverUnread: options.boolean("pass-over-unread", default: false))
+        }
     }
 
     // MARK: Resting

@@ -142,6 +142,7 @@ extension Daemon {
         let flags = try call.message.readFlags(0x1)
         try checkSteers(call.peer)
         let user = try users.user(clients.client(call.peer).uid)
+        if flags == 0 { try user.account.move.checkIsOver() }
         let keys = try user.recovering {
             flags == 0 ? try user.forget(identifier) : try user.removeEverywhere(identifier)
         }

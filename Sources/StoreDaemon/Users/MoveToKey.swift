@@ -33,7 +33,8 @@ final class MoveToKey {
 
     /// Moves the account to a new key, and returns when what this device has is in the remote under it. A move that
     /// was interrupted goes on.
-    func make(_ change: KeyChange) async throws {
+    /// - Parameter passesOver: what can't be read is not waited for.
+    func make(_ change: KeyChange, passingOverUnread passesOver: Bool) async throws {
         guard let file = try account.savedFile() else { throw UserAccount.notSignedIn }
         let isUnderWay = keys.isMoving(file)
         if !isUnderWay, change == .encryption, file.isEncrypted == true { return }
@@ -42,13 +43,13 @@ final class MoveToKey {
         }
         if !isUnderWay, change == .replacement { try await leaveOtherKeys(in: file) }
         try await account.attempts.alone {
-            if !isUnderWay { try await begin() }
+            if !isUnderWay { try await begin(passesOver) }
             if try account.savedFile()?.movingTo != nil {
                 do { try await sync.syncNow() } catch {
                     if sync.needsKey { try withdraw() }
                     throw error
                 }
-                try await goOver()
+                try await goOver(passesOver)
             }
             for _ in 0..<3 where !sync.isPublished { try await sync.syncNow() }
             try confirm()
@@ -66,9 +67,9 @@ final class MoveToKey {
         if sync.needsKey { try await account.rejectOtherKeys(in: file, andSuccessors: true) }
     }
 
-    private func begin() async throws {
+    private func begin(_ passesOver: Bool) async throws {
         let refusal = try readRefused()
-        do { try await prepare() } catch {
+        do { try await prepare(passesOver) } catch {
             if let refusal {
                 sync.close()
                 sync.fail(refusal)
@@ -87,12 +88,10 @@ final class MoveToKey {
     }
 
     /// Reads the account completely, draws a key, and has the account move to it.
-    private func prepare() async throws {
+    private func prepare(_ passesOver: Bool) async throws {
         try await sync.syncNow()
-        guard sync.hasReadAll, let file = try account.savedFile() else {
-            throw BusError.store(
-                .conflict, "The account has problems, or has not arrived whole; nothing is moved before it has.")
-        }
+        guard let file = try account.savedFile() else { throw UserAccount.notSignedIn }
+        try checkRead(passesOver)
         let (former, problem) = keys.protection(of: file)
         if let problem { throw problem }
         var (_, forms) = keys.former(of: file)
@@ -109,6 +108,22 @@ final class MoveToKey {
         change(to: backend, onlyReads: true)
     }
 
+    /// Refuses to go on without what others may have there.
+    private func checkRead(_ passesOver: Bool) throws {
+        guard sync.hasReadAll else {
+            throw BusError.store(
+                .conflict, "The account has not arrived whole; nothing is moved before it has. \(problem)")
+        }
+        guard !sync.hasUnread || passesOver else {
+            throw BusError.store(
+                .conflict,
+                "Something in the account can't be read, and may still be arriving. \(problem) The account is moved "
+                    + "without it with \"--pass-over-unread\"; a device that wrote it writes it again.")
+        }
+    }
+
+    private var problem: String { sync.lastError?.message ?? "" }
+
     private func change(to backend: ToldBackend, onlyReads: Bool) {
         sync.change(to: backend, onlyReads: onlyReads)
         account.listen()
@@ -122,17 +137,14 @@ final class MoveToKey {
     /// Does what is to be done after a cycle. What fails is tried after the next one.
     func goOn() async {
         guard isWatched, !account.attempts.isBusy, let file = try? account.savedFile() else { return }
-        let facts = MoveProgress.Facts(
-            time: daemon.environment.time(), needsKey: sync.needsKey, hasReadAll: sync.hasReadAll,
-            isPublished: sync.isPublished)
+        let begun = file.movingTo == nil ? nil : keys.next(of: file)?.held.marker.time ?? 0
         let next = MoveProgress.next(
-            isMoving: file.movingTo != nil, key: file.movingTo == nil ? keys.current(of: file)?.standing : nil,
-            facts)
+            movingSince: begun, key: begun == nil ? keys.current(of: file)?.standing : nil, facts)
         do {
             switch next {
             case .wait: break
             case .giveWay: try withdraw()
-            case .goOver: try await account.attempts.alone { try await goOver() }
+            case .goOver: try await account.attempts.alone { try await goOver(false) }
             case .confirm: try confirm()
             case .removeFormerForms: try await account.attempts.alone { try await removeFormerForms() }
             }
@@ -141,22 +153,32 @@ final class MoveToKey {
         }
     }
 
+    private var facts: MoveProgress.Facts {
+        MoveProgress.Facts(
+            time: daemon.environment.time(), needsKey: sync.needsKey, hasReadAll: sync.hasReadAll,
+            hasUnread: sync.hasUnread, isPublished: sync.isPublished)
+    }
+
     /// Goes over to the key, after the former form was read to its end.
-    private func goOver() async throws {
+    private func goOver(_ passesOver: Bool) async throws {
         guard let file = try account.savedFile(), let key = keys.next(of: file) else {
             throw BusError.store(.keyNeeded, "The key that the account is moving to is not on this device.")
         }
+        if !facts.areAllRead(since: key.held.marker.time) { try checkRead(passesOver) }
         let backend = try account.makeBackend(file.url, file.credentials, .key(key.held))
         do {
             let signOuts = account.attempts.signOuts
             let remote = try await Attempts.limited { try await backend.open(creatingAccount: false) }
-            guard signOuts == account.attempts.signOuts, sync.hasReadAll, !sync.isPaused else {
+            // A cycle that is under way may be giving way to another key.
+            guard signOuts == account.attempts.signOuts, sync.hasReadAll, !sync.isInCycle, !sync.isPaused else {
                 throw BusError.store(
                     .backendUnavailable, "The account is not read to its end any more; it is tried again.")
             }
             try account.goOver(file, to: remote, backend, key.held, key.former)
         } catch {
             UserAccount.close(backend)
+            // Meanwhile a cycle has found that another key has become the account's.
+            if sync.needsKey, try account.savedFile()?.movingTo != nil { try withdraw() }
             throw error
         }
         keys.settle(account.accountIdentifier)

@@ -71,6 +71,18 @@ extension UserAccount {
         guard sync.isReset else {
             throw BusError.store(.conflict, "There is nothing to resolve: the remote is as this device knows it.")
         }
+        do {
+            try await goOn(with: file, inFavourOf: side)
+        } catch let error as RemoteError where error.code == .keyNeeded {
+            // An account under another key is there by now: the device waits for its words.
+            sync.postpone(error)
+            throw error
+        }
+        listen()
+        daemon.logger.notice("\(userName) resolved in favour of what is \(side.rawValue).")
+    }
+
+    private func goOn(with file: AccountFile, inFavourOf side: Side) async throws {
         try await reach(file.url, file.credentials, keys.protection(of: file).0) { backend in
             switch side {
             case .local: try await backend.restore(file.account)
@@ -86,8 +98,6 @@ extension UserAccount {
                 }
             }
         }
-        listen()
-        daemon.logger.notice("\(userName) resolved in favour of what is \(side.rawValue).")
     }
 
     /// Which side is right, by the words that the bus uses.

@@ -64,13 +64,23 @@ package struct AccountObject: ServiceObject {
     }
 
     /// `Encrypt`: moves an account in plain to a key.
-    package func encrypt(timeout: Duration) async throws {
-        try await call("Encrypt", timeout: timeout) { try $0.appendDictionary {} }
+    /// - Parameter passesOver: the account moves without what can't be read in it.
+    package func encrypt(passingOverUnread passesOver: Bool = false, timeout: Duration) async throws {
+        try await move("Encrypt", passesOver, timeout)
     }
 
     /// `ReplaceKey`: moves an encrypted account to another key.
-    package func replaceKey(timeout: Duration) async throws {
-        try await call("ReplaceKey", timeout: timeout) { try $0.appendDictionary {} }
+    /// - Parameter passesOver: the account moves without what can't be read in it.
+    package func replaceKey(passingOverUnread passesOver: Bool = false, timeout: Duration) async throws {
+        try await move("ReplaceKey", passesOver, timeout)
+    }
+
+    private func move(_ member: String, _ passesOver: Bool, _ timeout: Duration) async throws {
+        try await call(member, timeout: timeout) { message in
+            try message.appendDictionary {
+                if passesOver { try message.append(entry: "pass-over-unread", .boolean(true)) }
+            }
+        }
     }
 
     /// `Unlock`: ends the pause for KeyNeeded.

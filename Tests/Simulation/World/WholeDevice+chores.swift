@@ -67,7 +67,7 @@ extension WholeDevice {
 
     /// As the service does: whoever has the store open has opened it again.
     private func forget(_ store: Int) throws(EngineError) {
-        guard let process else { return }
+        guard let process, !isMoving else { return }
         let (before, place) = (world.states(self), place)
         guard try process.database.forget(store: Names.stores[store]) != nil else { return }
         try process.database.remember(store: process.store(store))

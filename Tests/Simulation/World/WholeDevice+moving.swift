@@ -63,7 +63,8 @@ extension WholeDevice {
         guard let process, isSignedIn, !isMoving else { return }
         world.executor.start { [self] in
             try? await process.sync.syncNow()
-            guard self.process === process, process.sync.hasReadAll, isSignedIn, !isMoving, !process.isGoingOver,
+            guard self.process === process, process.sync.hasReadAll, !process.sync.hasUnread, isSignedIn, !isMoving,
+                !process.isGoingOver,
                 let former = account
             else { return }
             let held = HeldKey(
@@ -87,13 +88,12 @@ extension WholeDevice {
         if file.next != nil, process.sync.hasReadAll { hasKeyOnDisk = true }
         let facts = MoveProgress.Facts(
             time: process.database.environment.time(), needsKey: process.sync.needsKey,
-            hasReadAll: process.sync.hasReadAll, isPublished: process.sync.isPublished)
-        switch MoveProgress.next(isMoving: file.next != nil, key: file.next == nil ? file.key?.standing : nil, facts) {
+            hasReadAll: process.sync.hasReadAll, hasUnread: process.sync.hasUnread,
+            isPublished: process.sync.isPublished)
+        let begun = file.next?.held.marker.time
+        switch MoveProgress.next(movingSince: begun, key: begun == nil ? file.key?.standing : nil, facts) {
         case .wait: break
-        case .giveWay:
-            account?.next = nil
-            world.trace.note(world.timeline.now, 10, UInt64(number), line: "device \(number) gives way")
-            change(onlyReads: false)
+        case .giveWay: giveWay()
         case .goOver: await goOver()
         case .confirm:
             account?.key?.published = facts.time
@@ -108,14 +108,24 @@ extension WholeDevice {
         process.sync.change(to: backend, onlyReads: onlyReads)
     }
 
+    private func giveWay() {
+        account?.next = nil
+        world.trace.note(world.timeline.now, 10, UInt64(number), line: "device \(number) gives way")
+        change(onlyReads: false)
+    }
+
     private func goOver() async {
         guard let process, let file = account, let next = file.next else { return }
         process.isGoingOver = true
         defer { process.isGoingOver = false }
         guard let backend = try? process.backend(of: world.places[file.place], .key(next.held)),
             let remote = try? await backend.open(creatingAccount: false), self.process === process,
-            process.sync.hasReadAll || !Rule.joinAgain.isOn, isSignedIn, account?.next?.held == next.held
-        else { return }
+            process.sync.hasReadAll || !Rule.joinAgain.isOn, !process.sync.isInCycle, isSignedIn,
+            account?.next?.held == next.held
+        else {
+            if self.process === process, account?.next != nil, process.sync.needsKey { giveWay() }
+            return
+        }
         if let key = file.key { world.replaced.insert(key.held.key.identifier) }
         let names = Set(next.held.former.plain.map(\.description)).union([file.identifier])
         enter(remote, next, backend, formerly: names)

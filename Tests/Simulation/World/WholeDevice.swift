@@ -145,6 +145,7 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
     }
 
     func copyDisk(of other: WholeDevice, isFork: Bool) {
+        hasKeyOnDisk = other.hasKeyOnDisk
         // A machine that is copied while it runs is copied with `/run`, here at a moment when the service does not run.
         if isFork { other.stop(.restart) }
         files.write(other.files.image)
@@ -227,12 +228,18 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
         isSigningIn = true
         world.trace.note(world.timeline.now, 9, UInt64(number), line: "device \(number) resolves")
         world.executor.start { [self] in
-            let remote = try? await backend.restore(account.identifier)
+            let restored: Result<RemoteAccount, RemoteError>
+            do throws(RemoteError) { restored = .success(try await backend.restore(account.identifier)) } catch {
+                restored = .failure(error)
+            }
             guard self.process === process else { return }
             isSigningIn = false
             guard process.sync.isReset else { return }
-            if let remote {
+            switch restored {
+            case .success(let remote):
                 return process.enter(remote, backend, account.place, account.key?.held, isRestored: true)
+            case .failure(let error) where error.code == .keyNeeded: return process.sync.postpone(error)
+            case .failure: break
             }
             world.timeline.after(minute) { [weak self] in self?.resolve() }
         }

@@ -18,12 +18,13 @@ struct EncryptCommand: ServiceCommand {
             """)
 
     @OptionGroup var options: AccountOptions
+    @OptionGroup var unread: UnreadOptions
 
     func perform() async throws {
         try await Move(options: options).make("Encrypting") { account in
             account.isEncrypted ? nil : "encrypt \(account.backend)"
         } _: {
-            try await $0.encrypt(timeout: Patience.remote)
+            try await $0.encrypt(passingOverUnread: unread.passOverUnread, timeout: Patience.remote)
         }
     }
 }
@@ -40,14 +41,21 @@ struct ReplaceKeyCommand: ServiceCommand {
             """)
 
     @OptionGroup var options: AccountOptions
+    @OptionGroup var unread: UnreadOptions
 
     func perform() async throws {
         try await Move(options: options).make("Replacing the key") { account in
             "replace the key of \(account.backend)"
         } _: {
-            try await $0.replaceKey(timeout: Patience.remote)
+            try await $0.replaceKey(passingOverUnread: unread.passOverUnread, timeout: Patience.remote)
         }
     }
+}
+
+/// What becomes of what can't be read in the account.
+struct UnreadOptions: ParsableArguments {
+    @Flag(help: "Go on without what can't be read in the account: a device that wrote it writes it again.")
+    var passOverUnread = false
 }
 
 /// A move of the account to a new key.
