@@ -128,6 +128,9 @@ final class KeyWorld {
         if successors.contains(where: { $0.identifier != opened.identifier }) {
             violation = violation ?? "I21: the words of a key that was replaced open the account"
         }
+        // The service, too, names the other key where the words open one that is not the account's.
+        let seen = devices[index].seen(by: opened)
+        guard MarkerChoice(among: seen, key: opened, wasEncrypted: true) == .using else { return }
         if devices[index].left.contains(opened.identifier) {
             violation = violation ?? "I21: a device goes back to a key that it has left"
         }
