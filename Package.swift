@@ -49,7 +49,7 @@ let package = Package(
         .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .target(name: "HTTPClient", dependencies: ["CCurl", "EventLoop", "PlaceAddress"]),
 
-        // What is to be said of an account's address: to the service, to backends, and to who types it.
+        // The kinds of remotes and what is to be said of their addresses: to the service, to backends, and to who types one.
         .target(name: "PlaceAddress"),
 
         // XML, for the answers of WebDAV servers.
@@ -81,7 +81,8 @@ let package = Package(
         .target(name: "SyncEngine", dependencies: ["StoreEngine", "Replication", "PropertyList"]),
         // The kinds of remotes, a target each: what two or more need, blobs for those that store files, and the list.
         .target(
-            name: "BackendSupport", dependencies: ["Sealing", "Replication", "PropertyList", "HTTPClient"],
+            name: "BackendSupport",
+            dependencies: ["Sealing", "Replication", "PropertyList", "HTTPClient", "PlaceAddress"],
             path: "Sources/Backends/Support"),
         .target(
             name: "Blobs",
@@ -91,7 +92,7 @@ let package = Package(
             ],
             path: "Sources/Backends/Blobs"),
         .target(
-            name: "Folder", dependencies: ["Blobs", "BackendSupport", "Replication", "Files"],
+            name: "Folder", dependencies: ["Blobs", "BackendSupport", "Replication", "Files", "PlaceAddress"],
             path: "Sources/Backends/Folder"),
         .target(
             name: "WebDAV",
@@ -106,7 +107,9 @@ let package = Package(
                 "PlaceAddress", "PlainText",
             ],
             path: "Sources/Backends/Etcd"),
-        .target(name: "SyncBackends", dependencies: ["BackendSupport", "Folder", "WebDAV", "Etcd", "Replication"]),
+        .target(
+            name: "SyncBackends",
+            dependencies: ["BackendSupport", "Folder", "WebDAV", "Etcd", "Replication", "PlaceAddress"]),
 
         // What both ends of the bus share: names, and values as variants.
         .target(name: "StoreBus", dependencies: ["SDBus", "PropertyList", "PlainText"]),

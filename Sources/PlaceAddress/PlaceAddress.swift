@@ -7,13 +7,14 @@ package enum PlaceAddress {
     /// It looks at no more than what is sent where, and finds nothing in an address that is none: signing in says
     /// what is wrong with that.
     package static func warning(of url: String) -> String? {
-        let scheme = url.prefix { $0 != ":" }
-        guard ["webdav", "etcd"].contains(scheme.lowercased()) else { return nil }
-        let hosts = url[scheme.endIndex...].drop { ":/".contains($0) }.prefix { !"/?#".contains($0) }
-        if hosts.split(separator: ",").allSatisfy(isLoopback) { return nil }
-        return "The connection is not encrypted: everybody on the way can read the password and all values, and change "
-            + "them. Use \(scheme.lowercased())s:// if the server has TLS."
+        guard let kind = PlaceKind.find(url) else { return nil }
+        let scheme = scheme(of: url)
+        let hosts = url.dropFirst(scheme.count).drop { ":/".contains($0) }.prefix { !"/?#".contains($0) }
+        return kind.warning(isSecure: scheme != kind.name, hosts: hosts.split(separator: ",").map(String.init))
     }
+
+    /// What an address begins with, in small letters.
+    package static func scheme(of url: String) -> String { url.prefix { $0 != ":" }.lowercased() }
 
     /// Whether what is sent to a host never leaves this machine.
     /// - Parameter member: a name, an address, or an IPv6 address in brackets; perhaps with a port.

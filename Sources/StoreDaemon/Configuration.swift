@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Logging
+internal import PlaceAddress
 public import PropertyList
 public import Replication
 public import SDBus
@@ -106,8 +107,8 @@ public struct Configuration: Sendable {
 extension Configuration {
     /// Refuses addresses of schemes that the administrator doesn't allow.
     func check(scheme url: String) throws(RemoteError) {
-        let scheme = BackendRequest.scheme(of: url)
-        guard let backends, Settings.schemes.contains(scheme), !backends.contains(scheme) else { return }
+        let scheme = PlaceAddress.scheme(of: url)
+        guard let backends, PlaceKind.schemes.contains(scheme), !backends.contains(scheme) else { return }
         throw RemoteError(.denied, "Accounts at \(scheme): addresses are not allowed on this machine.")
     }
 }
@@ -135,9 +136,7 @@ public struct BackendRequest: Sendable {
     package var protection = Protection.none
 
     /// What the address begins with, in small letters.
-    public var scheme: String { Self.scheme(of: url) }
-
-    static func scheme(of url: String) -> String { String(url.prefix { $0 != ":" }).lowercased() }
+    public var scheme: String { PlaceAddress.scheme(of: url) }
 }
 
 /// What a user signs in with. It never appears in a log, an error or a property.

@@ -3,10 +3,11 @@
 @_exported public import BackendSupport
 internal import Etcd
 internal import Folder
+internal import PlaceAddress
 public import Replication
 internal import WebDAV
 
-/// The kinds of remotes that there are. A new one is a target with its files, and a line here.
+/// The kinds of remotes that there are. A new one is a target with its files, a kind in `PlaceKind`, and a line here.
 extension BackendDescriptor {
     /// All that there are.
     public static let all = [FolderBackend.descriptor, WebDAVBackend.descriptor, EtcdBackend.descriptor]
@@ -16,7 +17,7 @@ extension BackendDescriptor {
     /// - Throws: `RemoteError.unsupported` if there is none.
     public static func find(_ scheme: String) throws(RemoteError) -> BackendDescriptor {
         if let found = all.first(where: { $0.schemes.contains(scheme) }) { return found }
-        let examples = all.map(\.example)
+        let examples = all.map(\.kind.example)
         let flaw = scheme.isEmpty ? "The address is of no known form" : "There is no backend for \"\(scheme):\""
         throw RemoteError(
             .unsupported,

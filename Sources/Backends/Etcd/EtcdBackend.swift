@@ -2,6 +2,7 @@
 
 public import BackendSupport
 internal import HTTPClient
+internal import PlaceAddress
 internal import PropertyList
 public import Replication
 internal import Sealing
@@ -12,7 +13,7 @@ internal import Sealing
 /// last, and joins what it has to them in transactions.
 public actor EtcdBackend: RemoteBackend {
     /// The kind of remote that it is.
-    public static let descriptor = BackendDescriptor(schemes: ["etcds", "etcd"], example: "etcds://HOST/PREFIX") {
+    public static let descriptor = BackendDescriptor(.etcd) {
         site throws(RemoteError) in
         EtcdBackend.make(
             try EtcdClient(try EtcdURL(site.url), site.credentials), .system, protection: site.protection)

@@ -16,7 +16,7 @@ struct EtcdURL: Equatable {
     private static let mostMembers = 16
 
     init(_ url: String) throws(RemoteError) {
-        let url = try ServerURL(url, scheme: "etcd", example: "HOST/PREFIX", flaw: Self.flaw)
+        let url = try ServerURL(url, of: .etcd, flaw: Self.flaw)
         members = try Self.members(url.authority, url.isSecure)
         prefix = try Self.prefix(url.rest)
     }
@@ -63,7 +63,6 @@ struct EtcdURL: Equatable {
 
     /// What to know before a password is sent there; `nil` if there is nothing.
     var warning: String? {
-        let scheme = members.contains { !$0.isSecure } ? "etcd://" : "etcds://"
-        return PlaceAddress.warning(of: scheme + members.map(\.host).joined(separator: ","))
+        PlaceKind.etcd.warning(isSecure: members.allSatisfy(\.isSecure), hosts: members.map(\.host))
     }
 }

@@ -2,16 +2,14 @@
 
 public import BackendSupport
 internal import Blobs
+internal import PlaceAddress
 public import Replication
 
 /// The backend for `folder:///…`: a directory that other software replicates between devices, or that all of them
 /// mount.
 public enum FolderBackend {
-    /// The scheme of a folder's address.
-    public static let scheme = "folder"
-
     /// The backend's descriptor.
-    public static let descriptor = BackendDescriptor(schemes: [FolderBackend.scheme], example: "folder:///PATH") {
+    public static let descriptor = BackendDescriptor(.folder) {
         site throws(RemoteError) in
         BlobBackend(
             storage: FolderStorage(try FolderURL(site.url), access: site.folders), environment: .system,

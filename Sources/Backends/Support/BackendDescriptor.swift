@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import PlaceAddress
 public import Replication
 package import Sealing
 
@@ -22,23 +23,23 @@ public struct BackendSite: Sendable {
     }
 }
 
-/// A kind of remote: what its addresses begin with, and how a backend is made for one.
+/// How a backend is made for a kind of remote.
 public struct BackendDescriptor: Sendable {
-    /// What addresses begin with, in lower case; the first one is the one to recommend.
-    public let schemes: [String]
-    /// How an address is written, for people.
-    public let example: String
+    /// What its addresses look like, and what is asked for.
+    package let kind: PlaceKind
+    /// What its addresses begin with, in lower case.
+    public var schemes: [String] { kind.schemes }
     /// Makes a backend. Nothing is asked before it is opened.
     public let make: @Sendable (BackendSite) throws(RemoteError) -> any RemoteBackend
     /// Tries an address out, and leaves nothing behind.
     public let check: @Sendable (BackendSite) async -> [BackendCheck]
 
     /// A descriptor of its parts.
-    public init(
-        schemes: [String], example: String,
+    package init(
+        _ kind: PlaceKind,
         make: @escaping @Sendable (BackendSite) throws(RemoteError) -> any RemoteBackend,
         check: @escaping @Sendable (BackendSite) async -> [BackendCheck]
     ) {
-        (self.schemes, self.example, self.make, self.check) = (schemes, example, make, check)
+        (self.kind, self.make, self.check) = (kind, make, check)
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import PlaceAddress
 package import Replication
 
 /// What a server's address begins with, and the rest of it.
@@ -13,22 +14,19 @@ package struct ServerURL {
 
     /// Takes an address apart.
     /// - Parameters:
-    ///   - scheme: without the `s` that asks for TLS.
-    ///   - example: what may follow the two slashes.
+    ///   - kind: what its addresses begin with.
     ///   - flaw: makes an error of what is wrong.
     package init(
-        _ url: String, scheme: String, example: String, flaw: (_ clause: String) -> RemoteError
+        _ url: String, of kind: PlaceKind, flaw: (_ clause: String) -> RemoteError
     ) throws(RemoteError) {
-        let name = url.prefix { $0 != ":" }
-        guard name.endIndex < url.endIndex, [scheme, scheme + "s"].contains(name.lowercased()) else {
-            throw flaw("it begins with \(scheme)s:// or \(scheme)://")
+        let scheme = PlaceAddress.scheme(of: url)
+        let rest = url.dropFirst(scheme.count)
+        guard rest.hasPrefix(":"), kind.schemes.contains(scheme) else {
+            throw flaw("it begins with \(kind.schemes.map { $0 + "://" }.joined(separator: " or "))")
         }
-        isSecure = name.lowercased() != scheme
-        let rest = url[name.endIndex...].dropFirst()
-        guard rest.hasPrefix("//") else {
-            throw flaw("two slashes follow the colon, as in \(scheme)s://\(example)")
-        }
-        authority = rest.dropFirst(2).prefix { !"/?#".contains($0) }
+        isSecure = scheme != kind.name
+        guard rest.hasPrefix("://") else { throw flaw("two slashes follow the colon, as in \(kind.example)") }
+        authority = rest.dropFirst(3).prefix { !"/?#".contains($0) }
         guard !authority.contains("@") else {
             throw flaw("who signs in is said with the options user and password, not in the address")
         }

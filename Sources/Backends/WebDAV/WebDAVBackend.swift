@@ -3,12 +3,13 @@
 public import BackendSupport
 internal import Blobs
 internal import HTTPClient
+internal import PlaceAddress
 public import Replication
 
 /// The backend for `webdavs://HOST/PATH` and `webdav://HOST/PATH`: a folder of a WebDAV server.
 public enum WebDAVBackend {
     /// The kind of remote that it is.
-    public static let descriptor = BackendDescriptor(schemes: ["webdavs", "webdav"], example: "webdavs://HOST/PATH") {
+    public static let descriptor = BackendDescriptor(.webDAV) {
         site throws(RemoteError) in
         BlobBackend(
             storage: WebDAVStorage(try WebDAVURL(site.url), try site.credentials.options), environment: .system,

@@ -11,7 +11,7 @@ struct WebDAVURL: Equatable {
     let address: HTTPAddress
 
     init(_ url: String) throws(RemoteError) {
-        let url = try ServerURL(url, scheme: "webdav", example: "HOST/PATH", flaw: Self.flaw)
+        let url = try ServerURL(url, of: .webDAV, flaw: Self.flaw)
         guard let (host, port) = HTTPAddress.split(url.authority) else {
             throw Self.flaw("it has no HOST or HOST:PORT")
         }
@@ -50,6 +50,6 @@ struct WebDAVURL: Equatable {
 
     /// What to know before a password is sent there; `nil` if there is nothing.
     var warning: String? {
-        PlaceAddress.warning(of: (address.isSecure ? "webdavs://" : "webdav://") + address.host)
+        PlaceKind.webDAV.warning(isSecure: address.isSecure, hosts: [address.host])
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import GLibLoop
+internal import PlaceAddress
 
 /// A kind of remote to sign in to.
 package enum RemoteKind: CaseIterable, Sendable {
@@ -30,9 +31,20 @@ package enum RemoteKind: CaseIterable, Sendable {
     package var fields: [SignInField] {
         switch self {
         case .nextcloud: [.server, .user, .appPassword, .folder]
-        case .webDAV: [.address, .user, .password, .token, .certificate]
-        case .folder: [.path]
-        case .etcd: [.members, .prefix, .user, .password, .certificate]
+        case .webDAV, .folder: [placeField] + credentials
+        case .etcd: [placeField, .prefix] + credentials
+        }
+    }
+
+    /// Nextcloud's password for apps is all that a person has to know of its credentials.
+    private var credentials: [SignInField] {
+        place.credentials.map { credential in
+            switch credential {
+            case .user: .user
+            case .password: .password
+            case .token: .token
+            case .authority: .certificate
+            }
         }
     }
 
@@ -50,14 +62,15 @@ package enum RemoteKind: CaseIterable, Sendable {
     ///
     /// - Parameter features: the service's property Features.
     package static func offered(by features: [String]) -> [RemoteKind] {
-        allCases.filter { kind in kind.schemes.contains { features.contains($0) } }
+        allCases.filter { kind in kind.place.schemes.contains { features.contains($0) } }
     }
 
-    private var schemes: [String] {
+    /// What the service knows it as.
+    var place: PlaceKind {
         switch self {
-        case .nextcloud, .webDAV: ["webdavs", "webdav"]
-        case .folder: ["folder"]
-        case .etcd: ["etcds", "etcd"]
+        case .nextcloud, .webDAV: .webDAV
+        case .folder: .folder
+        case .etcd: .etcd
         }
     }
 }

@@ -2,6 +2,7 @@
 
 internal import GLibLoop
 internal import HTTPClient
+internal import PlaceAddress
 
 // People enter the address that their browser shows, or a name without anything around it. What the service gets is
 // made here; what it would refuse is said at the field before anything is sent.
@@ -31,8 +32,8 @@ extension SignInForm {
     /// The server of what was typed, with the path.
     func server(_ typed: String) throws(FieldError) -> HTTPAddress {
         var text = typed
-        for (scheme, meant) in [("webdavs://", "https://"), ("webdav://", "http://")]
-        where text.lowercased().hasPrefix(scheme) {
+        for (scheme, meant) in zip(PlaceKind.webDAV.schemes, ["https", "http"])
+        where text.lowercased().hasPrefix(scheme + "://") {
             text = meant + text.dropFirst(scheme.count)
         }
         if !text.contains("://") { text = "https://" + text }
@@ -83,7 +84,7 @@ extension SignInForm {
     }
 
     private func etcdAddress(_ place: String) throws(FieldError) -> String {
-        let isPlain = ["http://", "etcd://"].contains { place.lowercased().hasPrefix($0) }
+        let isPlain = ["http", PlaceKind.etcd.name].contains { place.lowercased().hasPrefix($0 + "://") }
         let members = place.split(separator: ",").map { member -> String in
             let host = String(member.split(separator: "://").last ?? "")
             return String(host.prefix { $0 != "/" }).trimmed
@@ -98,14 +99,14 @@ extension SignInForm {
         if prefix.isEmpty {
             throw FieldError(field: .prefix, sentence: tr("Enter where in the cluster, as in settings/ada."))
         }
-        return "\(isPlain ? "etcd" : "etcds")://\(members.joined(separator: ","))/\(prefix)"
+        return "\(PlaceKind.etcd.scheme(isSecure: !isPlain))://\(members.joined(separator: ","))/\(prefix)"
     }
 }
 
 extension HTTPAddress {
     /// The server, with the service's schemes.
     fileprivate var davOrigin: String {
-        (isSecure ? "webdavs" : "webdav") + origin.drop { $0 != ":" }
+        PlaceKind.webDAV.scheme(isSecure: isSecure) + origin.drop { $0 != ":" }
     }
 
     /// Where Nextcloud is installed on the server, whichever of its pages was copied from the browser.

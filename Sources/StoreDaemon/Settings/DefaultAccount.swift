@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import PlaceAddress
+
 /// The account that an administrator has ready for each user.
 public struct DefaultAccount: Equatable, Sendable {
     /// Where it lives; `%u` stands for the user's name, `%U` for the number, `%%` for `%`.
@@ -32,7 +34,7 @@ public struct DefaultAccount: Equatable, Sendable {
             rest = rest[rest.index(after: percent)...]
             guard let next = rest.popFirst(), "uU%".contains(next) else { return false }
         }
-        return Settings.schemes.contains { text.hasPrefix($0 + "://") } && !text.contains { $0.isWhitespace }
+        return PlaceKind.schemes.contains { text.hasPrefix($0 + "://") } && !text.contains { $0.isWhitespace }
     }
 
     /// A name as a part of a path.

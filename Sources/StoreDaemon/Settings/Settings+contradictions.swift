@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import PlaceAddress
 internal import PropertyList
 public import Replication
 internal import Sealing
@@ -17,7 +18,7 @@ extension Settings {
         if limits.totalBytes > bounds.databaseBytes {
             found.append("TotalBytes= of a store is more than DatabaseBytes= of all of a user's stores.")
         }
-        if let backends, !folderRoots.isEmpty, !backends.contains("folder") {
+        if let backends, !folderRoots.isEmpty, !backends.contains(PlaceKind.folder.name) {
             found.append("There is a FolderRoot=, but \"folder\" isn't among Backends=.")
         }
         return found + (defaultAccount.map(contradictions) ?? [])
@@ -42,12 +43,12 @@ extension Settings {
 
     private func contradictions(of account: DefaultAccount) -> [String] {
         guard !account.address.isEmpty else { return ["There is a DefaultAuthority=, but no DefaultAccount=."] }
-        let scheme = String(account.address.prefix { $0 != ":" })
+        let scheme = PlaceAddress.scheme(of: account.address)
         if let backends, !backends.contains(scheme) {
             return ["DefaultAccount= is at \(scheme):, which isn't among Backends=."]
         }
         let path = account.address.dropFirst("folder://".count)
         let isInRoot = folderRoots.contains { path == $0 || path.hasPrefix($0 + "/") }
-        return scheme == "folder" && !isInRoot ? ["DefaultAccount= is in no FolderRoot=."] : []
+        return scheme == PlaceKind.folder.name && !isInRoot ? ["DefaultAccount= is in no FolderRoot=."] : []
     }
 }

@@ -32,9 +32,6 @@ public struct Settings: Equatable, Sendable {
     /// What one user may have the service hold.
     public var bounds = UserBounds()
 
-    /// The schemes that the interface knows.
-    static let schemes = ["folder", "webdav", "webdavs", "etcd", "etcds"]
-
     /// What holds where no file says anything.
     public init() {}
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Logging
+internal import PlaceAddress
 internal import PropertyList
 internal import Replication
 internal import SyncEngine
@@ -49,12 +50,12 @@ struct SettingsEntry: Sendable {
         },
         SettingsEntry(
             section: "Sync", key: "Backends",
-            allowed: "a list of " + Settings.schemes.joined(separator: ", ") + ", with spaces between them,"
+            allowed: "a list of " + PlaceKind.schemes.joined(separator: ", ") + ", with spaces between them,"
         ) { settings, value in
             let schemes = value.split(separator: " ").map(String.init)
             // Those that are right hold where others aren't: to let accounts be anywhere would lower a wall.
-            settings.backends = Set(schemes.filter(Settings.schemes.contains))
-            return schemes.allSatisfy(Settings.schemes.contains)
+            settings.backends = Set(schemes.filter(PlaceKind.schemes.contains))
+            return schemes.allSatisfy(PlaceKind.schemes.contains)
         },
         SettingsEntry(section: "Sync", key: "RequireEncryption", allowed: "yes or no") { settings, value in
             // What is neither may have been meant to keep accounts in plain out.

@@ -9,6 +9,8 @@
 // Of the former's words those that are right hold, and of the latter only a "no" leaves accounts in plain. A line that
 // has lost its key or its section is taken for the former if it lists schemes, and for the latter if it says "yes".
 
+internal import PlaceAddress
+
 /// A file of settings.
 public struct SettingsFile: Sendable {
     /// Where it is.
@@ -85,8 +87,8 @@ private struct SettingsReader {
     private func keepClosed(_ value: Substring, _ settings: inout Settings) {
         let schemes = value.split(separator: " ").map(String.init)
         if schemes.last == "yes" { settings.requiresEncryption = true }
-        guard !schemes.isEmpty, schemes.contains(where: Settings.schemes.contains) else { return }
-        let allowed = Set(schemes.filter(Settings.schemes.contains))
+        guard !schemes.isEmpty, schemes.contains(where: PlaceKind.schemes.contains) else { return }
+        let allowed = Set(schemes.filter(PlaceKind.schemes.contains))
         settings.backends = settings.backends.map { $0.intersection(allowed) } ?? allowed
     }
 
