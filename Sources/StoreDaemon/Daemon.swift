@@ -129,7 +129,7 @@ public final class Daemon {
                 self.clients.findDomains(at: path, for: peer)
             },
             try connection.register(UserStore.domainInterface(self), under: BusNames.defaultsRoot) { path, peer in
-                try self.clients.findLayer(at: path, for: peer)
+                self.clients.findLayer(at: path, for: peer)
             },
             try connection.enumerate(under: BusNames.defaultsRoot) { prefix, peer in
                 self.clients.domainChildren(of: prefix, for: peer)

@@ -52,15 +52,21 @@ struct HandlerTests {
         // The arguments are of no type that it has, which is found out before anything is loaded.
         let name = await errorName { try await service.invoke("SyncNow") { try $0.append("now") } }
         #expect(name == "org.freedesktop.DBus.Error.InvalidArgs")
+        let other = await errorName { try await service.call("GetValue", { try $0.append(UInt64(1)) }, { _ in }) }
+        #expect(other == "org.freedesktop.DBus.Error.InvalidArgs")
+        func introspect() async throws {
+            for path in [account, path] {
+                _ = try await service.client.call(nil, path, "org.freedesktop.DBus.Introspectable", "Introspect") {
+                    try $0.readString()
+                }
+            }
+        }
+        try await introspect()
         #expect(service.daemon.users.all.isEmpty)
         _ = try await service.set("a", .integer(1))
         service.daemon.clients.forgetPaths()
         #expect(service.daemon.users.all.flatMap(\.storesInUse).isEmpty)
-        for path in [account, path] {
-            _ = try await service.client.call(nil, path, "org.freedesktop.DBus.Introspectable", "Introspect") {
-                try $0.readString()
-            }
-        }
+        try await introspect()
         #expect(service.daemon.users.all.flatMap(\.storesInUse).isEmpty)
         #expect(try await service.property("KeyCount", of: BusNames.storeInterface, at: path) == .integer(1))
         #expect(service.daemon.users.all.flatMap(\.storesInUse).count == 1)

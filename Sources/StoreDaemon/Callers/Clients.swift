@@ -97,8 +97,7 @@ final class Clients {
 
     // MARK: Paths
 
-    /// The store that a path is for a caller; `nil`: there is none for it. Whether there is depends on manifests that the
-    /// user's apps have registered, so the user's data is opened, and no store loaded.
+    /// The store that a path is for a caller; `nil`: there is none for it.
     func findStore(at path: String, for peer: Peer) throws(BusError) -> Located<UserStore>? {
         let client = client(peer)
         if let store = client.store(at: path) { return .object(store) }
@@ -109,12 +108,16 @@ final class Clients {
         // Its manifest may have been installed a moment ago.
         if !daemon.declares(identifier) { daemon.manifests.readIfChanged() }
         guard mayLookUp(uid, client, unless: daemon.declares(identifier)) else { return nil }
+        let isEntitled = daemon.users.manifests(of: uid).isEntitled(client.identity, to: identifier)
         do {
-            let user = try daemon.users.user(uid)
-            guard try mayOpen(identifier, of: user, client) else { return nil }
-            return .unloaded { [unowned self] in try load(identifier, of: user, at: path, client, peer) }
+            guard try isEntitled || holdsData(identifier, uid, client) else { return nil }
         } catch {
             throw BusError(mapping: error, for: client)
+        }
+        return .unloaded { [unowned self] in
+            try load(identifier, of: uid, at: path, client, peer) { [unowned self] user in
+                try user.manifests.isEntitled(client.identity, to: identifier) || holdsData(identifier, uid, client)
+            }
         }
     }
 
@@ -124,12 +127,16 @@ final class Clients {
     }
 
     /// Loads a store for a client, which holds it from now on.
+    /// - Parameter mayOpen: asked once more when the user's data is open, and it is certain whose it is.
     func load(
-        _ identifier: String, of user: User, at path: String, _ client: Client, _ peer: Peer
+        _ identifier: String, of uid: UInt32, at path: String, _ client: Client, _ peer: Peer,
+        if mayOpen: @BusActor (User) throws -> Bool
     ) throws(BusError) -> UserStore {
         // To load a store may commit, and may set a damaged database aside.
         daemon.writes.commit()
         do {
+            let user = try daemon.users.user(uid)
+            guard try mayOpen(user) else { throw BusError.unknownObject(path) }
             let store = try user.store(identifier)
             hold(store, at: path, client, peer)
             return store
@@ -179,22 +186,23 @@ final class Clients {
         return isDeclared && UserName.nameAtOnce(of: uid) != nil
     }
 
-    /// Root may open what holds data as well as what is declared.
-    private func mayOpen(_ identifier: String, of user: User, _ client: Client) throws -> Bool {
-        if user.isEntitled(client.identity, to: identifier) { return true }
+    /// Root may open what holds data as well as what is declared. Only the data tells.
+    private func holdsData(_ identifier: String, _ uid: UInt32, _ client: Client) throws -> Bool {
         guard client.isRoot else { return false }
         daemon.writes.commit()
-        return try user.storeIdentifiers().contains(identifier)
+        return try daemon.users.user(uid).storeIdentifiers().contains(identifier)
     }
 
     /// The objects right below a path that are the caller's own: those that hold values, and those that it may open.
     func children(of prefix: String, for peer: Peer) -> [String] {
         let client = client(peer)
-        guard client.identity.engine != .unknown, let user = try? daemon.users.user(client.uid) else { return [] }
-        if prefix == BusNames.usersPath { return [user.account.path] }
-        guard prefix == user.account.path else { return [] }
+        let path = BusNames.accountPath(uid: client.uid)
+        guard client.identity.engine != .unknown else { return [] }
+        if prefix == BusNames.usersPath { return [path] }
+        guard prefix == path, let user = try? daemon.users.user(client.uid) else { return [] }
         let stores = client.isSandboxed ? [] : (try? user.storesWithValues()) ?? []
-        let identifiers = Set(stores.filter(user.declares)).union(user.entitled(client.identity)).sorted()
+        let identifiers = Set(stores.filter(user.manifests.declares)).union(user.manifests.entitled(client.identity))
+            .sorted()
         let paths = identifiers.prefix(Self.mostChildren).compactMap {
             try? BusNames.storePath(uid: user.uid, identifier: $0)
         }

@@ -16,20 +16,20 @@ extension Clients {
         return find(uid, client) { $0.domains }
     }
 
-    /// The layer that a path is for a caller; `nil`: there is none for it. Whether there is depends on manifests that the
-    /// user's apps have registered, so the user's data is opened, and no layer loaded.
-    func findLayer(at path: String, for peer: Peer) throws(BusError) -> Located<UserStore>? {
+    /// The layer that a path is for a caller; `nil`: there is none for it.
+    func findLayer(at path: String, for peer: Peer) -> Located<UserStore>? {
         let client = client(peer)
         if let store = client.store(at: path) { return .object(store) }
         guard let target = DomainTarget(path), let domain = target.domain, let uid = visibleUser(target, client) else {
             return nil
         }
-        let user: User
-        do { user = try daemon.users.user(uid) } catch { throw BusError(mapping: error, for: client) }
-        guard user.domains.access(of: client.identity, to: domain) != .none else { return nil }
+        func mayOpen(_ manifests: UserManifests) -> Bool {
+            manifests.access(of: client.identity, to: domain) != .none
+        }
+        guard mayOpen(daemon.users.manifests(of: uid)) else { return nil }
+        let identifier = Store.layerIdentifier(ofDomain: domain, isHost: target.isHost)
         return .unloaded { [unowned self] in
-            let identifier = Store.layerIdentifier(ofDomain: domain, isHost: target.isHost)
-            return try load(identifier, of: user, at: path, client, peer)
+            try load(identifier, of: uid, at: path, client, peer) { mayOpen($0.manifests) }
         }
     }
 

@@ -27,16 +27,8 @@ final class UserDomains {
     // MARK: Who may what
 
     func access(of caller: CallerIdentity, to domain: String) -> DomainAccess {
-        DomainAccess.of(caller, to: domain, groups: groups(of: caller))
+        user.manifests.access(of: caller, to: domain)
     }
-
-    private func groups(of caller: CallerIdentity) -> [String] {
-        guard caller.engine == .flatpak else { return [] }
-        return manifests.filter { $0.applicationIdentifier == caller.applicationIdentifier }.flatMap(\.groups)
-    }
-
-    /// The manifests that are installed, and those that the user's apps have registered.
-    private var manifests: [Manifest] { daemon.manifests.manifests.all + user.registered.all }
 
     // MARK: Which there are
 
@@ -109,7 +101,7 @@ final class UserDomains {
     /// What the manifest that names a program says, or else its file name.
     func program(_ path: String, for caller: CallerIdentity) throws(BusError) -> Program {
         let isApp = caller.engine == .flatpak
-        let found = manifests.filter {
+        let found = user.manifests.all.filter {
             isApp ? $0.applicationIdentifier == caller.applicationIdentifier : $0.executables.contains(path)
         }
         if let manifest = found.first, Set(found.map(\.applicationIdentifier)).count == 1 {

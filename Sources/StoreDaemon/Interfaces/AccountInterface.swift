@@ -122,7 +122,7 @@ extension UserAccount {
         let (identifier, isOn) = (try call.message.readString(), try call.message.readBool())
         let user = try daemon.users.user(uid)
         guard Manifest.isName(identifier),
-            try user.declares(identifier) || user.storeIdentifiers().contains(identifier)
+            try user.manifests.declares(identifier) || user.storeIdentifiers().contains(identifier)
         else { throw BusError.store(.noSuchStore, "There is no store \"\(identifier)\".") }
         try user.recovering { try user.database.synchronize(store: identifier, isOn) }
         if isOn {

@@ -43,8 +43,8 @@ extension Daemon {
                 .identityUnknown, "The service can't tell what sandbox the caller is in, and opens no store for it.")
         }
         // A package's script may open the store of the manifest that it has just installed.
-        if !user.isEntitled(client.identity, to: identifier) { manifests.readIfChanged() }
-        guard user.isEntitled(client.identity, to: identifier) else {
+        if !user.manifests.isEntitled(client.identity, to: identifier) { manifests.readIfChanged() }
+        guard user.manifests.isEntitled(client.identity, to: identifier) else {
             logUndeclared(identifier, user)
             throw notEntitled(identifier, client, user)
         }
@@ -52,7 +52,7 @@ extension Daemon {
     }
 
     private func notEntitled(_ identifier: String, _ client: Client, _ user: User) -> BusError {
-        let near = user.entitled(client.identity).filter { Manifest.isNear($0, identifier) }.prefix(3)
+        let near = user.manifests.entitled(client.identity).filter { Manifest.isNear($0, identifier) }.prefix(3)
         let hint =
             near.isEmpty
             ? "Install one, or open the identifier that the app's manifest declares."
@@ -74,7 +74,7 @@ extension Daemon {
     }
 
     private func defaultIdentifier(of client: Client, _ user: User) throws -> String {
-        let identifiers = user.ownIdentifiers(of: client.identity)
+        let identifiers = user.manifests.ownIdentifiers(of: client.identity)
         guard let identifier = identifiers.first, identifiers.count == 1 else {
             throw BusError.store(
                 .ambiguousIdentity,
@@ -115,7 +115,7 @@ extension Daemon {
         switch client.identity.engine {
         case .host: return stores
         case .flatpak:
-            let own = user.ownIdentifiers(of: client.identity)
+            let own = user.manifests.ownIdentifiers(of: client.identity)
             return stores.filter(own.contains)
         case .unknown: throw BusError.accessDenied("The service can't tell what sandbox the caller is in.")
         }
@@ -158,7 +158,7 @@ extension Daemon {
     fileprivate func identify(_ call: MethodCall) throws {
         let client = clients.client(call.peer)
         let user = try users.user(client.uid)
-        let defaults = user.ownIdentifiers(of: client.identity)
+        let defaults = user.manifests.ownIdentifiers(of: client.identity)
         try call.reply { reply in
             try reply.appendDictionary {
                 try reply.container("e", "sv") {
@@ -172,7 +172,7 @@ extension Daemon {
                 try reply.container("e", "sv") {
                     try reply.append("entitled")
                     try reply.container("v", "as") {
-                        try reply.append(strings: user.entitled(client.identity))
+                        try reply.append(strings: user.manifests.entitled(client.identity))
                     }
                 }
             }

@@ -12,15 +12,16 @@ struct RegisteredManifests {
     private let directory: String
     private var manifests: [String: Manifest] = [:]
 
-    init(in directory: String, logger: Logger) {
-        self.directory = directory
+    /// - Parameter logger: is told of those that are refused; `nil`: nobody is.
+    init(of user: UserDirectory, logger: Logger?) {
+        directory = user.path + "/manifests.d"
         for name in Self.names(in: directory) {
             let path = "\(directory)/\(name)"
             do {
                 let manifest = try Manifest(propertyList: try ManifestFile.read(path, trusting: geteuid()))
                 manifests[manifest.applicationIdentifier] = manifest
             } catch {
-                logger.warning("The registered manifest \(path) is refused: \(error)")
+                logger?.warning("The registered manifest \(path) is refused: \(error)")
             }
         }
     }

@@ -38,7 +38,7 @@ final class User {
         directory = UserDirectory(of: uid, in: daemon.configuration.stateDirectory)
         try directory.prepare(logger: daemon.logger, time: daemon.environment.time())
         database = try Self.openDatabase(in: directory, daemon: daemon)
-        registered = RegisteredManifests(in: directory.path + "/manifests.d", logger: daemon.logger)
+        registered = RegisteredManifests(of: directory, logger: daemon.logger)
         account = try UserAccount(uid, database: database, directory: directory.path, daemon: daemon)
         account.sync.pace = daemon.configuration.pace
         account.sync.circumstances = daemon.surroundings.circumstances(of: uid)
@@ -62,42 +62,19 @@ final class User {
 
     // MARK: Stores
 
-    /// What this user's manifests and the system's declare.
-    func declares(_ identifier: String) -> Bool {
-        hasManifest(identifier) || (daemon.configuration.allowsUndeclared && Manifest.isName(identifier))
-    }
-
-    /// The identifiers that an app's manifests declare for this user, sorted.
-    func identifiers(ofApplication application: String) -> [String] {
-        let installed = daemon.manifests.manifests.identifiers(ofApplication: application)
-        return Set(installed).union(registered.identifiers(ofApplication: application)).sorted()
-    }
-
-    func hasManifest(_ identifier: String) -> Bool {
-        daemon.manifests.manifests.declares(identifier) || registered.declares(identifier)
-    }
-
-    /// The identifiers that are declared for this user.
-    var declaredIdentifiers: Set<String> {
-        Set(daemon.manifests.manifests.identifiers).union(registered.identifiers)
-    }
-
-    func localKeys(of identifier: String) -> LocalKeys {
-        let installed = daemon.manifests.manifests
-        return installed.declares(identifier)
-            ? installed.localKeys(of: identifier) : registered.localKeys(of: identifier)
-    }
+    /// What is declared for this user.
+    var manifests: UserManifests { daemon.users.manifests(with: registered) }
 
     /// The store of an identifier, loaded if it isn't; to be held at once (see ``UserStore/hold()``).
     func store(_ identifier: String) throws -> UserStore {
         if let store = stores[Text(identifier)] { return store }
         let store = try recovering {
-            let store = try database.store(identifier, localKeys: localKeys(of: identifier))
+            let store = try database.store(identifier, localKeys: manifests.localKeys(of: identifier))
             if store.isForgotten { try remember(store) }
             return try UserStore(store, of: self, daemon: daemon)
         }
         // The manifest may have changed while the store was not in use. If this fails, the next load tries again.
-        if hasManifest(identifier) { _ = try? store.store.releaseLocalValues() }
+        if manifests.hasManifest(identifier) { _ = try? store.store.releaseLocalValues() }
         stores[Text(identifier)] = store
         return store
     }
@@ -149,7 +126,7 @@ final class User {
     /// - Returns: the keys that were visible; `nil` if the store held nothing.
     func removeEverywhere(_ identifier: String) throws -> [Key]? {
         guard Manifest.isName(identifier), try storesWithValues().contains(identifier) else { return nil }
-        let store = try database.store(identifier, localKeys: localKeys(of: identifier))
+        let store = try database.store(identifier, localKeys: manifests.localKeys(of: identifier))
         if database.hasAccount {
             guard store.isSynchronized else {
                 throw BusError.store(.conflict, Self.takesNoPart(identifier))
@@ -166,8 +143,8 @@ final class User {
     /// Takes on what the manifests say about keys that stay on the device.
     func renewLocalKeys() {
         // A manifest that is gone says nothing about its keys: what was to stay here stays.
-        for store in storesInUse where hasManifest(store.identifier) {
-            let keys = (try? store.store.replaceLocalKeys(localKeys(of: store.identifier))) ?? []
+        for store in storesInUse where manifests.hasManifest(store.identifier) {
+            let keys = (try? store.store.replaceLocalKeys(manifests.localKeys(of: store.identifier))) ?? []
             if !keys.isEmpty { store.notify(.localChange, keys: keys) }
         }
     }
@@ -268,11 +245,11 @@ final class User {
         if needsSettingAside { try Self.setAside(in: directory, daemon: daemon) }
         needsSettingAside = false
         try directory.prepare(logger: daemon.logger, time: daemon.environment.time())
-        registered = RegisteredManifests(in: directory.path + "/manifests.d", logger: daemon.logger)
+        registered = RegisteredManifests(of: directory, logger: daemon.logger)
         let next = try Self.openDatabase(in: directory, daemon: daemon)
         do {
             let stores = try storesInUse.map {
-                ($0, try next.store($0.identifier, localKeys: localKeys(of: $0.identifier)))
+                ($0, try next.store($0.identifier, localKeys: manifests.localKeys(of: $0.identifier)))
             }
             try account.replace(database: next)
             database = next

@@ -145,7 +145,7 @@ final class UserAccount {
 
     private func connectSync() {
         sync.localKeys = { [weak self] identifier in
-            BusActor.assumeIsolated { self?.user?.localKeys(of: identifier) ?? .none }
+            BusActor.assumeIsolated { self?.user?.manifests.localKeys(of: identifier) ?? .none }
         }
         sync.onNotice = { [weak self] notice in
             BusActor.assumeIsolated(lending: (self, notice)) { account, notice in account?.tell(notice) }

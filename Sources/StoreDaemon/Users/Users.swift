@@ -33,6 +33,21 @@ final class Users {
         return user
     }
 
+    /// What is declared for a user, whose data is not opened for it. Whether what was registered is this user's, or of
+    /// one who had the uid before, is known once it is.
+    func manifests(of uid: UInt32) -> UserManifests {
+        if let user = open[uid] { return user.manifests }
+        let directory = UserDirectory(of: uid, in: daemon.configuration.stateDirectory)
+        return manifests(with: RegisteredManifests(of: directory, logger: nil))
+    }
+
+    /// What is declared for a user who has registered these.
+    func manifests(with registered: RegisteredManifests) -> UserManifests {
+        UserManifests(
+            installed: daemon.manifests.manifests, registered: registered,
+            allowsUndeclared: daemon.configuration.allowsUndeclared)
+    }
+
     /// So many idle users stay open, since a user who was called once is often called again soon.
     private static let mostIdle = 8
 
