@@ -22,6 +22,7 @@
 // have one order, and nobody changes what they did not see.
 
 internal import BackendSupport
+internal import PlaceAddress
 internal import PropertyList
 internal import Replication
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import PlaceAddress
 internal import Replication
 
 /// The address of a folder: `folder:///home/ada/Sync`.
@@ -8,16 +9,20 @@ struct FolderURL: Equatable {
     let path: String
 
     init(_ url: String) throws(RemoteError) {
-        guard let rest = Self.dropping(scheme: "folder:", of: url) else {
+        let scheme = PlaceAddress.scheme(of: url)
+        guard scheme == PlaceKind.folder.name, scheme.count < url.count else {
             throw .address("a folder's address begins with folder:///")
         }
+        let rest = url.dropFirst(scheme.count + 1)
         guard rest.hasPrefix("///") else {
             throw .address("a folder is on this machine; write three slashes, as in folder:///home/ada/Sync")
         }
         guard !rest.utf8.contains(UInt8(ascii: "?")), !rest.utf8.contains(UInt8(ascii: "#")) else {
             throw .address("a folder's address has no query and no fragment; write %3F and %23 in a name")
         }
-        guard let path = Self.decode(rest.dropFirst(2)) else { throw .address("a % must be followed by two digits") }
+        guard let path = PercentCoding.decode(rest.dropFirst(2)) else {
+            throw .address("a % must be followed by two digits")
+        }
         self.path = try Self.withoutTrailingSlashes(path)
     }
 
@@ -29,29 +34,6 @@ struct FolderURL: Equatable {
         var path = path[...]
         while path.count > 1, path.last == "/" { path.removeLast() }
         return String(path)
-    }
-
-    private static func dropping(scheme: String, of url: String) -> Substring? {
-        let prefix = url.prefix(scheme.count)
-        return prefix.lowercased() == scheme ? url.dropFirst(scheme.count) : nil
-    }
-
-    private static func decode(_ text: Substring) -> String? {
-        var bytes: [UInt8] = []
-        var rest = text.utf8
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            let digits = rest.prefix(2)
-            guard digits.count == 2, !digits.contains(UInt8(ascii: "+")), !digits.contains(UInt8(ascii: "-")),
-                let decoded = UInt8(Substring(digits), radix: 16)
-            else { return nil }
-            bytes.append(decoded)
-            rest = rest.dropFirst(2)
-        }
-        return String(validating: bytes, as: UTF8.self)
     }
 }
 

@@ -30,7 +30,7 @@ struct WebDAVURL: Equatable {
                 throw flaw("a % in it is followed by two digits, and it has no control characters")
             }
             guard name != ".", name != ".." else { throw flaw("it has no . and .. in its path") }
-            encoded += "/" + PercentCoding.encode(part)
+            encoded += "/" + PercentCoding.encode(part, keeping: PercentCoding.partOfPath)
         }
         guard encoded.utf8.count < 2048 else { throw flaw("it is not that long") }
         return encoded.isEmpty ? "/" : encoded

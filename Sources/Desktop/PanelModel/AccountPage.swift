@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import GLibLoop
+internal import PlaceAddress
 package import UbiquitousStore
 
 /// What the account page shows.
@@ -67,7 +68,7 @@ package struct AccountPage: Equatable, Sendable {
         let sentence = AccountSentence(account, now: now)
         isSignedIn = account.state != "signed-out"
         (tone, title, explanation, step) = (sentence.tone, sentence.title, sentence.explanation, sentence.step)
-        let url = PercentText.decode(account.backend) ?? account.backend
+        let url = PercentCoding.decode(account.backend) ?? account.backend
         address = (url.hasPrefix("folder://") ? String(url.dropFirst("folder://".count)) : url).shown
         lastExchange = Age.text(of: max(account.lastPull, account.lastPush), at: now)
         pending =

@@ -7,6 +7,7 @@
 // encrypted, except on this machine, and on the host that was typed; the user is asked about any other.
 
 internal import HTTPClient
+internal import PlaceAddress
 internal import PropertyList
 internal import PropertyListFiles
 
@@ -108,7 +109,7 @@ package struct BrowserLoginClient: Sendable {
             if Task.isCancelled { return nil }
             let request = HTTPRequest(
                 "POST", login.endpoint, headers: [("Content-Type", "application/x-www-form-urlencoded")],
-                body: Array("token=\(PercentText.encode(login.token))".utf8))
+                body: Array("token=\(PercentCoding.encode(login.token))".utf8))
             let answer = try await send(request)
             if answer.status == 200 { return try BrowserLogin.Credentials(answer.body, hosts: hosts) }
             guard answer.status == 404 else { throw .expired }

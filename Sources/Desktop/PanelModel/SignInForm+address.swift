@@ -46,10 +46,10 @@ extension SignInForm {
         if afterScheme.contains("?") || afterScheme.contains("#") {
             throw flaw(tr("The address has a “?” or “#” in it: enter the part before."))
         }
-        let path = PercentText.encode(
-            PercentText.decode(afterScheme.dropFirst(authority.count))
+        let path = PercentCoding.encode(
+            PercentCoding.decode(afterScheme.dropFirst(authority.count))
                 ?? String(afterScheme.dropFirst(authority.count)),
-            keepingSlashes: true)
+            keeping: "/")
         guard let address = HTTPAddress(text.prefix(upTo: authority.endIndex) + path) else {
             throw flaw(tr("This is no address of a server. It looks like https://cloud.example.org."))
         }
@@ -64,8 +64,8 @@ extension SignInForm {
         if parts.isEmpty || parts.contains(where: { $0 == "." || $0 == ".." }) {
             throw FieldError(field: .folder, sentence: tr("Enter the name of a folder, such as Settings."))
         }
-        let path = parts.map { PercentText.encode(String($0)) }.joined(separator: "/")
-        return server.davOrigin + server.nextcloudRoot + "/remote.php/dav/files/\(PercentText.encode(user))/\(path)"
+        let path = parts.map { PercentCoding.encode(String($0)) }.joined(separator: "/")
+        return server.davOrigin + server.nextcloudRoot + "/remote.php/dav/files/\(PercentCoding.encode(user))/\(path)"
     }
 
     private func webDAVAddress(_ server: HTTPAddress) throws(FieldError) -> String {
@@ -78,9 +78,9 @@ extension SignInForm {
     // MARK: Others
 
     private func folderAddress(_ place: String) throws(FieldError) -> String {
-        let path = place.lowercased().hasPrefix("folder://") ? PercentText.decode(place.dropFirst(9)) ?? place : place
+        let path = place.lowercased().hasPrefix("folder://") ? PercentCoding.decode(place.dropFirst(9)) ?? place : place
         guard path.hasPrefix("/") else { throw flaw(tr("Enter the whole path. It begins with a slash.")) }
-        return "folder://" + PercentText.encode(path, keepingSlashes: true)
+        return "folder://" + PercentCoding.encode(path, keeping: "/")
     }
 
     private func etcdAddress(_ place: String) throws(FieldError) -> String {
@@ -95,7 +95,7 @@ extension SignInForm {
             }
             guard HTTPAddress.split(member) != nil else { throw flaw(tr("“%1” is no server's name.", member.shown)) }
         }
-        let prefix = text(.prefix).split(separator: "/").map { PercentText.encode(String($0)) }.joined(separator: "/")
+        let prefix = text(.prefix).split(separator: "/").map { PercentCoding.encode(String($0)) }.joined(separator: "/")
         if prefix.isEmpty {
             throw FieldError(field: .prefix, sentence: tr("Enter where in the cluster, as in settings/ada."))
         }

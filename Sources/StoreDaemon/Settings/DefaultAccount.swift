@@ -19,7 +19,7 @@ public struct DefaultAccount: Equatable, Sendable {
                 continue
             }
             switch rest.popFirst() {
-            case "u": guard let user else { return nil }; expanded += Self.escaped(user)
+            case "u": guard let user else { return nil }; expanded += PercentCoding.encode(user)
             case "U": expanded += "\(uid)"
             default: expanded += "%"
             }
@@ -35,16 +35,5 @@ public struct DefaultAccount: Equatable, Sendable {
             guard let next = rest.popFirst(), "uU%".contains(next) else { return false }
         }
         return PlaceKind.schemes.contains { text.hasPrefix($0 + "://") } && !text.contains { $0.isWhitespace }
-    }
-
-    /// A name as a part of a path.
-    private static func escaped(_ name: String) -> String {
-        name.utf8.reduce(into: "") { text, byte in
-            let isPlain = byte < 0x80 && (Character(Unicode.Scalar(byte)).isLetter || (0x30...0x39).contains(byte))
-            let digits = String(byte, radix: 16, uppercase: true)
-            text +=
-                isPlain || "-._~".utf8.contains(byte)
-                ? String(Unicode.Scalar(byte)) : "%" + (digits.utf8.count == 1 ? "0" : "") + digits
-        }
     }
 }

@@ -2,14 +2,18 @@
 
 /// Names as addresses have them (RFC 3986, 2).
 package enum PercentCoding {
-    private static let plain = Set(
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!$&'()*+,;=:@%".utf8)
+    private static let unreserved = Set(
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~".utf8)
 
-    /// Encodes what is not allowed in a part of a path; what is encoded already stays so.
-    package static func encode(_ text: some StringProtocol) -> String {
+    /// What is allowed in a part of a path, and the sign of what is encoded already.
+    package static let partOfPath = "!$&'()*+,;=:@%"
+
+    /// Encodes all but unreserved characters.
+    /// - Parameter kept: others that stay as they are.
+    package static func encode(_ text: some StringProtocol, keeping kept: String = "") -> String {
         var encoded = ""
         for byte in text.utf8 {
-            if plain.contains(byte) {
+            if unreserved.contains(byte) || kept.utf8.contains(byte) {
                 encoded.unicodeScalars.append(Unicode.Scalar(byte))
             } else {
                 let digits = String(byte, radix: 16, uppercase: true)
