@@ -249,4 +249,29 @@ import Testing
         #expect(await code { _ = try await plain.open(creatingAccount: true) } == .keyNeeded)
         #expect(world.storage.blobs == before)
     }
+
+    @Test(arguments: [false, true])
+    func `a former program finds a sealed place to be of a newer version, whatever it reads first`(
+        isTidied: Bool
+    ) async throws {
+        let world = try await World(Self.held(7))
+        let next = Self.held(8, after: world.former)
+        var hasGoneOver = false
+        try await world.move(world.a, to: next, &hasGoneOver)
+        if isTidied { try await (world.a.backend as? any KeyHolding)?.removeFormerForms() }
+        var read: [String: Int] = [:]
+        for (name, bytes) in world.storage.blobs {
+            read[String(name.prefix(2)), default: 0] += 1
+            switch name.prefix(2) {
+            // It passes over what has no marker's name: notes.
+            case "a/" where Bits128(String(name.dropFirst(2))) == nil:
+                #expect(KeyLink(noteName: String(name.dropFirst(2))) != nil)
+            case "a/": #expect(throws: BlobFlaw.tooNew) { try AccountMarker(decoding: bytes) }
+            case "h/": #expect(throws: BlobFlaw.tooNew) { try WrittenHead(decoding: bytes) }
+            // It reads those that a head names, and gets no further than the heads.
+            default: break
+            }
+        }
+        #expect(read["a/"] == 3 && read["h/", default: 0] > 0, "\(read)")
+    }
 }
