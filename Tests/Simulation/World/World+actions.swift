@@ -89,7 +89,7 @@ extension World {
     }
 
     private func restore(_ index: Int) {
-        guard let device = running(index) else { return }
+        guard let device = running(index), !device.isMoving else { return }
         let (before, place) = (states(device), device.place)
         // Without a reboot, so that only the database tells.
         device.stop(.restart)
@@ -97,7 +97,9 @@ extension World {
         let isRestored = device.restore()
         device.start()
         if isRestored {
-            excuse(device, for: .restoredBackup, before: before, place: place, after: states(device))
+            excuse(
+                device, for: .restoredBackup, before: before, place: place, after: states(device),
+                losesPlace: movesToKeys)
         }
     }
 
@@ -108,11 +110,12 @@ extension World {
     }
 
     private func revert(_ index: Int) {
-        guard let device = running(index), let sharing = snapshots[device.number] else { return }
+        guard let device = running(index), !device.isMoving, let sharing = snapshots[device.number] else { return }
         let (before, place) = (states(device), device.place)
         device.revert()
         note(sharing)
-        excuse(device, for: .revertedMachine, before: before, place: place, after: states(device))
+        excuse(
+            device, for: .revertedMachine, before: before, place: place, after: states(device), losesPlace: movesToKeys)
     }
 
     private func sharing(of device: Device) -> Sharing? {
@@ -149,14 +152,15 @@ extension World {
 
     /// A device is thrown into the sea.
     private func leave(_ index: Int) {
-        guard let device = device(index), devices.filter({ !$0.isGone }).count > 2 else { return }
+        guard let device = device(index), !device.isMoving, devices.filter({ !$0.isGone }).count > 2 else { return }
         if !device.isRunning { device.start() }
         let (before, place) = (states(device), device.place)
         device.stop(.crash)
         device.isGone = true
         let nothing = before.map { _ in StoreState() }
         excuse(
-            device, for: .lostDevice, before: before, place: place, after: nothing, losesPlace: conditions.isFolder)
+            device, for: .lostDevice, before: before, place: place, after: nothing,
+            losesPlace: conditions.isFolder || movesToKeys)
     }
 
     /// Everybody goes on a journey; one comes home later.
@@ -174,14 +178,14 @@ extension World {
     }
 
     private func signOut(_ index: Int, keepsValues: Bool) {
-        guard let device = running(index), device.isSignedIn else { return }
+        guard let device = running(index), device.isSignedIn, !device.isMoving else { return }
         let (before, place) = (states(device), device.place)
         device.signOut(keepingValues: keepsValues)
         if keepsValues { return }
         // A copy may have removed the head that only this device would have written again.
         excuse(
             device, for: .clearedAccount, before: before, place: place, after: before.map { _ in StoreState() },
-            losesPlace: copied.contains(device.number))
+            losesPlace: copied.contains(device.number) || movesToKeys)
     }
 
     func signIn(_ device: Device, to place: Int) {
