@@ -134,6 +134,39 @@ struct RobustnessTests {
         withExtendedLifetime(temporary) {}
     }
 
+    @Test func `groups that a directory service doesn't say are asked for one at a time`() async throws {
+        let temporary = try TemporaryDirectory()
+        let directory = try temporary.makeDirectory("groups", owner: Users.service)
+        let preloaded = URL(filePath: try Device.program()).deletingLastPathComponent()
+        try await withMachine({
+            $0.environment = [
+                "SLOW_GROUPS": directory + "/lookup",
+                "LD_PRELOAD": preloaded.appending(path: "libSlowNames.so").path,
+            ]
+        }) { machine in
+            let domain = try machine.client().domain("org.example.Editor")
+            try await domain.subscribe()
+            for number in 1...20 {
+                // A group is looked up with each, and the second file is told of.
+                let group = "<key>Groups</key><array><string>no such group \(number)</string></array>"
+                for (name, scope) in [("10.plist", group), ("20.plist", "")] {
+                    let path = machine.device.managedDirectory + "/" + name
+                    try """
+                    <plist version="1.0"><dict><key>Forced</key><dict><key>org.example.Editor</key>
+                    <dict><key>size</key><integer>\(number)</integer></dict></dict>\(scope)</dict></plist>
+                    """.write(toFile: path + ".new", atomically: false, encoding: .utf8)
+                    rename(path + ".new", path)
+                }
+                _ = try await domain.signal("managed \(number)") { $0.reason == 32 }
+            }
+            // The runtime adds threads to those that all tasks share only after a while.
+            try await Task.sleep(for: .seconds(3))
+            let lookups = try FileManager.default.attributesOfItem(atPath: directory + "/lookup")[.size] as? Int
+            #expect(lookups == 1)
+        }
+        withExtendedLifetime(temporary) {}
+    }
+
     @Test func `a message of 33 MiB is refused, or disconnects its sender alone`() async throws {
         try await withMachine { machine in
             let (large, other) = (try machine.store(), try machine.store())

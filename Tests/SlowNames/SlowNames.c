@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Has names of hosts or of users be looked up for ever, as by a resolver or a directory service that nobody answers. For
-// LD_PRELOAD.
+// Has names of hosts, users or groups be looked up for ever, as by a resolver or a directory service that nobody answers.
+// For LD_PRELOAD.
 //
-//   SLOW_NAMES, SLOW_USERS  a file that is made when a name is looked up; it goes on when the file is gone. Without it,
-//                           which is so in the tests themselves, names are looked up as ever
+//   SLOW_NAMES, SLOW_USERS, SLOW_GROUPS  a file that is made when a name is looked up, and gets a byte for each that is;
+//                                        it goes on when the file is gone. Without the variable, which is so in the
+//                                        tests themselves, names are looked up as ever
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <netdb.h>
 #include <pwd.h>
 #include <stdlib.h>
@@ -18,8 +20,11 @@
 typedef int lookup(const char *, const char *, const struct addrinfo *, struct addrinfo **);
 
 static void wait_while_there(const char *file) {
-    int descriptor = open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-    if (descriptor >= 0) close(descriptor);
+    int descriptor = open(file, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
+    if (descriptor >= 0) {
+        if (write(descriptor, ".", 1) < 0) abort();
+        close(descriptor);
+    }
     while (access(file, F_OK) == 0) usleep(10000);
 }
 
@@ -41,4 +46,14 @@ int getpwuid_r(uid_t uid, struct passwd *entry, char *buffer, size_t size, struc
     user_lookup *next = (user_lookup *) dlsym(RTLD_NEXT, "getpwuid_r");
     *result = NULL;
     return next ? next(uid, entry, buffer, size, result) : ENOSYS;
+}
+
+typedef int group_lookup(const char *, struct group *, char *, size_t, struct group **);
+
+int getgrnam_r(const char *name, struct group *entry, char *buffer, size_t size, struct group **result) {
+    const char *file = getenv("SLOW_GROUPS");
+    if (file) wait_while_there(file);
+    group_lookup *next = (group_lookup *) dlsym(RTLD_NEXT, "getgrnam_r");
+    *result = NULL;
+    return next ? next(name, entry, buffer, size, result) : ENOSYS;
 }

@@ -4,6 +4,7 @@ internal import AppManifest
 internal import Glibc
 internal import Logging
 internal import ManagedDefaults
+internal import Replication
 internal import SDBus
 
 /// The directories where administrators put managed settings, read again when one of them changes.
@@ -91,6 +92,8 @@ final class ManagedDirectories {
 private final class GroupNames {
     private var numbers: [String: UInt32] = [:]
     private var retry: EventSource?
+    /// Not one of those that all tasks share: it may wait for half a minute, again and again.
+    private let thread = WorkThread(WorkPool(threads: 1))
 
     /// The names of the groups with these numbers, as far as files name them.
     func names(of ids: [UInt32]) -> Set<String> {
@@ -114,7 +117,7 @@ private final class GroupNames {
         let unknown = names.subtracting(numbers.keys).sorted()
         if unknown.isEmpty { return }
         EventLoop.task { [self] in
-            let found = await Task.detached { Self.numbers(of: unknown) }.value
+            guard let found = try? await thread.result(of: { Self.numbers(of: unknown) }) else { return }
             numbers.merge(found) { $1 }
             let absent = unknown.filter { found[$0] == nil }
             let news = absent.filter { !missing.contains($0) }
