@@ -209,7 +209,7 @@ let package = Package(
             dependencies: [
                 "BackendTesting", "Simulation", "SyncBackends", "BackendSupport", "Blobs", "Sealing", "Folder",
                 "WebDAV", "Etcd", "HTTPClient", "EventLoop", "ServerTesting",
-                "SyncEngine", "StoreEngine", "Replication", "PropertyList", "SeededRandom",
+                "SyncEngine", "StoreEngine", "Replication", "PropertyList", "SeededRandom", "PlaceAddress",
             ]),
         // Devices that write to a cluster of etcd without a pause, or bare clients that do; for the benchmarks.
         .executableTarget(

@@ -18,6 +18,12 @@ struct SignInFormTests {
         return form(.nextcloud, values)
     }
 
+    @Test func `a kind asks for everything that its servers take`() {
+        #expect(RemoteKind.webDAV.fields == [.address, .user, .password, .token, .certificate])
+        #expect(RemoteKind.etcd.fields == [.members, .prefix, .user, .password, .token, .certificate])
+        #expect(RemoteKind.folder.fields == [.path])
+    }
+
     @Test(arguments: [
         "cloud.example.org", " https://cloud.example.org ", "https://Cloud.example.org/", "webdavs://cloud.example.org",
         "https://cloud.example.org/index.php/apps/files/", "https://cloud.example.org/apps/files",
