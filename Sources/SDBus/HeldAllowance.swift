@@ -88,50 +88,10 @@ extension BusConnection {
         return bus >= 0 ? HeldAllowance(left - rest, at: bus) : nil
     }
 
-    /// How many bytes dbus-broker would still keep for a user's connections; `nil` if the bus doesn't know the user.
-    ///
-    /// - Throws: ``BusError`` if the bus doesn't say.
-    public func allowance(of uid: UInt32) async throws -> Int? {
-        let name = "org.freedesktop.DBus"
-        return try await call(name, "/org/freedesktop/DBus", name + ".Debug.Stats", "GetStats") { reply in
-            var left: Int?
-            try reply.readDictionary { name in
-                guard name == "org.bus1.DBus.Debug.Stats.UserAccounting" else { return try reply.skip() }
-                try reply.enterVariant()
-                try reply.enterContainer("a", "(ua(suu)a{ua{su}})")
-                while let account = try reply.readUserAccount() {
-                    if account.uid == uid { left = account.bytes }
-                }
-                try reply.exitContainer()
-                try reply.exitContainer()
-            }
-            return left
-        }
-    }
-
     /// Whether the bus gets memory that it asks for and doesn't use. It ends where it gets none.
     private static var memoryIsLent: Bool {
         guard let file = fopen("/proc/sys/vm/overcommit_memory", "re") else { return false }
         defer { fclose(file) }
         return [Int32(UInt8(ascii: "0")), Int32(UInt8(ascii: "1"))].contains(fgetc(file))
-    }
-}
-
-extension Message {
-    /// A user, and what is left of the user's bytes; `nil` at the end of the array.
-    fileprivate func readUserAccount() throws(BusError) -> (uid: UInt32, bytes: Int?)? {
-        guard try enterContainer("r", "ua(suu)a{ua{su}}") else { return nil }
-        let uid = try readUInt32()
-        var bytes: Int?
-        try enterContainer("a", "(suu)")
-        while try enterContainer("r", "suu") {
-            let (name, left, _) = (try readString(), try readUInt32(), try readUInt32())
-            if name == "Bytes" { bytes = Int(left) }
-            try exitContainer()
-        }
-        try exitContainer()
-        try skip()
-        try exitContainer()
-        return (uid, bytes)
     }
 }

@@ -97,17 +97,19 @@ public final class RawClient {
 
     /// Sends and receives what is possible without blocking.
     ///
-    /// - Parameter milliseconds: how long to wait until something is possible.
+    /// - Parameters:
+    ///   - milliseconds: how long to wait until something is possible.
+    ///   - answersCalls: false is what libraries do while they wait for the answer to a call of their own.
     /// - Returns: the messages that have arrived, except calls, which get an empty reply; `nil` if the other end has
     ///   closed the connection.
-    public func turn(waiting milliseconds: Int32) -> [WireReply]? {
+    public func turn(waiting milliseconds: Int32, answersCalls: Bool = true) -> [WireReply]? {
         var ready = pollfd(fd: descriptor, events: Int16(unsent.isEmpty ? POLLIN : POLLIN | POLLOUT), revents: 0)
         guard poll(&ready, 1, milliseconds) >= 0 || errno == EINTR else { return nil }
         guard sendSome(), receiveSome() else { return nil }
         var replies: [WireReply] = []
         while let reply = WireReply(from: &received) { replies.append(reply) }
         if received.isEmpty { received = [] }
-        for call in replies where call.type == 1 { answer(call) }
+        for call in replies where call.type == 1 && answersCalls { answer(call) }
         return replies.filter { $0.type != 1 }
     }
 

@@ -62,6 +62,23 @@ struct UnreadTests {
         }
     }
 
+    @Test func `a client that makes one blocking call after the other is not held up`() async throws {
+        try await withMachine { machine in
+            let store = try machine.store()
+            try await store.set("key", .data([UInt8](repeating: 1, count: 50_000)))
+            let client = try RawClient(machine.bus, as: Users.client)
+            var key = Wire()
+            key.string("key")
+            // More than a client may leave unread.
+            for number in 0..<300 {
+                client.store(store.path, "GetValue", signature: "s", body: key.bytes)
+                try await eventually("call \(number) is answered") {
+                    try #require(client.turn(waiting: 20, answersCalls: false)).contains { $0.replySerial != 0 }
+                }
+            }
+        }
+    }
+
     @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
     func `two hundred connections of a user with an unread snapshot each don't hold the others up`() async throws {
         try await withMachine { machine in

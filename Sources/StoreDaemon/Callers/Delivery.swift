@@ -9,8 +9,9 @@
 // until it holds less. A user's clients share a budget (see UserShare): once it is spent, answers that may be large
 // wait for any of them to read.
 //
-// dbus-daemon tells it (GetConnectionStats). Where that is not to be had, the client is asked for a sign of life,
-// which a library gives by itself once it has read what came before, unless it blocks in a call of its own.
+// dbus-daemon tells it (GetConnectionStats), and dbus-broker does (GetStats). Where that is not to be had, the client is
+// asked for a sign of life, which a library gives by itself once it has read what came before, unless it blocks in a
+// call of its own.
 
 internal import PropertyList
 internal import SDBus
@@ -211,6 +212,7 @@ extension BusConnection {
                 "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus.Debug.Stats",
                 "GetConnectionStats", build: { try $0.append(name) }, decode: Self.outgoingBytes)
         } catch {
+            if let bytes = try? await undeliveredBytes(to: name) { return bytes }
             return await hasRead(name) ? 0 : nil
         }
     }
