@@ -55,7 +55,6 @@ struct Program: ParsableCommand {
     static func main() {
         do {
             try checkEncoding()
-            if var command = GetCommand.plain(CommandLine.arguments.dropFirst()) { return try command.run() }
             try checkOrder(CommandLine.arguments.dropFirst())
             try checkSubcommand(CommandLine.arguments.dropFirst(), of: Program.self)
             var command = try parseAsRoot()

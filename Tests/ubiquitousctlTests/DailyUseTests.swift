@@ -37,30 +37,6 @@ import UbiquitousStoreTesting
         }
     }
 
-    @Test(arguments: [
-        ["get", "theme"], ["get", "-s", notes, "theme"], ["get", "--store", notes, "help"], ["get", "ä b"],
-        ["get", "get"],
-    ])
-    func `get without the parser is what the parser makes of the words`(words: [String]) throws {
-        let plain = try #require(GetCommand.plain(words[...]))
-        let parsed = try #require(try Program.parseAsRoot(words) as? GetCommand)
-        for command in [plain, parsed] {
-            #expect(command.key == words.last && command.options.store == (words.count == 4 ? notes : nil))
-            #expect(command.options.service.user == nil && command.options.service.bus.bus == nil)
-            #expect(![command.json, command.raw, command.type, command.fresh].contains(true))
-        }
-    }
-
-    @Test(arguments: [
-        [], ["get"], ["get", ""], ["get", "-s"], ["get", "-s", "a"], ["get", "-s", "", "key"],
-        ["get", "-s", "--json", "key"], ["get", "--json", "key"], ["get", "--store=a", "key"], ["get", "a", "b"],
-        ["get", "--", "key"], ["get", "-x"],
-        ["gte", "key"], ["--store", "a", "get", "key"],
-    ])
-    func `the parser reads every other form of get`(words: [String]) {
-        #expect(GetCommand.plain(words[...]) == nil)
-    }
-
     @Test func `negative numbers and dashes are values`() async throws {
         try await Terminal.with { terminal in
             for (word, value) in [("-5", Value.integer(-5)), ("-0.5", .real(-0.5))] {

@@ -63,10 +63,12 @@ final class Terminal: Sendable {
         try await ctl(arguments: arguments, input: input, variables: variables)
     }
 
-    /// The same, of words that come as an array.
-    func ctl(arguments: [String], input: String = "", variables: [String] = []) async throws -> ProgramResult {
+    /// The same, of words that come as an array, and of another program that takes them.
+    func ctl(
+        arguments: [String], input: String = "", variables: [String] = [], program: String = program
+    ) async throws -> ProgramResult {
         try write("input", input)
-        return try await run(command(arguments, variables: variables, input: file("input")))
+        return try await run(command(arguments, variables: variables, input: file("input"), program: program))
     }
 
     /// Starts the program and waits for nothing; it writes to the files `output` and `error`.
@@ -112,8 +114,10 @@ final class Terminal: Sendable {
         ["UBIQUITOUS_STORE_BUS=\(bus.address)", "UBIQUITOUS_STORE_IDENTIFIER=\(notes)", "LC_ALL=C.UTF-8"]
     }
 
-    private func command(_ arguments: [String], variables: [String], input: String) -> [String] {
-        ["env"] + environment + variables + ["sh", "-c", "exec \"$@\" <\"$0\"", input, Self.program] + arguments
+    private func command(
+        _ arguments: [String], variables: [String], input: String, program: String = program
+    ) -> [String] {
+        ["env"] + environment + variables + ["sh", "-c", "exec \"$@\" <\"$0\"", input, program] + arguments
     }
 
     /// The store, as another program has it.

@@ -59,32 +59,3 @@ struct GetCommand: ServiceCommand {
         }
     }
 }
-
-extension GetCommand {
-    /// `get KEY`, or `get --store IDENTIFIER KEY`: what scripts call again and again, without the parser, which takes
-    /// longer than the call.
-    ///
-    /// - Returns: `nil` if the parser has to look at it.
-    static func plain(_ words: ArraySlice<String>) -> GetCommand? {
-        var rest = words
-        guard rest.popFirst() == "get" else { return nil }
-        var store: String?
-        if let option = rest.first, ["-s", "--store"].contains(option), rest.count > 1 {
-            store = rest.dropFirst().first
-            rest = rest.dropFirst(2)
-        }
-        guard rest.count == 1, let key = rest.first, ![key, store ?? key].contains(where: isSpecial) else { return nil }
-        // Not in an initializer: there, assigning to a flag says what it is without a value.
-        var command = GetCommand()
-        command.options = StoreOptions.plain(store: store)
-        command.json = false
-        command.raw = false
-        command.type = false
-        command.fresh = false
-        command.key = key
-        return command
-    }
-
-    /// Whether a word may be an option, or nothing.
-    private static func isSpecial(_ word: String) -> Bool { word.isEmpty || word.hasPrefix("-") }
-}

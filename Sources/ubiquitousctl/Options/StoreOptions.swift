@@ -15,19 +15,6 @@ struct StoreOptions: ParsableArguments {
 
     @OptionGroup var service: ServiceOptions
 
-    /// These, where nothing but the store may be named.
-    static func plain(store: String?) -> StoreOptions {
-        var bus = BusOptions()
-        bus.bus = nil
-        var service = ServiceOptions()
-        service.bus = bus
-        service.user = nil
-        var options = StoreOptions()
-        options.service = service
-        options.store = store
-        return options
-    }
-
     /// These, with what others say in place of it.
     func replaced(by others: StoreOptions) -> StoreOptions {
         var options = self
