@@ -36,6 +36,8 @@ struct DefaultsCommandTests {
             #expect(try await ctl("--check", "write", editor, "size", "-int", "20").output == "would set size to 20")
             #expect(try await ctl("rename", editor, "name", "title").code == 0)
             #expect(try await ctl("read", editor, "title").output == "\"14\"")
+            #expect(try await ctl("rename", editor, "title", "title").code == 0)
+            #expect(try await ctl("read", editor, "title").output == "\"14\"")
             #expect(try await ctl("delete", editor, "title").code == 0)
             #expect(try await ctl("delete-all", editor).code == 0)
             #expect(try await ctl("domains").output == "")

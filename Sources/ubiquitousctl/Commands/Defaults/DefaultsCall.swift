@@ -192,7 +192,10 @@ struct DefaultsCall {
 
     private func rename() async throws {
         let value = try await value()
-        try await apply([key(): .none, key(at: 1): value], over: values())
+        var changes: Changes = [try key(): .none]
+        // A key that gets its own name stays.
+        changes[try key(at: 1)] = .some(value)
+        try await apply(changes, over: values())
     }
 
     private func delete() async throws {
