@@ -48,15 +48,27 @@ struct DefaultsCommandTests {
         try await Terminal.with { (terminal: Terminal) async throws in
             try FileManager.default.createSymbolicLink(
                 atPath: terminal.file("defaults"), withDestinationPath: Terminal.program)
-            func defaults(_ words: String...) async throws -> ProgramResult {
+            func defaults(_ words: [String]) async throws -> ProgramResult {
                 try await run(
                     ["env", "UBIQUITOUS_STORE_BUS=\(terminal.bus.address)", terminal.file("defaults")] + words)
             }
+            func defaults(_ words: String...) async throws -> ProgramResult { try await defaults(words) }
             #expect(
                 try await defaults("write", editor, "{ size = 14; names = (a, \"b c\"); data = <0a0b>; }").code == 0)
             #expect(
                 try await defaults("read", editor).output
                     == "{\n    data = <0a0b>;\n    names = (\n        a,\n        \"b c\"\n    );\n    size = 14;\n}")
+            // A word without a type is a string, or a property list in old-style text, inside of containers as well.
+            let words = ["-array", "14", "true", "(1, b)", "-int", "3"]
+            #expect(try await defaults(["write", editor, "mixed"] + words).code == 0)
+            #expect(try await defaults("write", editor, "mixed", "-array-add", "15").code == 0)
+            #expect(try await defaults("write", editor, "map", "-dict", "a", "1").code == 0)
+            #expect(try await defaults("write", editor, "map", "-dict-add", "b", "{ c = 2; }").code == 0)
+            let typed = try await terminal.ctl("defaults", "--json", "read", editor, "mixed")
+            #expect(typed.output == #"["14","true",["1","b"],3,"15"]"#)
+            let map = try await terminal.ctl("defaults", "--json", "read", editor, "map")
+            #expect(map.output == #"{"a":"1","b":{"c":"2"}}"#)
+            for key in ["mixed", "map"] { #expect(try await defaults("delete", editor, key).code == 0) }
             #expect(try await defaults("write", editor, "flag", "-bool", "YES").code == 0)
             #expect(try await defaults("read", editor, "flag").output == "1")
             expect(

@@ -6,12 +6,17 @@ internal import PropertyListFiles
 /// Reads values from words of the command line, typed as defaults(1) has it.
 struct TypedWords {
     private var words: ArraySlice<String>
+    /// What a word without a type is.
+    private let untyped: (String) throws -> Value
 
     /// The value that the first words make, and the words after it.
     ///
     /// `-array` and `-dict` take all that follow.
-    static func value(_ words: ArraySlice<String>) throws -> (value: Value, rest: ArraySlice<String>) {
-        var reader = TypedWords(words: words)
+    /// - Parameter untyped: reads a word without a type.
+    static func value(
+        _ words: ArraySlice<String>, untyped: @escaping (String) throws -> Value = Self.untyped
+    ) throws -> (value: Value, rest: ArraySlice<String>) {
+        var reader = TypedWords(words: words, untyped: untyped)
         let value = try reader.value(nesting: 0)
         return (value, reader.words)
     }
@@ -32,7 +37,7 @@ struct TypedWords {
             }
             return try Self.scalar(word, text)
         default:
-            return try Self.untyped(word)
+            return try untyped(word)
         }
     }
 
@@ -41,7 +46,7 @@ struct TypedWords {
     ]
 
     /// A word without a type. One that begins like a type or an option is rather a slip than a string.
-    private static func untyped(_ word: String) throws -> Value {
+    static func untyped(_ word: String) throws -> Value {
         let value = try ValueText.value(word)
         guard case .string = value, word.hasPrefix("-"), word != "-" else { return value }
         let advice: Sentence = "Put -string before it if it is meant as text."

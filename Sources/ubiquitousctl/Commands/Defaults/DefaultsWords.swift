@@ -92,23 +92,28 @@ struct DefaultsWords: Equatable {
     static func value(_ words: [String], addingTo present: Value?) throws -> Value {
         switch words.first {
         case "-array-add":
-            guard case .array(let added) = try TypedWords.value(["-array"] + words.dropFirst()).value else { break }
+            guard case .array(let added) = try typed(["-array"] + words.dropFirst()).value else { break }
             guard case .array(let former) = present ?? .array([]) else {
                 throw Failure(.usage, "The value that is there is no array; -array-add can't add to it")
             }
             return .array(former + added)
         case "-dict-add":
-            guard case .dictionary(let added) = try TypedWords.value(["-dict"] + words.dropFirst()).value else { break }
+            guard case .dictionary(let added) = try typed(["-dict"] + words.dropFirst()).value else { break }
             guard case .dictionary(let former) = present ?? .dictionary([:]) else {
                 throw Failure(.usage, "The value that is there is no dictionary; -dict-add can't add to it")
             }
             return .dictionary(former.merging(added) { $1 })
         default: break
         }
-        // macOS takes a word without a type for a property list in old-style text; a plain word is a string there too.
-        if words.count == 1, let word = words.first, !word.hasPrefix("-") { return try OldStyleText.value(word) }
-        let (value, rest) = try TypedWords.value(words[...])
+        let (value, rest) = try typed(words)
         if let word = rest.first { throw Failure(.usage, "\"\(word)\" follows the value") }
         return value
+    }
+
+    /// macOS takes a word without a type for a property list in old-style text; a plain word is a string there too.
+    private static func typed(_ words: [String]) throws -> (value: Value, rest: ArraySlice<String>) {
+        try TypedWords.value(words[...]) { word in
+            try word.hasPrefix("-") ? TypedWords.untyped(word) : OldStyleText.value(word)
+        }
     }
 }
