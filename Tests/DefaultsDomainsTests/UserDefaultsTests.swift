@@ -238,6 +238,24 @@ struct UserDefaultsTests {
         }
     }
 
+    @Test func `an observer that another one ends is not called any more`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let defaults = desk.settings()
+            let tokens = Mutex<[NSKeyValueObservation]>([])
+            let calls = Atomic<Int>(0)
+            let made = (0..<8).map { _ in
+                defaults.observe("size") { _, _ in
+                    calls.add(1, ordering: .relaxed)
+                    for token in tokens.withLock({ $0 }) { token.invalidate() }
+                }
+            }
+            tokens.withLock { $0 = made }
+            defaults.set(1, forKey: "size")
+            await DefaultsDesk.drain()
+            #expect(calls.load(ordering: .relaxed) == 1)
+        }
+    }
+
     @Test func `a loop over a key's values has the present one first, and then the newest`() async throws {
         try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
             let defaults = desk.settings()

@@ -67,7 +67,10 @@ final class SearchBox: Sendable {
     func tell(_ change: DefaultsChange) {
         if observers.withLock({ $0.isEmpty }) { return }
         DefaultsProcess.queue.async { [self] in
-            for action in observers.withLock({ Array($0.values) }) { action(change) }
+            for observer in observers.withLock({ Array($0.keys) }) {
+                // One that was called before may have ended it.
+                observers.withLock { $0[observer] }?(change)
+            }
         }
     }
 }
