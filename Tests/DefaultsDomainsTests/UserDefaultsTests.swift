@@ -256,6 +256,26 @@ struct UserDefaultsTests {
         }
     }
 
+    @Test func `Apple's call compares dictionaries and arrays of any contents`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let defaults = desk.settings()
+            let seen = Mutex<[Int?]>([])
+            let token = defaults.observe(\.testedProfile, options: [.new]) { _, change in
+                seen.withLock { $0.append((change.newValue ?? nil)?["size"] as? Int) }
+            }
+            let changes: [(Any?, String)] = [
+                (1, "unrelated"), (["size": 1, "list": [1, "a"]] as [String: Any], "tested profile"), (2, "unrelated"),
+                (["size": 2], "tested profile"), (nil, "tested profile"), (nil, "unrelated"),
+            ]
+            for (value, key) in changes {
+                defaults.set(value, forKey: key)
+                await DefaultsDesk.drain()
+            }
+            #expect(seen.withLock { $0 } == [1, 2, nil])
+            withExtendedLifetime(token) {}
+        }
+    }
+
     @Test func `a loop over a key's values has the present one first, and then the newest`() async throws {
         try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
             let defaults = desk.settings()
@@ -579,6 +599,7 @@ struct UserDefaultsTests {
 
 extension UserDefaults {
     var testedSize: Int { integer(forKey: "tested size") }
+    var testedProfile: [String: Any]? { dictionary(forKey: "tested profile") }
 }
 
 /// A property of each kind.

@@ -141,10 +141,19 @@ private final class Known<Value>: @unchecked Sendable {
     /// - Returns: the value before; `nil` if it is the same.
     func replace(by new: Value) -> Value? {
         lock.withLock {
-            if let old = value as? any Equatable, Self.isEqual(old, new) { return nil }
+            if Self.areEqual(value, new) { return nil }
             defer { value = new }
             return value
         }
+    }
+
+    /// Dictionaries and arrays of any contents are compared as the property lists that they are.
+    private static func areEqual(_ old: Value, _ new: Value) -> Bool {
+        let areNone = [old, new].map { ($0 as? any OptionalValue)?.isNone == true }
+        if areNone[0] || areNone[1] { return areNone[0] == areNone[1] }
+        if let old = old as? any Equatable { return isEqual(old, new) }
+        guard let old = try? PropertyList.Value(object: old) else { return false }
+        return (try? PropertyList.Value(object: new)) == old
     }
 
     private static func isEqual<T: Equatable>(_ old: T, _ new: Any) -> Bool { (new as? T) == old }
