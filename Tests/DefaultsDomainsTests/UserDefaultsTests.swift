@@ -276,6 +276,16 @@ struct UserDefaultsTests {
         }
     }
 
+    @Test func `key-value coding reads and writes settings`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let defaults = desk.settings()
+            defaults.setValue(14, forKey: "size")
+            #expect(defaults.value(forKey: "size") as? Int == 14 && defaults.integer(forKey: "size") == 14)
+            defaults.setValue(nil, forKey: "size")
+            #expect(defaults.value(forKey: "size") == nil)
+        }
+    }
+
     @Test func `a loop over a key's values has the present one first, and then the newest`() async throws {
         try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
             let defaults = desk.settings()
