@@ -286,6 +286,20 @@ struct UserDefaultsTests {
         }
     }
 
+    @Test func `a property has its first value where something of another kind is stored`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let defaults = desk.settings()
+            let all = Stored(defaults)
+            for key in ["size", "on", "scale", "level", "maybe", "name", "data", "date", "url"] {
+                defaults.set(["a", "b"], forKey: key)
+            }
+            #expect(all.size == 12 && !all.isOn && all.scale == 1 && all.level == .low && all.maybe == nil)
+            #expect(all.name == "" && all.data.isEmpty && all.date == .distantPast && all.url.path == "/tmp")
+            defaults.set("14", forKey: "size")
+            #expect(all.size == 14)
+        }
+    }
+
     @Test func `a loop over a key's values has the present one first, and then the newest`() async throws {
         try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
             let defaults = desk.settings()

@@ -8,6 +8,8 @@ internal import UbiquitousStore
 
 /// A property that is a setting, as in Apple's SwiftUI: `@AppStorage("fontSize") var size = 12`.
 ///
+/// Where nobody has set it, or something else is stored than its type can be read from, it has its first value.
+///
 /// Reading it inside `withObservationTracking` has that told of the setting's changes, whoever makes them.
 @propertyWrapper
 public struct AppStorage<Value>: Sendable {
@@ -118,15 +120,15 @@ extension AppStorage {
 
     /// A Boolean.
     public init(wrappedValue: Value, _ key: String, store: UserDefaults? = nil) where Value == Bool {
-        self.init(key, store, wrappedValue) { $0.defaultsBool }
+        self.init(key, store, wrappedValue) { $0.scalar?.defaultsBool }
     }
     /// An integer.
     public init(wrappedValue: Value, _ key: String, store: UserDefaults? = nil) where Value == Int {
-        self.init(key, store, wrappedValue) { $0.defaultsInteger }
+        self.init(key, store, wrappedValue) { $0.scalar?.defaultsInteger }
     }
     /// A number.
     public init(wrappedValue: Value, _ key: String, store: UserDefaults? = nil) where Value == Double {
-        self.init(key, store, wrappedValue) { $0.defaultsDouble }
+        self.init(key, store, wrappedValue) { $0.scalar?.defaultsDouble }
     }
     /// A string.
     public init(wrappedValue: Value, _ key: String, store: UserDefaults? = nil) where Value == String {
@@ -148,7 +150,7 @@ extension AppStorage {
     public init(wrappedValue: Value, _ key: String, store: UserDefaults? = nil)
     where Value: RawRepresentable & Sendable, Value.RawValue == Int {
         self.init(
-            key, store, { $0.box.value($1).flatMap { Value(rawValue: $0.defaultsInteger) } ?? wrappedValue },
+            key, store, { $0.box.value($1)?.scalar.flatMap { Value(rawValue: $0.defaultsInteger) } ?? wrappedValue },
             { $0.set($2.rawValue, forKey: $1) })
     }
     /// A value that is a string.
@@ -169,15 +171,15 @@ extension AppStorage where Value: ExpressibleByNilLiteral {
 
     /// A Boolean, or none.
     public init(_ key: String, store: UserDefaults? = nil) where Value == Bool? {
-        self.init(key, store) { $0.defaultsBool }
+        self.init(key, store) { $0.scalar?.defaultsBool }
     }
     /// An integer, or none.
     public init(_ key: String, store: UserDefaults? = nil) where Value == Int? {
-        self.init(key, store) { $0.defaultsInteger }
+        self.init(key, store) { $0.scalar?.defaultsInteger }
     }
     /// A number, or none.
     public init(_ key: String, store: UserDefaults? = nil) where Value == Double? {
-        self.init(key, store) { $0.defaultsDouble }
+        self.init(key, store) { $0.scalar?.defaultsDouble }
     }
     /// A string, or none.
     public init(_ key: String, store: UserDefaults? = nil) where Value == String? {
@@ -199,7 +201,7 @@ extension AppStorage where Value: ExpressibleByNilLiteral {
     public init<R: RawRepresentable & SendableMetatype>(_ key: String, store: UserDefaults? = nil)
     where Value == R?, R.RawValue == Int {
         self.init(
-            key, store, { $0.box.value($1).flatMap { R(rawValue: $0.defaultsInteger) } },
+            key, store, { $0.box.value($1)?.scalar.flatMap { R(rawValue: $0.defaultsInteger) } },
             { $0.set($2?.rawValue, forKey: $1) })
     }
     /// A value that is a string, or none.

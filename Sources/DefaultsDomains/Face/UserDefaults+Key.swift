@@ -94,25 +94,15 @@ extension UserDefaults.Key {
     func decode(_ value: PropertyList.Value) -> Value? {
         let coerced: Any? =
             switch Value.self {
-            case is Bool.Type, is Bool?.Type: value.isScalar ? value.defaultsBool : nil
-            case is Int.Type, is Int?.Type: value.isScalar ? value.defaultsInteger : nil
-            case is Double.Type, is Double?.Type: value.isScalar ? value.defaultsDouble : nil
-            case is Float.Type, is Float?.Type: value.isScalar ? value.defaultsFloat : nil
+            case is Bool.Type, is Bool?.Type: value.scalar?.defaultsBool
+            case is Int.Type, is Int?.Type: value.scalar?.defaultsInteger
+            case is Double.Type, is Double?.Type: value.scalar?.defaultsDouble
+            case is Float.Type, is Float?.Type: value.scalar?.defaultsFloat
             case is String.Type, is String?.Type: value.defaultsString
             case is URL.Type, is URL?.Type: value.defaultsURL
             default: nil
             }
         return coerced as? Value ?? (try? UbiquitousStore.Key<Value>(name).decode(value))
-    }
-}
-
-extension PropertyList.Value {
-    /// Whether it is a number, a Boolean or a string: what getters of numbers convert.
-    fileprivate var isScalar: Bool {
-        switch self {
-        case .boolean, .integer, .real, .string: true
-        default: false
-        }
     }
 }
 

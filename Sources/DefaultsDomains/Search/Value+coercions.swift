@@ -7,6 +7,14 @@ package import Foundation
 package import PropertyList
 
 extension Value {
+    /// The value itself if the getters of numbers convert it: a Boolean, a number or a string; otherwise `nil`.
+    package var scalar: Value? {
+        switch self {
+        case .boolean, .integer, .real, .string: self
+        default: nil
+        }
+    }
+
     /// `bool(forKey:)`: a number other than 0, or a string such as "YES", "true" and "1".
     package var defaultsBool: Bool {
         switch self {
