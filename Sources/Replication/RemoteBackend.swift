@@ -220,13 +220,18 @@ public struct RemoteAccount: Equatable, Sendable {
     public let identifier: String
     /// The others, where several devices made the account at once.
     public let aliases: Set<String>
+    /// What it was called in forms that are not read any more: a device that had left it by then knows it by these.
+    public let formerNames: Set<String>
     /// Nothing was published to it yet, as far as can be seen.
     public let isNew: Bool
 
     /// An account of its parts.
-    public init(identifier: String, aliases: Set<String> = [], isNew: Bool = false) {
+    public init(
+        identifier: String, aliases: Set<String> = [], formerNames: Set<String> = [], isNew: Bool = false
+    ) {
         self.identifier = identifier
         self.aliases = aliases
+        self.formerNames = formerNames
         self.isNew = isNew
     }
 

@@ -86,6 +86,8 @@ package enum Rule: String, CaseIterable, Sendable {
     case linkKinds = "link-kinds"
     /// A link from a device's own key counts only if a holder of that key has made it.
     case provenLinks = "proven-links"
+    /// Notes say what the account was called before it was under its key.
+    case formerNames = "former-names"
     /// A move gives way to another key that has become the account's.
     case giveWay = "give-way"
     /// A device keeps the key that it moves to before anybody learns of it.

@@ -44,6 +44,8 @@ package struct KeyMove: Equatable, Sendable {
         case writeMarker
         /// Write the note of a link.
         case writeNote(KeyLink)
+        /// Write the notes of what the account was called before.
+        case writeFormerNames([FormerName])
         /// Read the former form, to its end. The new key is the account's then.
         case readFormer
         /// The account has become another key's: remove the own marker, and stop.
@@ -72,7 +74,8 @@ package struct KeyMove: Equatable, Sendable {
         }
         if !isThere { return hasFormer ? .writeMarker : withoutFormer(seen) }
         if let link, !notes.contains(link.noteName) { return .writeNote(link) }
-        return .readFormer
+        let unsaid = next.formerNotes.filter { !notes.contains($0.noteName) }
+        return unsaid.isEmpty ? .readFormer : .writeFormerNames(unsaid)
     }
 
     /// The former form has gone before the own marker was there: with another device's move, or with the account.
@@ -86,6 +89,12 @@ package struct KeyMove: Equatable, Sendable {
 }
 
 extension HeldKey {
+    /// The notes of what the account was called before.
+    package var formerNotes: [FormerName] {
+        guard Rule.formerNames.isOn else { return [] }
+        return former.plain.union(former.keys).subtracting([key.identifier]).sorted().map { FormerName($0, of: key) }
+    }
+
     /// A new key in the place of a former one, or of none.
     /// - Parameters:
     ///   - time: microseconds since 1970, for people.

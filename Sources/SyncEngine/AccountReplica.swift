@@ -48,18 +48,23 @@ package final class AccountReplica {
     /// Goes over to an account.
     func enter(_ remote: RemoteAccount, bringsValues: Bool) throws(EngineError) {
         let current = database.account.identifier
-        if database.hasAccount, remote.isNamed(current) { return try rename(to: remote) }
+        if database.hasAccount, remote.isNamed(current) || remote.formerNames.contains(current) {
+            return try rename(to: remote)
+        }
         let changes = try database.enter(account: remote.identifier, bringingValues: bringsValues)
         // Where the new account's values are still to come, what was shown mostly stays until they do.
         tell(changes, .accountChange)
     }
 
-    /// Goes on under the smallest of the identifiers that devices have given the account.
+    /// Goes on under the smallest of the identifiers that devices have given the account, with all that is here of it
+    /// under others.
     private func rename(to remote: RemoteAccount) throws(EngineError) {
-        let before = database.account.identifier
-        if remote.identifier == before, remote.aliases.isEmpty { return }
-        try joinOthers(named: remote.aliases.union([remote.identifier]))
-        for change in try database.rename(accountTo: remote.identifier, aliases: remote.aliases) {
+        let (before, others) = (database.account.identifier, remote.aliases.union(remote.formerNames))
+        if remote.identifier == before, others.isEmpty { return }
+        // What was uploaded under that name may have been read by nobody.
+        if remote.formerNames.contains(before) { try database.forgetPublication() }
+        try joinOthers(named: others.union([remote.identifier]))
+        for change in try database.rename(accountTo: remote.identifier, aliases: others) {
             tell([change], ownReason(in: change.store))
         }
         if remote.identifier != before { onRename?() }

@@ -42,6 +42,7 @@ import Testing
     @Test func `the sealed blobs in the document are what is written`() throws {
         let key = Self.key
         let link = KeyLink(from: .former, to: key.identifier, .replaced)
+        let former = FormerName(AccountKey.former.identifier, of: key)
         let (context, name) = SealedBlob.seal(segment: try plain("context"), key.blobs)
         let head = SealedBlob.seal(
             head: try plain("head"), origin: Self.origin, sequence: 3, random: (.max, .max), key.blobs)
@@ -49,6 +50,7 @@ import Testing
             "marker without links": (SealedMarker(of: key, time: 77, links: []).bytes, "a/\(key.identifier)"),
             "marker with the link": (SealedMarker(of: key, time: 77, links: [link]).bytes, "a/\(key.identifier)"),
             "note": (link.note(), "a/\(link.noteName)"),
+            "note of a former name": (former.note(), "a/\(former.noteName)"),
             "context": (context, "s/\(hexadecimal(name))"),
             "head": (head, "h/\(String(Self.origin, radix: 16))"),
         ]

@@ -114,6 +114,8 @@ struct SecondImplementationTests {
                 }
                 let digits = links.map { hexadecimal($0.note()[6..<71]) }
                 let said = hexadecimal(link.note()[6..<71])
+                let name = FormerName(former.identifier, of: key)
+                let formerName = hexadecimal(name.note()[6..<71])
                 let marker = SealedMarker(of: key, time: time, links: links)
                 return [
                     (
@@ -134,6 +136,14 @@ struct SecondImplementationTests {
                     (
                         ["do": "read note", "bytes": hexadecimal(link.note()), "name": "a/\(link.noteName)"],
                         ["link": said]
+                    ),
+                    (
+                        Self.request("link", key, ["successor": "\(former.identifier)", "kind": 3]),
+                        ["link": formerName]
+                    ),
+                    (
+                        ["do": "read note", "bytes": hexadecimal(name.note()), "name": "a/\(name.noteName)"],
+                        ["link": formerName]
                     ),
                 ]
             })

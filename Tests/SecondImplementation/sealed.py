@@ -143,8 +143,8 @@ def is_proven(data, key):
     return data[:16] == key.identifier and hmac.compare_digest(data[33:], mac(key.successor, data[:33]))
 
 
-def check_link(data):
-    if data[:16] == data[16:32] or data[32] not in (1, 2):
+def check_link(data, kinds=(1, 2)):
+    if data[:16] == data[16:32] or data[32] not in kinds:
         raise Refused("damaged")
     return data
 
@@ -186,7 +186,7 @@ def note_name(data):
 
 def read_note(data, name):
     reader = begin(data, NOTE, 103, True)
-    said = check_link(reader.take(65))
+    said = check_link(reader.take(65), (1, 2, 3))
     if reader.data or note_name(said) != name:
         raise Refused("damaged")
     return said

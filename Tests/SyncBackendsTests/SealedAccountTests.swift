@@ -53,6 +53,21 @@ import Testing
         #expect(b.stores == a.stores)
     }
 
+    @Test func `what the account was called before counts only if a holder of its key has said so`() async throws {
+        let (storage, a, held) = try await world()
+        let (said, made) = (KeyIdentifier(high: 7, low: 1), KeyIdentifier(high: 7, low: 2))
+        let guessed = try #require(
+            AccountKey(secret: [UInt8](repeating: 3, count: 16), identifier: held.key.identifier))
+        for note in [
+            FormerName(said, of: held.key), FormerName(made, of: guessed), FormerName(made, of: Self.key(3).key),
+        ] {
+            storage.blobs["a/\(note.noteName)"] = note.note()
+        }
+        let b = try device("B", on: storage, .phrase(RecoveryPhrase(of: held.key))).backend
+        #expect(try await b.open(creatingAccount: false).formerNames == ["\(said)"])
+        #expect(try await b.pull(after: nil, as: a.origin).account.formerNames == ["\(said)"])
+    }
+
     @Test func `without the key nothing is read, written or removed`() async throws {
         let (storage, _, _) = try await world()
         let before = storage.blobs
@@ -281,18 +296,20 @@ import Testing
         #expect(codes[first...].allSatisfy { $0 == nil }, "\(codes)")
     }
 
-    @Test func `10,000 notes and 300 markers are read no further than 256 of each`() async throws {
+    @Test func `10,000 notes of each kind and 300 markers are read no further than 256 of each`() async throws {
         let (storage, a, held) = try await world()
         var blobs = storage.blobs
         for number in 0..<10_000 as Range<UInt64> {
-            blobs["a/\(held.key.identifier)\(KeyIdentifier(high: 7, low: number))02"] = [1]
+            for kind in ["02", "03"] {
+                blobs["a/\(held.key.identifier)\(KeyIdentifier(high: 7, low: number))\(kind)"] = [1]
+            }
         }
         storage.blobs = blobs
         storage.requests = []
         // What can't be read says nothing, and the account is as it was.
         for _ in 0..<21 { try await a.sync() }
         let asked = Set(storage.requests.filter { $0.action == .get && $0.name.hasPrefix("a/") }.map(\.name))
-        #expect(asked.count <= 257)
+        #expect(asked.count <= 1 + 2 * 256)
         for number in 0..<300 as Range<UInt64> {
             let identifier = KeyIdentifier(high: 0, low: number)
             let key = try #require(AccountKey(secret: [UInt8](repeating: 3, count: 16), identifier: identifier))

@@ -13,6 +13,8 @@ final class BlobAccount<Storage: BlobStorage> {
     private(set) var protection: Protection
     /// The identifiers of the account that was opened.
     private(set) var identifiers: Set<Bits128> = []
+    /// What it was called before it was under its key.
+    private(set) var formerNames: Set<String> = []
     /// The account as a look has seen it last; `nil` if it has to be looked at anew.
     private(set) var seen: RemoteAccount?
 
@@ -51,6 +53,7 @@ final class BlobAccount<Storage: BlobStorage> {
         do throws(RemoteError) { identifiers = try await choose(among: found, isOpening: true) } catch {
             throw isByPhrase && error.code == .keyNeeded ? otherKeys(found) : error
         }
+        try await noteFormerNames(found)
     }
 
     /// Makes the marker of a new account.
@@ -83,7 +86,8 @@ final class BlobAccount<Storage: BlobStorage> {
         if !found.isThere(identifier) { found = try await writeMarker(of: identifier, bytes) }
         identifiers = []
         identifiers = try await choose(among: found, isOpening: true)
-        return RemoteAccount(identifiers)
+        try await noteFormerNames(found)
+        return remoteAccount(of: identifiers)
     }
 
     /// Writes a marker, unless another device does the same at this moment.
@@ -165,12 +169,27 @@ final class BlobAccount<Storage: BlobStorage> {
         if let move = protection.move {
             present = try await prepare(move)
         } else {
-            present = try await choose(among: try await markers.read(protection, expecting: identifiers))
+            let found = try await markers.read(protection, expecting: identifiers)
+            present = try await choose(among: found)
+            try await noteFormerNames(found)
         }
         identifiers.formUnion(present)
-        let account = RemoteAccount(present)
+        let account = remoteAccount(of: present)
         seen = account
         return account
+    }
+
+    /// The account of markers.
+    func remoteAccount(of markers: Set<Bits128>, isNew: Bool = false) -> RemoteAccount {
+        let identifiers = markers.sorted().map(\.description)
+        return RemoteAccount(
+            identifier: identifiers.first ?? "", aliases: Set(identifiers.dropFirst()), formerNames: formerNames,
+            isNew: isNew)
+    }
+
+    private func noteFormerNames(_ found: FoundMarkers) async throws(RemoteError) {
+        guard case .key(let held) = protection else { return formerNames = [] }
+        formerNames = Set(try await markers.formerNames(of: held.key, found).map(\.description))
     }
 
     /// When the encrypted account that is here was made, as its marker says; `nil` if it can't be read.
@@ -234,12 +253,12 @@ final class BlobAccount<Storage: BlobStorage> {
     /// Has others learn of a move, unless they have moved to another key.
     /// - Returns: the identifiers of the account, of which the former form is to be read.
     private func prepare(_ move: KeyMove) async throws(RemoteError) -> Set<Bits128> {
-        // The marker, the note, and once more to see them there.
-        for _ in 0..<3 {
+        // The marker, the notes, and once more to see them there.
+        for _ in 0..<4 {
             let found = try await markers.read(protection, expecting: identifiers)
             let seen = try await markers.proving(found, notesOf: move.next.key.identifier)
             let step = BlobMove(
-                storage: storage, move: move, seen: seen, notes: found.notes, former: move.formerAccount(found))
+                storage: storage, move: move, seen: seen, notes: found.noteNames, former: move.formerAccount(found))
             if let identifiers = try await step.advance() { return identifiers }
         }
         throw RemoteError(.unavailable, "What was written to the place is not found there; it is tried again.")
@@ -253,8 +272,14 @@ final class BlobAccount<Storage: BlobStorage> {
         }
         held.former = forms
         protection = .key(held)
-        guard let former else { return }
-        try await markers.write(KeyLink(from: former, to: held.key.identifier, .joined))
+        if let former { try await markers.write(KeyLink(from: former, to: held.key.identifier, .joined)) }
+        try await writeFormerNames()
+    }
+
+    /// Says what the account was called before it was under its key, where nobody has said it, or the place has lost it.
+    func writeFormerNames() async throws(RemoteError) {
+        guard case .key(let held) = protection else { return }
+        try await markers.writeFormerNames(of: held)
     }
 
     /// What the account was before it was under its key; `nil` if it was nothing else.
@@ -268,16 +293,6 @@ final class BlobAccount<Storage: BlobStorage> {
         guard case .key(var held) = protection else { return }
         held.former.areRemoved = true
         protection = .key(held)
-    }
-}
-
-extension RemoteAccount {
-    /// The account of markers.
-    init(_ markers: Set<Bits128>, isNew: Bool = false) {
-        let identifiers = markers.sorted()
-        self.init(
-            identifier: identifiers.first?.description ?? "", aliases: Set(identifiers.dropFirst().map(\.description)),
-            isNew: isNew)
     }
 }
 

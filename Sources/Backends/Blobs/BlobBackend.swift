@@ -104,7 +104,7 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
         try checkOpen()
         try await account.open(creatingAccount: createsAccount)
         let hasHeads = try await heads.checkFormat()
-        return RemoteAccount(account.identifiers, isNew: account.identifiers.count == 1 && !hasHeads)
+        return account.remoteAccount(of: account.identifiers, isNew: account.identifiers.count == 1 && !hasHeads)
     }
 
     /// Puts an account's marker into the place where it isn't there.
@@ -359,6 +359,7 @@ extension BlobBackend: KeyHolding {
         guard let former = account.former else { return }
         // Its key may have been replaced since.
         _ = try await presentAccount()
+        try await account.writeFormerNames()
         try await FormerFormRemoval(storage: storage, former: former).run()
         segments.forgetNames()
         account.noteFormerRemoved()

@@ -13,8 +13,8 @@ struct BlobMove<Storage: BlobStorage> {
     let move: KeyMove
     /// What lies in `a/`, with the proofs of notes of the new key.
     let seen: SeenMarkers
-    /// The links of all notes that are there.
-    let notes: [KeyLink]
+    /// The names of all notes that are there.
+    let notes: Set<String>
     /// The identifiers of the account in its former form.
     let former: Set<Bits128>
 
@@ -22,9 +22,11 @@ struct BlobMove<Storage: BlobStorage> {
     /// - Returns: the identifiers of the account whose former form is to be read now; `nil` if there is another step.
     func advance() async throws(RemoteError) -> Set<Bits128>? {
         let marker = BlobName.marker(Bits128(move.next.key.identifier))
-        switch move.step(seen, notes: Set(notes.map(\.noteName)), hasFormer: !former.isEmpty) {
+        switch move.step(seen, notes: notes, hasFormer: !former.isEmpty) {
         case .writeMarker: try await storage.create(marker, move.next.marker.bytes)
         case .writeNote(let link): try await storage.create("\(BlobName.markers)/\(link.noteName)", link.note())
+        case .writeFormerNames(let names):
+            for name in names { try await storage.create("\(BlobName.markers)/\(name.noteName)", name.note()) }
         // Its marker may be removed already, by a device that came later.
         case .readFormer: return former.union(move.formerNames.map { Bits128($0) })
         case .giveWay:

@@ -14,6 +14,8 @@ struct FoundMarkers {
     var damaged: Set<Bits128> = []
     /// The links of notes, as their names have them.
     var notes: [KeyLink] = []
+    /// What notes say, by their names, that accounts were called before.
+    var formerNames: [FormerName] = []
 
     /// No marker is there that can be read.
     var areNone: Bool { plain.isEmpty && sealed.isEmpty }
@@ -21,6 +23,9 @@ struct FoundMarkers {
     func isThere(_ identifier: Bits128) -> Bool {
         plain.contains(identifier) || sealed[KeyIdentifier(identifier)] != nil
     }
+
+    /// The names of all notes.
+    var noteNames: Set<String> { Set(notes.map(\.noteName) + formerNames.map(\.noteName)) }
 
     var seen: SeenMarkers {
         SeenMarkers(
@@ -37,6 +42,7 @@ final class MarkerFolder<Storage: BlobStorage> {
     /// The same of sealed ones, and of notes by their names.
     private var sealed: [Bits128: SealedMarker] = [:]
     private var notes: [String: KeyLink] = [:]
+    private var formerNames: [String: FormerName] = [:]
     /// It holds more than is listed.
     private(set) var isFull = false
     /// What was read before is read again.
@@ -45,7 +51,7 @@ final class MarkerFolder<Storage: BlobStorage> {
     init(_ storage: Storage) { self.storage = storage }
 
     /// Has everything read anew.
-    func forget() { (plain, sealed, notes) = ([], [:], [:]) }
+    func forget() { (plain, sealed, notes, formerNames) = ([], [:], [:], [:]) }
 
     /// Reads the markers that are there.
     /// - Parameter expected: identifiers that are asked for even where so much is there that not all is listed.
@@ -56,6 +62,7 @@ final class MarkerFolder<Storage: BlobStorage> {
         let listings = try await storage.list(BlobName.markers)
         isFull = BlobName.areTooMany(listings)
         found.notes = listings.compactMap { KeyLink(noteName: $0.name) }
+        found.formerNames = listings.compactMap { FormerName(noteName: $0.name) }
         let own = protection.held.map { Bits128($0.key.identifier) }
         // What is not listed is not lost where too much is.
         let names = Set(listings.compactMap { Bits128($0.name) }).union(isFull ? expected : [])
@@ -139,14 +146,28 @@ final class MarkerFolder<Storage: BlobStorage> {
         var found: [KeyLink] = []
         for name in links.map(\.noteName).sorted().prefix(SeenMarkers.mostRead) {
             if notes[name] == nil || isThorough {
-                let content = try await storage.get(
-                    "\(BlobName.markers)/\(name)", limit: AccountMarker.limit, unless: nil)
-                guard case .content(let bytes, _) = content else { continue }
+                guard let bytes = try await note(named: name) else { continue }
                 notes[name] = try? KeyLink(note: bytes, named: name)
             }
             if let link = notes[name] { found.append(link) }
         }
         return found
+    }
+
+    /// What the account of a key was called before, as holders of the key have said.
+    func formerNames(of key: AccountKey, _ found: FoundMarkers) async throws(RemoteError) -> Set<KeyIdentifier> {
+        let names = found.formerNames.filter { $0.key == key.identifier }.map(\.noteName)
+        for name in names.sorted().prefix(SeenMarkers.mostRead) where formerNames[name] == nil || isThorough {
+            guard let bytes = try await note(named: name) else { continue }
+            formerNames[name] = try? FormerName(note: bytes, named: name)
+        }
+        return Set(formerNames.values.filter { $0.isProven(by: key.blobs) }.map(\.name))
+    }
+
+    private func note(named name: String) async throws(RemoteError) -> [UInt8]? {
+        let content = try await storage.get("\(BlobName.markers)/\(name)", limit: AccountMarker.limit, unless: nil)
+        guard case .content(let bytes, _) = content else { return nil }
+        return bytes
     }
 
     /// What is there, with the proofs of a key's notes.
@@ -160,8 +181,15 @@ final class MarkerFolder<Storage: BlobStorage> {
 
     /// Writes a note, unless it is there.
     func write(_ note: KeyLink) async throws(RemoteError) {
-        let name = "\(BlobName.markers)/\(note.noteName)"
-        if case .content = try await storage.get(name, limit: AccountMarker.limit, unless: nil) { return }
-        try await storage.create(name, note.note())
+        if try await self.note(named: note.noteName) != nil { return }
+        try await storage.create("\(BlobName.markers)/\(note.noteName)", note.note())
+    }
+
+    /// Writes the notes that are not there of what the account of a key was called before.
+    func writeFormerNames(of held: HeldKey) async throws(RemoteError) {
+        let there = Set(try await storage.list(BlobName.markers).map(\.name))
+        for note in held.formerNotes where !there.contains(note.noteName) {
+            try await storage.create("\(BlobName.markers)/\(note.noteName)", note.note())
+        }
     }
 }

@@ -41,7 +41,7 @@ struct RuleTable: ParsableCommand {
         ("never-plain", .story("key-lost")), ("bound-header", .seeds(.whole, 1...100)),
         ("encrypted-wins", .story("key-lost")), ("proven-links", .story("forged-markers")),
         ("marker-links", .seeds(.keys, 1...1000)), ("give-way", .seeds(.keys, 1...1000)),
-        ("notes", .seeds(.keys, 1...5000)),
+        ("notes", .seeds(.keys, 1...5000)), ("former-names", .story("left-before-moves")),
     ]
 
     func run() throws {

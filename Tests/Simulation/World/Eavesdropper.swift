@@ -19,7 +19,8 @@ struct Eavesdropper {
     /// Blobs are under the account's key, and their lengths are padded ones.
     private func findFlaw(_ name: String, _ bytes: [UInt8]) -> String? {
         let isHead = name.hasPrefix("h/")
-        let isNote = KeyLink(noteName: String(name.dropFirst(2))) != nil
+        let noteName = String(name.dropFirst(2))
+        let isNote = KeyLink(noteName: noteName) != nil || FormerName(noteName: noteName) != nil
         let magic = isNote ? "UKVr" : name.hasPrefix("a/") ? "UKVa" : isHead ? "UKVh" : "UKVx"
         if !bytes.starts(with: Array(magic.utf8) + [1, 2]) { return "I20: it is in plain" }
         // It names the former key as well.

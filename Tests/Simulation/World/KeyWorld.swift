@@ -106,7 +106,8 @@ final class KeyWorld {
             devices[index].move = nil
             if devices[index].choice != .using { violation = violation ?? "I21: a device goes over to a lesser key" }
             note(index, "is under \(own)")
-        case .wait, .reset: break
+        // Its devices never sign out.
+        case .writeFormerNames, .wait, .reset: break
         }
     }
 

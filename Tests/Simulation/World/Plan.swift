@@ -40,7 +40,7 @@ extension Action {
     /// Whether it may happen where accounts move.
     fileprivate var suitsMoves: Bool {
         switch self {
-        case .backUpPlace, .loseKey, .signOut(_, keepsValues: true): false
+        case .backUpPlace, .loseKey: false
         case .strike(_, .rolledBackPlace), .chore(_, _, .emptyRemote, _): false
         default: true
         }
@@ -124,7 +124,6 @@ struct Plan {
         guard conditions.places == 1, !hasAttacker, chance.happens(0.25) else { return }
         movesToKeys = true
         isEncrypted = chance.happens(0.5)
-        conditions.hazards.remove(.signOut)
         for index in steps.indices where !steps[index].action.suitsMoves { steps[index].action = .wait }
         for _ in 0..<chance.of(1...3) {
             let (device, start) = (chance.below(8), chance.below(steps.count + 1))

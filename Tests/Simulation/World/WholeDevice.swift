@@ -264,6 +264,10 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
         wanted = nil
         do { try process.sync.signOut(keepingValues: keepingValues) } catch { world.report("signing out: \(error)") }
         if keepingValues { account?.isSignedIn = false } else { account = nil }
+        // The key goes, and what the account was called before is forgotten with it.
+        if world.movesToKeys, let left = account {
+            account = AccountFile(place: left.place, identifier: left.identifier, isSignedIn: false)
+        }
         process.noteAccount()
         process.verify()
     }

@@ -269,7 +269,7 @@ import Testing
             }
             try await holding.removeFormerForms()
             #expect(world.cluster.rows.keys.allSatisfy { $0 == "account" || $0.hasPrefix("blob/") }, "cut at \(cut)")
-            #expect(world.cluster.rows.keys.filter { $0.hasPrefix("blob/a/") }.count == 1)
+            #expect(world.cluster.rows.keys.filter { $0.hasPrefix("blob/a/") }.count == 2)
             #expect(try await a.sync())
             cut += 1
         }
