@@ -57,6 +57,15 @@ struct SettingsTests {
         #expect(settings == expected)
     }
 
+    @Test(arguments: ["\r\n", "\r", "\n"])
+    func `lines of an editor on another system are lines`(end: String) throws {
+        let lines = ["# a comment", "[Sync]", "RequireEncryption=yes", "Backends=folder", ""]
+        let settings = try Settings(file: lines.joined(separator: end))
+        #expect(settings.requiresEncryption && settings.backends == ["folder"])
+        let (_, errors) = Settings.read([SettingsFile(path: "", text: (lines + ["Frob=1"]).joined(separator: end))])
+        #expect(errors.map(\.line) == [6])
+    }
+
     @Test func `a line that isn't right leaves the others, in every file, and later files count`() {
         let (settings, errors) = Settings.read([
             SettingsFile(path: "/a", text: "[Service]\nIdleExit=soon\nDeviceName=desk\n[Sync]\nFolderRoot=/srv/a"),

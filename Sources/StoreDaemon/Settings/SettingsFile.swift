@@ -30,7 +30,9 @@ extension Settings {
         var errors: [SettingsError] = []
         for file in files {
             var reader = SettingsReader()
-            for (index, line) in file.text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+            // CR LF is one character: an editor of another system's must not make one line, a comment, of all.
+            let lines = file.text.split(omittingEmptySubsequences: false) { ["\n", "\r\n", "\r"].contains($0) }
+            for (index, line) in lines.enumerated() {
                 do { try reader.read(trimmed(line), into: &settings) } catch {
                     errors.append(SettingsError(file: file.path, line: index + 1, reason: error.reason))
                 }
