@@ -80,7 +80,18 @@ import UbiquitousStoreTesting
             let nobody = try #require(LocalUser.uid(named: "nobody"))
             #expect(access("\(state)/u\(nobody)/stores.sqlite", F_OK) == 0)
             expect(try await terminal.ctl("admin", "delete", "u\(nobody)"), 3, "--force")
+            expect(try await terminal.ctl("admin", "delete", "nobody"), 3, "u\(nobody) is the data of a user")
+            for name in ["no-such-user", "..", "u", "/etc"] {
+                expect(try await terminal.ctl("admin", "delete", "--force", name), 2, "There is no data")
+            }
+            expect(try await terminal.ctl("admin", "delete", "--force", "nobody"), 0)
+            #expect(access("\(state)/u\(nobody)", F_OK) != 0)
             expect(try await terminal.ctl("admin", "delete", "--force", "u\(nobody)"), 0)
+
+            for option in [["--as", "zz=nobody"], ["--only", "zz"]] {
+                let line = ["admin", "restore"] + option + [archive]
+                expect(try await terminal.ctl2(line), 2, "There is no data of \"zz\" in")
+            }
             #expect(access("\(state)/u\(nobody)", F_OK) != 0)
         }
     }

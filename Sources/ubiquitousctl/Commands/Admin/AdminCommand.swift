@@ -113,21 +113,35 @@ struct DeleteDataCommand: ServiceCommand {
     @Flag(help: "Also if it is the data of a user of this machine.")
     var force = false
 
-    @Argument(help: "The data, as \"admin list\" names it.")
+    @Argument(help: "The data, as \"admin list\" names it, or the user whose data it is.")
     var name: String
 
     func perform() async throws {
         let object = AdministrationObject(try await bus.connect())
+        var directory = name
         try await change.make("Removing data") {
-            guard let data = try await object.data().first(where: { $0.name == name }) else { return nil }
+            let all = try await object.data()
+            let own = all.filter { !$0.isSetAside && $0.user == name }
+            guard let data = all.first(where: { $0.name == name }) ?? own.first else {
+                if Self.isDirectoryName(name) { return nil }
+                throw Failure(
+                    .usage, "There is no data \(Output.quoted(name)), and no user of that name who has any.",
+                    advice: "\"ubiquitousctl admin list\" lists what there is.")
+            }
+            directory = data.name
             if !data.isSetAside, !force, LocalUser.name(of: data.uid) != nil {
                 throw Failure(
-                    .refused, "\(name) is the data of a user of this machine.",
+                    .refused, "\(directory) is the data of a user of this machine.",
                     advice: "With --force it is removed all the same.")
             }
-            return "remove \(name), \(SizeText.text(data.bytes))"
+            return "remove \(directory), \(SizeText.text(data.bytes))"
         } _: {
-            try await object.delete(name, forced: force)
+            try await object.delete(directory, forced: force)
         }
+    }
+
+    /// Whether data may have had a name, so that it is gone already.
+    private static func isDirectoryName(_ name: String) -> Bool {
+        name.first == "u" && UInt32(name.dropFirst().prefix { $0 != "." }) != nil
     }
 }

@@ -14,7 +14,8 @@ struct RestoreDataCommand: ServiceCommand {
         discussion: """
             Users are found by their names, whatever their numbers are here. The data of users that this machine \
             doesn't have is set aside; "admin adopt" gives it to a user. Programs that are open show what was restored \
-            after "systemctl restart ubiquitous-store".
+            after "systemctl restart ubiquitous-store". Ends with 3 if the data of a user who has some here was set \
+            aside instead.
             """)
 
     @OptionGroup var bus: BusOptions
@@ -110,10 +111,15 @@ struct RestoreDataCommand: ServiceCommand {
         let arrived = DirectoryListing.names(in: place).sorted().compactMap {
             ArrivedData($0, in: place, besides: present)
         }
-        .filter { only.isEmpty || only.contains($0.user) }
-        if arrived.isEmpty { throw Failure(.usage, "There is nothing to restore in \(Output.printable(file)).") }
+        let users = Set(arrived.map(\.user))
+        for user in only + renamed.compactMap({ $0.split(separator: "=", maxSplits: 1).first.map(String.init) })
+        where !users.contains(user) {
+            throw Failure(.usage, "There is no data of \(Output.quoted(user)) in \(Output.printable(file)).")
+        }
+        let wanted = arrived.filter { only.isEmpty || only.contains($0.user) }
+        if wanted.isEmpty { throw Failure(.usage, "There is nothing to restore in \(Output.printable(file)).") }
         // What was set aside in the archive, and is so here, is here already.
-        return try arrived.filter { !present.contains($0.name) }.map { data in
+        return try wanted.filter { !present.contains($0.name) }.map { data in
             guard rename("\(place)/\(data.directory)", "\(stateDirectory)/\(data.name)") == 0 else {
                 throw Failure(.refused, "\(data.name) can't be put in place: \(String(cString: strerror(errno))).")
             }
