@@ -11,9 +11,14 @@ public struct RemoteError: Error, Equatable, CustomStringConvertible {
     /// When the remote asks to be left alone until: seconds from now.
     public let retryAfter: Int?
 
+    /// Whether a server answered that there is nothing at the address. A disk of its may not be mounted, so that is no
+    /// reason to believe that an account is gone; nothing is in the way of a new one, though.
+    public let lacksPlace: Bool
+
     /// An error of its parts.
-    public init(_ code: Code, _ message: String, retryAfter: Int? = nil) {
+    public init(_ code: Code, _ message: String, retryAfter: Int? = nil, lacksPlace: Bool = false) {
         self.code = code
+        self.lacksPlace = lacksPlace
         // Much of it may be what a server answered.
         self.message = message.cleaned(atMost: 1000)
         self.retryAfter = retryAfter

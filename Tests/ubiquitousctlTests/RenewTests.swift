@@ -72,6 +72,24 @@ import UbiquitousStoreTesting
     }
 
     @Test(.enabled(if: kind != nil, isMissing))
+    func `a person is asked whether to encrypt an account whose folder is to be made`() async throws {
+        try await Self.withServer { terminal, server, words in
+            let signIn = ["account", "sign-in", server.url + "/new"] + words.dropFirst()
+            expect(try await terminal.ctl2(signIn + ["--no-create"]), 3, "There is no folder")
+            let person = try terminal.atTerminal(arguments: signIn)
+            try await person.shows("Encrypt it, so that only your devices can read it? [Y/n] ")
+            person.type("n\n")
+            #expect(try await person.program.finish() == .code(0), "\(person.screen)")
+            #expect(try await terminal.ctl("status").output.contains("Encrypted     no"))
+            let wrong = try terminal.atTerminal(
+                arguments: ["account", "switch", server.url + "/not/there"] + words.dropFirst())
+            try await wrong.shows("[Y/n] ")
+            wrong.type("n\n")
+            #expect(try await wrong.program.finish() == .code(4) && wrong.screen.contains("The path is wrong"))
+        }
+    }
+
+    @Test(.enabled(if: kind != nil, isMissing))
     func `the doctor trusts the account's authority for the account's server`() async throws {
         try await Self.withServer { terminal, server, words in
             expect(try await terminal.ctl2(["account", "sign-in"] + words), 0)

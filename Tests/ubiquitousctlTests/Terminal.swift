@@ -84,6 +84,11 @@ final class Terminal: Sendable {
 
     /// Starts the program at a terminal that shows colours.
     func atTerminal(_ arguments: String..., variables: [String] = []) throws -> PseudoTerminal {
+        try atTerminal(arguments: arguments, variables: variables)
+    }
+
+    /// The same, of words that come as an array.
+    func atTerminal(arguments: [String], variables: [String] = []) throws -> PseudoTerminal {
         try PseudoTerminal(
             ["env", "-u", "NO_COLOR", "TERM=xterm"] + environment + variables + [Self.program] + arguments)
     }

@@ -40,7 +40,11 @@ final class BlobAccount<Storage: BlobStorage> {
     func open(creatingAccount createsAccount: Bool) async throws(RemoteError) {
         if protection.move != nil { throw RemoteError.moving }
         try await storage.check(makingPlace: createsAccount)
-        var found = try await markers.read(protection)
+        var found: FoundMarkers
+        do throws(RemoteError) { found = try await markers.read(protection) } catch {
+            // Whoever opens an account doesn't have it yet. A missing place is as good as an empty one.
+            throw error.lacksPlace && !createsAccount ? RemoteError(.noAccount, error.message) : error
+        }
         let isByPhrase = try await unlock(found)
         if found.areNone {
             guard found.damaged.isEmpty else { throw RemoteError.damagedMarker }

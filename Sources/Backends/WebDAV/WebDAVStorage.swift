@@ -195,7 +195,8 @@ public final class WebDAVStorage: BlobStorage {
     }
 
     var absence: RemoteError {
-        RemoteError(.unavailable, "There is no folder \(url.address.path) on \(url.address.host).")
+        RemoteError(
+            .unavailable, "There is no folder \(url.address.path) on \(url.address.host).", lacksPlace: true)
     }
 
     func wrongPath(below above: String) -> RemoteError {
