@@ -31,6 +31,13 @@ import UbiquitousStoreTesting
             let other = try terminal.atTerminal("account", "sign-in", url)
             try await other.shows("Its recovery phrase (12 words)")
             try await eventually("the terminal is silent") { !other.isEchoing }
+            other.type("abandon ability\n")
+            try await other.shows("has 12 words")
+            let words = phrase.split(separator: " ")
+            try await eventually("the terminal is silent") { !other.isEchoing }
+            other.type((words.dropFirst() + words.prefix(1)).joined(separator: " ") + "\n")
+            try await other.shows("does not add up")
+            try await eventually("the terminal is silent") { !other.isEchoing }
             other.type(phrase + "\n")
             #expect(try await other.program.finish() == .code(0))
             #expect(!other.screen.contains(phrase))

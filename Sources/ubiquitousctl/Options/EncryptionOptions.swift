@@ -52,10 +52,12 @@ struct EncryptionOptions: ParsableArguments {
             try await attempt(request)
             if request.encrypts == true, asks { try await Phrase.show(account) }
         } catch let error as UbiquitousStoreError where error.code == .keyNeeded && asks && phraseFile == nil {
-            request.recoveryPhrase = try await Phrase.ask(url)
             request.encrypts = nil
             if rejectOthers { request.rejectsOthers = true }
-            try await attempt(request)
+            try await Phrase.ask(url) {
+                request.recoveryPhrase = $0
+                try await attempt(request)
+            }
         }
     }
 

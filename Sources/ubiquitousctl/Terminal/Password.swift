@@ -59,7 +59,7 @@ private final class HiddenInput {
         sources = []
         Interruption.allow()
         Output.write("\n", to: STDERR_FILENO)
-        guard let line, !line.isEmpty else { throw Failure(.usage, "No password was given.") }
+        guard let line, !line.isEmpty else { throw Failure(.usage, "Nothing was entered.") }
         return line
     }
 

@@ -7,9 +7,19 @@ internal import UbiquitousStore
 /// A recovery phrase between the service and a person.
 @BusActor
 enum Phrase {
-    /// Asks for one; where there is no terminal, reads it from standard input.
-    static func ask(_ url: String) async throws -> String {
-        try await Password.ask("The account is encrypted. Its recovery phrase (12 words) for \(url): ")
+    /// Asks for one, and again where a slip is likely; where there is no terminal, reads it from standard input.
+    /// - Parameter attempt: takes the phrase.
+    static func ask(_ url: String, _ attempt: @BusActor (String) async throws -> Void) async throws {
+        for triesLeft in (0..<3).reversed() {
+            let phrase = try await Password.ask(
+                "The account is encrypted. Its recovery phrase (12 words) for \(url): ")
+            do { return try await attempt(phrase) } catch let error as UbiquitousStoreError
+                where [.keyWrong, .invalidArguments].contains(error.code) && triesLeft > 0
+                && isatty(STDIN_FILENO) == 1
+            {
+                Output.complain(Failure(error).message)
+            }
+        }
     }
 
     /// Shows the phrase of a new account, until the person says that it is written down.

@@ -22,7 +22,15 @@ struct PhraseCommand: ServiceCommand {
     var json = false
 
     func perform() async throws {
-        let phrase = try await service.account().recoveryPhrase(marksShown: true)
+        let account = try await service.account()
+        let phrase = try await account.recoveryPhrase(marksShown: true)
+        if try await account.properties().lastError?.code == .keyNeeded {
+            Output.remark(
+                """
+                The remote has another key by now. These words open the account only if this device's is put back \
+                ("ubiquitousctl account resolve local").
+                """)
+        }
         if json {
             return Output.print(json: ["words": .array(phrase.split(separator: " ").map { .string(Text(String($0))) })])
         }
@@ -51,19 +59,22 @@ struct UnlockCommand: ServiceCommand {
         let (object, account) = try await options.signedIn()
         let isLocked = account.lastError?.code == .keyNeeded
         if isLocked, !options.change.check {
-            let phrase: String
             if let phraseFile {
-                phrase = try Password.read(from: phraseFile)
+                try await unlock(object, account.backend, try Password.read(from: phraseFile))
             } else {
-                phrase = try await Phrase.ask(account.backend)
-            }
-            try await Progress.showing("Unlocking") {
-                guard rejectOthers else { return try await object.unlock(phrase, timeout: Patience.remote) }
-                var request = SignInOptions()
-                (request.renews, request.recoveryPhrase, request.rejectsOthers) = (true, phrase, true)
-                _ = try await object.signIn(account.backend, request, timeout: Patience.remote)
+                try await Phrase.ask(account.backend) { try await unlock(object, account.backend, $0) }
             }
         }
         options.change.report(isLocked ? "unlock \(account.backend)" : nil)
+    }
+
+    @BusActor
+    private func unlock(_ account: AccountObject, _ url: String, _ phrase: String) async throws {
+        try await Progress.showing("Unlocking") {
+            guard rejectOthers else { return try await account.unlock(phrase, timeout: Patience.remote) }
+            var request = SignInOptions()
+            (request.renews, request.recoveryPhrase, request.rejectsOthers) = (true, phrase, true)
+            _ = try await account.signIn(url, request, timeout: Patience.remote)
+        }
     }
 }
