@@ -77,7 +77,9 @@ extension Failure {
         .unknownObject: "Root signs a user in with \"ubiquitousctl account sign-in --user NAME URL\".",
         .notSignedIn: "Sign in with \"ubiquitousctl account sign-in URL\".",
         .noAccount: "Leave out --no-create to make one there.",
-        .backendAuthenticationFailed: "Sign in again, with the right credentials.",
+        .backendAuthenticationFailed: """
+        Give the right credentials; where this device is signed in, "ubiquitousctl account renew" takes them.
+        """,
         .backendUnavailable: "\"ubiquitousctl doctor URL\" tries it step by step.",
         .remoteReset: "Say which side is right: \"ubiquitousctl account resolve local\", or \"remote\".",
         .keyNeeded: """

@@ -81,10 +81,14 @@ enum ServiceUnit {
                 return localized("its unit is masked; \"systemctl unmask ubiquitous-store\" ends that")
             }
             guard active == "failed" || sub == "auto-restart" else { return nil }
-            if !status.isEmpty { return status }
+            // What a service said that ran is from before.
+            if !status.isEmpty, !status.hasPrefix("Serving") { return status }
             switch result {
             case "exit-code": return Self.exits[exitStatus]?.text ?? localized("it ended with \(exitStatus)")
-            case "start-limit-hit": return localized("it was started too often in a short time; wait, and try again")
+            case "start-limit-hit":
+                return localized(
+                    "it was started too often in a short time; wait, or run \"systemctl reset-failed ubiquitous-store\""
+                )
             case "timeout": return localized("it takes too long")
             case "oom-kill": return localized("there wasn't enough memory")
             default: return localized("its unit has failed (\(result))")

@@ -255,6 +255,13 @@ import UbiquitousStoreTesting
         try await Terminal.with { terminal in
             try await terminal.store().set("theme", .string("dark"))
             #expect(try await terminal.ctl("stores", "sync", notes).output == "on")
+            expect(try await terminal.ctl("stores", "sync", "org.example.Nope"), 3, "There is no store")
+            expect(try await terminal.ctl("stores", "sync", "org.example.Nope", "off"), 3, "There is no store")
+            let check = try await terminal.ctl("stores", "sync", notes, "off", "--check").output
+            #expect(check == "would keep \(notes) on this device")
+            #expect(try await terminal.ctl("stores", "sync", notes, "on", "--json").output == #"{"changed":false}"#)
+            #expect(try await terminal.ctl("stores", "sync", notes, "--json").output == #"{"synchronized":true}"#)
+            expect(try await terminal.ctl("account", "resolve", "local"), 3, "isn't signed in")
             expect(try await terminal.ctl("stores", "sync", notes, "off"), 0)
             #expect(try await terminal.ctl("stores", "sync", notes).output == "off")
         }
@@ -275,6 +282,7 @@ import UbiquitousStoreTesting
             (("loaded", "failed", "failed", "exit-code", "/etc/x, line 3: no.", 78), "line 3"),
             (("loaded", "activating", "auto-restart", "exit-code", "", 238), "state directory"),
             (("loaded", "failed", "failed", "start-limit-hit", "", 0), "too often"),
+            (("loaded", "failed", "failed", "start-limit-hit", "Serving, with /etc/x, line 1: no.", 0), "reset-failed"),
             (("masked", "inactive", "dead", "", "", 0), "masked"),
             (("loaded", "active", "running", "success", "", 0), nil),
             (("loaded", "activating", "start", "success", "", 0), nil),

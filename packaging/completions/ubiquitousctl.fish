@@ -56,7 +56,7 @@ function __ubiquitousctl_parse_tokens -S
             case 'remove'
                 __ubiquitousctl_parse_subcommand 1 'bus=' 'user=' 'n/check' 'json' 'everywhere' 'version' 'h/help'
             case 'sync'
-                __ubiquitousctl_parse_subcommand 2 'bus=' 'user=' 'version' 'h/help'
+                __ubiquitousctl_parse_subcommand 2 'bus=' 'user=' 'n/check' 'json' 'version' 'h/help'
             end
         case 'usage'
             __ubiquitousctl_parse_subcommand 0 's/store=' 'bus=' 'user=' 'keys=' 'json' 'version' 'h/help'
@@ -314,6 +314,8 @@ complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_fla
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl stores remove" h help' -s 'h' -l 'help' -d 'Show help information.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl stores sync" bus' -l 'bus' -d 'The bus: system, session, or an address (default: $UBIQUITOUS_STORE_BUS, or system).' -rfka 'system session'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl stores sync" user' -l 'user' -d 'Another user, by name or number; for root.' -rfka '(getent passwd | cut -d: -f1)'
+complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl stores sync" check dry-run n' -l 'check' -l 'dry-run' -s 'n' -d 'Change nothing, and say what would change.'
+complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl stores sync" json' -l 'json' -d 'Say what changed as JSON.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_positional "ubiquitousctl stores sync" -eq 1' -fka '(__ubiquitousctl_custom_completion ---completion stores sync -- positional@0 (count (__ubiquitousctl_tokens -pc)) (__ubiquitousctl_tokens -tC))'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_positional "ubiquitousctl stores sync" -eq 2' -fka 'on off'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl stores sync" version' -l 'version' -d 'Show the version.'

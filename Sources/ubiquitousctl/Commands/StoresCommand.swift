@@ -77,6 +77,7 @@ struct StoresSyncCommand: ServiceCommand {
     }
 
     @OptionGroup var service: ServiceOptions
+    @OptionGroup var change: ChangeOptions
 
     @Argument(help: "The store.", completion: .custom { arguments, _, _ in StoreCompletion.identifiers(arguments) })
     var identifier: String
@@ -85,21 +86,29 @@ struct StoresSyncCommand: ServiceCommand {
     var state: Switch?
 
     func perform() async throws {
-        guard let state else { return try await show() }
-        try await Progress.showing("Waiting for the service") {
-            try await service.account().setSynchronized(identifier, state == .on)
+        let connection = try await service.connect()
+        guard let state else {
+            let present = try await Progress.showing("Waiting for the service") { try await self.state(connection) }
+            if change.json { return Output.print(json: ["synchronized": .boolean(present == .on)]) }
+            return Output.print(present.rawValue)
+        }
+        let account = connection.account(ofUser: try service.uid())
+        try await change.make("Waiting for the service") {
+            guard try await self.state(connection) != state else { return nil }
+            return state == .on ? "sync \(identifier)" : "keep \(identifier) on this device"
+        } _: {
+            try await account.setSynchronized(identifier, state == .on)
         }
     }
-}
 
-extension StoresSyncCommand {
     @BusActor
-    private func show() async throws {
+    private func state(_ connection: ServiceConnection) async throws -> Switch {
         let uid = try service.uid()
-        let store = try await Progress.showing("Waiting for the service") {
-            try await service.connect().store(identifier, ofUser: uid).properties()
+        do {
+            return try await connection.store(identifier, ofUser: uid).properties().isSynchronized ? .on : .off
+        } catch let error as UbiquitousStoreError where error.code == .unknownObject {
+            throw StoreOptions.noStore(identifier, ofUser: uid)
         }
-        Output.print(store.isSynchronized ? Switch.on.rawValue : Switch.off.rawValue)
     }
 }
 

@@ -83,6 +83,10 @@ extension Catalogue {
         "Everything is on disk, and stays on this device for now; see \"ubiquitousctl status\"":
             "Alles ist gespeichert und bleibt vorerst auf diesem Gerät; siehe „ubiquitousctl status“",
         "Forgetting": "Gerät wird vergessen",
+        "Give the right credentials; where this device is signed in, \"ubiquitousctl account renew\" takes them.":
+            """
+        Geben Sie die richtigen Zugangsdaten an; wo dieses Gerät angemeldet ist, nimmt „ubiquitousctl account renew“ sie.
+        """,
         "Give a value, or one of -string, -int, -float, -bool, -date, -data, -array and -dict with what it takes.":
             """
         Geben Sie einen Wert an, oder -string, -int, -float, -bool, -date, -data, -array oder -dict und was darauf\
@@ -116,8 +120,8 @@ extension Catalogue {
         "New password for {1}: ": "Neues Passwort für {1}: ",
         "No address is named, and this machine's settings have no account ready.":
             "Es ist keine Adresse angegeben, und in den Einstellungen dieses Rechners steht kein Konto bereit.",
-        "No password was given.": "Es wurde kein Passwort angegeben.",
         "No store holds anything": "Kein Speicher enthält etwas",
+        "Nothing was entered.": "Es wurde nichts eingegeben.",
         "No store is named.": "Es ist kein Speicher angegeben.",
         "Nobody has data on this machine": "Auf diesem Rechner hat niemand Daten",
         "Nothing is revoked: to keep a lost device out, change the password on the server":
@@ -165,8 +169,6 @@ extension Catalogue {
         Prüfen Sie, ob ubiquitous-store installiert ist und läuft (systemctl status ubiquitous-store), oder geben \
         Sie mit --bus einen anderen Bus an; „ubiquitousctl doctor“ zeigt, was da ist.
         """,
-        "Sign in again, with the right credentials.":
-            "Melden Sie sich noch einmal an, mit den richtigen Zugangsdaten.",
         "Sign in with \"ubiquitousctl account sign-in URL\".":
             "Melden Sie sich mit „ubiquitousctl account sign-in URL“ an.",
         "Signing in": "Anmelden",
@@ -203,7 +205,18 @@ extension Catalogue {
         "The value is no JSON: {1}.": "Der Wert ist kein JSON: {1}.",
         "The values of \"history\" are numbered from 1.": "Die Werte von „history“ sind von 1 an nummeriert.",
         "There are no earlier values of {1}.": "Es gibt keine früheren Werte von {1}.",
+        """
+        The remote has another key by now. These words open the account only if this device's is put back \
+        ("ubiquitousctl account resolve local").
+        """:
+            """
+        Am Ort des Kontos gilt inzwischen ein anderer Schlüssel. Diese Wörter öffnen das Konto nur, wenn der dieses \
+        Geräts wieder gilt („ubiquitousctl account resolve local“).
+        """,
+        "There is no data of {1} in {2}.": "In {2} gibt es keine Daten von {1}.",
         "There is no data {1} that was set aside.": "Es gibt keine beiseitegelegten Daten {1}.",
+        "There is no data {1}, and no user of that name who has any.":
+            "Es gibt keine Daten {1}, und keinen Benutzer dieses Namens, der welche hätte.",
         "There is no device {1}.": "Es gibt kein Gerät {1}.",
         "There is no option {1}; put -- before a key that begins with -.":
             "Es gibt keine Option {1}; setzen Sie -- vor einen Schlüssel, der mit - beginnt.",
@@ -253,8 +266,8 @@ extension Catalogue {
         "it takes pairs of hexadecimal digits": "erwartet werden Paare von Hexadezimalziffern",
         "it takes too long": "es dauert zu lange",
         "it takes true, yes, 1, false, no or 0": "erwartet wird true, yes, 1, false, no oder 0",
-        "it was started too often in a short time; wait, and try again":
-            "er wurde in kurzer Zeit zu oft gestartet; warten Sie, und versuchen Sie es noch einmal",
+        "it was started too often in a short time; wait, or run \"systemctl reset-failed ubiquitous-store\"":
+            "er wurde in kurzer Zeit zu oft gestartet; warten Sie, oder: \"systemctl reset-failed ubiquitous-store\"",
         "its directory can't be entered": "sein Verzeichnis ist nicht zugänglich",
         "its program can't be run": "sein Programm lässt sich nicht ausführen",
         "its runtime directory can't be made": "sein Laufzeitverzeichnis lässt sich nicht anlegen",

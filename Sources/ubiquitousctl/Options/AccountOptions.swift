@@ -43,11 +43,13 @@ extension AccountOptions {
     @BusActor
     func signedIn() async throws -> (AccountObject, AccountDescription) {
         let (object, account) = try await present()
-        guard account.state != "signed-out" else {
-            throw Failure(
-                .refused, "This device isn't signed in.", advice: "Use \"ubiquitousctl account sign-in URL\".")
-        }
+        guard account.state != "signed-out" else { throw Self.notSignedIn }
         return (object, account)
+    }
+
+    /// That there is no account to do something with.
+    static var notSignedIn: Failure {
+        Failure(.refused, "This device isn't signed in.", advice: "Use \"ubiquitousctl account sign-in URL\".")
     }
 
     /// Signs in; where only a check is asked for, tries the remote with the credentials.

@@ -40,10 +40,15 @@ struct StoreOptions: ParsableArguments {
         do {
             return try await body(store)
         } catch let error as UbiquitousStoreError where error.code == .unknownObject {
-            throw Failure(
-                .refused, "There is no store \(Output.quoted(identifier)) for user \(uid).",
-                advice: "\"ubiquitousctl identify\" lists what installed manifests declare.")
+            throw Self.noStore(identifier, ofUser: uid)
         }
+    }
+
+    /// That a store isn't there.
+    static func noStore(_ identifier: String, ofUser uid: UInt32) -> Failure {
+        Failure(
+            .refused, "There is no store \(Output.quoted(identifier)) for user \(uid).",
+            advice: "\"ubiquitousctl identify\" lists what installed manifests declare.")
     }
 
     @BusActor

@@ -45,10 +45,9 @@ enum ValueText {
         return "{[\"".utf8.contains(first) || trimmed.elementsEqual("null".utf8) || isNumber(word)
     }
 
-    /// A number that JSON or a property list doesn't have, as 0777 or 99999999999999999999.
+    /// A number that a property list doesn't have, as 99999999999999999999 or 1e400.
     private static func isNumber(_ word: String) -> Bool {
-        let digits = word.utf8.drop { $0 == UInt8(ascii: "-") }
-        return !digits.isEmpty && digits.allSatisfy { (0x30...0x39).contains($0) } && digits.first != 0x30
+        word.wholeMatch(of: /-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?/) != nil
     }
 
     /// Whether a string is taken for nothing but itself, and shows whatever it holds.

@@ -68,7 +68,8 @@ struct ResolveCommand: ServiceCommand {
 
     func perform() async throws {
         try await options.make("Resolving") { _, account in
-            switch account.lastError?.code {
+            guard account.state != "signed-out" else { throw AccountOptions.notSignedIn }
+            return switch account.lastError?.code {
             case .remoteReset: "take the \(side.rawValue) values for right"
             case .keyNeeded where side == .local: "reject other keys than this device's"
             default: nil
