@@ -60,6 +60,22 @@ struct IntrospectionTests {
         }
     }
 
+    @Test func `introspection lists the caller's domains, and the layer of this host below each`() async throws {
+        try await withMachine { machine in
+            let client = try machine.client()
+            func nodes(_ path: String) async throws -> [String] { Description(try await client.introspect(path)).nodes }
+            let own = BusNames.defaultsPath(uid: client.uid)
+            #expect(try await nodes(BusNames.defaultsRoot) == ["u\(client.uid)"])
+            #expect(try await nodes(own) == [])
+            try await client.domain("org.example.Notes").set("size", .integer(1))
+            try await client.domain("org.example.Host", isHost: true).set("size", .integer(1))
+            #expect(try await nodes(own) == ["org_2eexample_2eHost", "org_2eexample_2eNotes"])
+            let domain = try BusNames.domainPath(uid: client.uid, domain: "org.example.Notes")
+            #expect(try await nodes(domain) == ["host"])
+            #expect(try await nodes(domain + "/host") == [])
+        }
+    }
+
     @Test func `a store that is removed everywhere is not listed any more`() async throws {
         try await withMachine {
             $0.manifests = []

@@ -49,13 +49,15 @@ struct HandlerTests {
     @Test func `looking for an object loads and commits nothing`() async throws {
         let service = try LocalService()
         let (account, path) = (BusNames.accountPath(uid: nil), try service.storePath())
+        let domain = try BusNames.domainPath(uid: nil, domain: "org.example.Editor")
+        let domains = [BusNames.defaultsRoot, BusNames.defaultsPath(uid: nil), domain, domain + BusNames.hostSuffix]
         // The arguments are of no type that it has, which is found out before anything is loaded.
         let name = await errorName { try await service.invoke("SyncNow") { try $0.append("now") } }
         #expect(name == "org.freedesktop.DBus.Error.InvalidArgs")
         let other = await errorName { try await service.call("GetValue", { try $0.append(UInt64(1)) }, { _ in }) }
         #expect(other == "org.freedesktop.DBus.Error.InvalidArgs")
         func introspect() async throws {
-            for path in [account, path] {
+            for path in [account, path] + domains {
                 _ = try await service.client.call(nil, path, "org.freedesktop.DBus.Introspectable", "Introspect") {
                     try $0.readString()
                 }

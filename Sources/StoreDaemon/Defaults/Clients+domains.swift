@@ -45,19 +45,30 @@ extension Clients {
         return uid
     }
 
-    /// The objects below a path that are the caller's own.
+    /// The objects right below a path that are the caller's own. Only the list of a user's domains is in the data.
     func domainChildren(of prefix: String, for peer: Peer) -> [String] {
         let client = client(peer)
-        guard client.identity.engine != .unknown, let user = try? daemon.users.user(client.uid) else { return [] }
+        let path = BusNames.defaultsPath(uid: client.uid)
+        guard client.identity.engine != .unknown else { return [] }
+        if prefix == BusNames.defaultsRoot { return [path] }
+        let paths = prefix == path ? domainPaths(of: client) : hostPaths(below: prefix, for: peer)
+        noteSent(paths.reduce(0) { $0 + $1.utf8.count }, to: peer)
+        return paths
+    }
+
+    private func domainPaths(of client: Client) -> [String] {
+        guard daemon.users.known.contains(client.uid), let user = try? daemon.users.user(client.uid) else { return [] }
         let names = ((try? user.domains.names()) ?? []).filter {
             user.domains.access(of: client.identity, to: $0) != .none
         }
-        let layers = names.flatMap { name in
-            [false, true].compactMap { try? BusNames.domainPath(uid: user.uid, domain: name, isHost: $0) }
-        }
-        let paths = [BusNames.defaultsPath(uid: user.uid)] + layers.prefix(Self.mostChildren)
-        noteSent(paths.reduce(0) { $0 + $1.utf8.count }, to: peer)
-        return paths
+        return names.prefix(Self.mostChildren).compactMap { try? BusNames.domainPath(uid: user.uid, domain: $0) }
+    }
+
+    private func hostPaths(below prefix: String, for peer: Peer) -> [String] {
+        guard let target = DomainTarget(prefix), target.domain != nil, !target.isHost,
+            findLayer(at: prefix, for: peer) != nil
+        else { return [] }
+        return [prefix + BusNames.hostSuffix]
     }
 
     /// Refuses a subscription to a domain beyond what a user may have.
