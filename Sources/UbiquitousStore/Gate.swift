@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Dispatch
+package import Dispatch
 internal import Synchronization
 
 /// A one-time event that threads can wait for with a timeout.
@@ -31,8 +31,11 @@ package final class Gate: Sendable {
     /// Waits until it is open.
     ///
     /// - Returns: the outcome it was opened with; `nil` after the timeout.
-    package func wait(atMost seconds: Double) -> Bool? {
-        _ = closed.wait(timeout: .now() + seconds)
+    package func wait(atMost seconds: Double) -> Bool? { wait(until: .now() + seconds) }
+
+    /// The same until a time, by the monotonic clock.
+    package func wait(until end: DispatchTime) -> Bool? {
+        _ = closed.wait(timeout: end)
         return outcome.withLock { $0 }
     }
 }

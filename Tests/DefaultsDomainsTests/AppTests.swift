@@ -276,6 +276,21 @@ struct AppTests {
         }
     }
 
+    @Test func `a clock that is set back makes neither a read nor the end wait longer`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            desk.device.signal(SIGSTOP)
+            let programs = URL(filePath: try ChildProcess.built("defaults-app")).deletingLastPathComponent()
+            let clock = [
+                "LD_PRELOAD": programs.appending(path: "libShiftedClock.so").path, "SHIFTED_CLOCK": "0",
+                "SHIFTED_CLOCK_STEP": "-3600",
+            ]
+            #expect(try await desk.run("read", "name", variables: clock).output == "none", "\(desk.error)")
+            #expect(try await desk.run("write", "name", "kept", variables: clock).exit == .code(0), "\(desk.error)")
+            desk.device.signal(SIGCONT)
+            #expect(try await desk.run("read", "name").output == "kept", "\(desk.error)")
+        }
+    }
+
     @Test func `a service that hangs holds nothing up for long, and loses nothing`() async throws {
         try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
             #expect(try await desk.run("write", "name", "Ada").exit == .code(0))

@@ -3,7 +3,8 @@
 // Has the program believe that it is later than the kernel has it, as after the clock was set back. Times that are
 // counted since the start of the machine stay right. For LD_PRELOAD.
 //
-//   SHIFTED_CLOCK  by how many seconds; without it, which is so in the tests themselves, nothing is changed
+//   SHIFTED_CLOCK       by how many seconds; without it, which is so in the tests themselves, nothing is changed
+//   SHIFTED_CLOCK_STEP  by how many more at each look: less than 0 is a clock that is set back again and again
 
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -13,8 +14,9 @@
 #include <unistd.h>
 
 static long shift(void) {
-    const char *seconds = getenv("SHIFTED_CLOCK");
-    return seconds ? atol(seconds) : 0;
+    static _Atomic long looks;
+    const char *seconds = getenv("SHIFTED_CLOCK"), *step = getenv("SHIFTED_CLOCK_STEP");
+    return seconds ? atol(seconds) + (step ? atol(step) * looks++ : 0) : 0;
 }
 
 int clock_gettime(clockid_t clock, struct timespec *time) {

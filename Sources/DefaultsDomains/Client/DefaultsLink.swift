@@ -200,7 +200,7 @@ final class DefaultsLink {
         outboxTimer = EventLoop.shared.after(.seconds(1)) { [weak self] in
             guard let self else { return }
             outboxTimer = nil
-            process?.fillOutboxesSoon()
+            if let process { Settlement(process: process).fillOutboxesSoon() }
         }
     }
 

@@ -18,8 +18,6 @@ final class DefaultsProcess: Sendable {
 
     /// How long the first read may wait for a service that is there and doesn't answer, in seconds.
     static let readPatience: TimeInterval = 5
-    /// How long ``synchronize()`` and the end of the process may wait, in seconds.
-    static let writePatience: TimeInterval = 1
 
     let link: DefaultsLink
     /// `system`, `session` or an address.
@@ -33,9 +31,9 @@ final class DefaultsProcess: Sendable {
     /// Which domains are wanted, and who waits for them.
     let gates = DomainGates()
     let state: Mutex<DefaultsState>
-    private let lastTicket = Atomic<Ticket>(0)
 
-    private init(bus: String, uid: UInt32, outboxes: String?) {
+    /// - Parameter outboxes: the directory of the outboxes; `nil`: there are none.
+    init(bus: String, uid: UInt32, outboxes: String?) {
         (self.bus, self.uid) = (bus, uid)
         let path = ProcessDefaults.program
         program =
@@ -45,31 +43,6 @@ final class DefaultsProcess: Sendable {
         self.outboxes = Outboxes(directory: outboxes)
         state = Mutex(
             DefaultsState(argument: ProcessDefaults.arguments(), registration: ProcessDefaults.registered()))
-    }
-
-    private struct Key: Hashable {
-        let bus: String
-        let uid: UInt32
-    }
-
-    private static let all = Mutex<[Key: DefaultsProcess]>([:])
-
-    /// The one of a bus: `system`, `session` or an address.
-    ///
-    /// - Parameters:
-    ///   - uid: whose domains; another person's are root's to use.
-    ///   - outboxes: the directory of the outboxes; `nil`: the person's. There are none for other people.
-    static func on(bus: String, uid: UInt32 = geteuid(), outboxes: String? = nil) -> DefaultsProcess {
-        let process = all.withLock { all in
-            let key = Key(bus: bus, uid: uid)
-            if let process = all[key] { return process }
-            let own = uid == geteuid() ? outboxes ?? OutboxFile.standardDirectory() : nil
-            let process = DefaultsProcess(bus: bus, uid: uid, outboxes: own)
-            all[key] = process
-            return process
-        }
-        process.link.start(process)
-        return process
     }
 
     // MARK: Search lists
@@ -189,10 +162,9 @@ final class DefaultsProcess: Sendable {
         done: (@Sendable ((any Error)?) -> Void)? = nil
     ) -> Bool {
         ExitFlush.arm()
-        let ticket = done.map { _ in lastTicket.add(1, ordering: .relaxed).newValue }
         let (isNews, isFirst) = change(reason: DefaultsChange.own) { state, update in
             let news = changes.filter { state.layers[layer]?.visible[$0.key] != $0.value }
-            if let ticket { state.waiting[ticket] = done }
+            let ticket = done.map { state.waiters.add($0) }
             state.layers[layer, default: LayerCopy()].write(changes, isWhole: isWhole, ticket: ticket)
             update.layer(layer, news.keys, state)
             return (!news.isEmpty, state.toBeSent.insert(layer).inserted)
@@ -264,7 +236,7 @@ final class DefaultsProcess: Sendable {
         }
     }
 
-    private func pendingWrites(of domain: Text) -> [Outbox.Write] { state.withLock { $0.pendingWrites(of: domain) } }
+    func pendingWrites(of domain: Text) -> [Outbox.Write] { state.withLock { $0.pendingWrites(of: domain) } }
 
     func refused(_ layer: SearchList.Layer, _ error: any Error) {
         change(reason: DefaultsChange.refused, error: error) { state, update in
@@ -302,7 +274,7 @@ final class DefaultsProcess: Sendable {
 
     func generation(_ layer: SearchList.Layer) -> UInt64 { state.withLock { $0.layers[layer]?.generation ?? 0 } }
 
-    // MARK: Waiting
+    // MARK: What the service has not
 
     /// Layers with writes that the service has not acknowledged.
     var unsettled: [SearchList.Layer] { state.withLock { $0.layers.filter { !$0.value.isSettled }.map(\.key) } }
@@ -310,59 +282,8 @@ final class DefaultsProcess: Sendable {
     /// Whether the service has not acknowledged everything.
     var isUnsettled: Bool { !unsettled.isEmpty || !unsettledMirrors.isEmpty }
 
-    private var unsettledMirrors: [StoreMirror] {
+    var unsettledMirrors: [StoreMirror] {
         state.withLock { $0.roaming.values.compactMap(\.mirror) }.filter { !$0.pending.changes.isEmpty }
-    }
-
-    /// Waits until the service has everything that was written, and puts what it hasn't into outboxes.
-    ///
-    /// - Returns: whether everything is in the service or in an outbox.
-    func settle(atMost seconds: TimeInterval) -> Bool {
-        if !gates.isAbsent, EventLoop.shared.isIsolatingCurrentContext() != true {
-            let end = Date(timeIntervalSinceNow: seconds)
-            for layer in unsettled {
-                let gate = Gate()
-                let ticket = lastTicket.add(1, ordering: .relaxed).newValue
-                let waits = state.withLock { state in
-                    guard state.layers[layer]?.wait(ticket) == true else { return false }
-                    state.waiting[ticket] = { _ in gate.open() }
-                    return true
-                }
-                if waits { _ = gate.wait(atMost: max(0, end.timeIntervalSinceNow)) }
-            }
-            for mirror in unsettledMirrors {
-                let gate = Gate()
-                Task {
-                    await mirror.settle()
-                    gate.open()
-                }
-                _ = gate.wait(atMost: max(0, end.timeIntervalSinceNow))
-            }
-        }
-        return fillOutboxes()
-    }
-
-    /// Puts what the service has not acknowledged into outboxes.
-    ///
-    /// - Returns: whether all of it is there.
-    func fillOutboxes() -> Bool {
-        let domains = state.withLock { Set($0.layers.keys.compactMap(\.place?.domain)).union($0.roaming.keys) }
-        return outboxes.fill(domains) { domain in
-            state.withLock { $0.keepInOutbox(domain, time: Int64(Date().timeIntervalSince1970 * 1_000_000)) }
-        } pending: { domain in
-            pendingWrites(of: domain)
-        }
-    }
-
-    /// Waits until everything that was set is on the disk, in the service's database or in outboxes.
-    func synchronize(_ domain: Text) -> Bool {
-        let isKept = settle(atMost: Self.writePatience)
-        guard isKept, !isUnsettled, EventLoop.shared.isIsolatingCurrentContext() != true,
-            !gates.isAbsent
-        else { return isKept }
-        let gate = Gate()
-        EventLoop.task { [link] in gate.open((try? await link.synchronize(domain)) != nil) }
-        return gate.wait(atMost: Self.writePatience) ?? false
     }
 
     /// The domains that have values here or in the service, sorted.
@@ -380,18 +301,11 @@ final class DefaultsProcess: Sendable {
                 listed.names.withLock { $0 = names.map { Text($0) } }
                 gate.open()
             }
-            _ = gate.wait(atMost: Self.writePatience)
+            _ = gate.wait(atMost: Settlement.patience)
             names.formUnion(listed.names.withLock { $0 }.filter { !emptied.contains($0) })
         }
         return names.sorted().map(\.string)
     }
-
-    /// The same on the queue of the observers.
-    func fillOutboxesSoon() {
-        Self.queue.async { [self] in if isUnsettled { _ = fillOutboxes() } }
-    }
-
-    static func everyProcess() -> [DefaultsProcess] { all.withLock { Array($0.values) } }
 
     /// Changes what is known, and tells of it once the lock is released.
     @discardableResult

@@ -13,7 +13,7 @@ struct DefaultsState {
     var argument: [Text: Value]
     var registration: [Text: Value]
     var boxes = SearchBoxes()
-    var waiting: [Ticket: @Sendable ((any Error)?) -> Void] = [:]
+    var waiters = Waiters()
     /// The app's own domain, if keys of it may roam.
     var roaming: [Text: Roaming] = [:]
     /// Whether somebody has signed in was asked once.

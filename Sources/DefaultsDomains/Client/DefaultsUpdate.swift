@@ -9,7 +9,7 @@ struct DefaultsUpdate {
     private let reason: UInt32
     private let error: (any Error)?
     private var changes: [(box: SearchBox, changes: [SearchList.Change])] = []
-    private var finished: [(@Sendable ((any Error)?) -> Void, (any Error)?)] = []
+    private var finished: [(Waiters.Action, (any Error)?)] = []
     /// Held until the lock is released: who lets go of one last takes the lock.
     private var held: [SearchBox] = []
 
@@ -79,7 +79,7 @@ struct DefaultsUpdate {
     /// Who waits for writes is told how they went.
     mutating func finish(_ tickets: [Ticket], _ error: (any Error)?, _ state: inout DefaultsState) {
         for ticket in tickets {
-            if let done = state.waiting.removeValue(forKey: ticket) { finished.append((done, error)) }
+            if let done = state.waiters.remove(ticket) { finished.append((done, error)) }
         }
     }
 

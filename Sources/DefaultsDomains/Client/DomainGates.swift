@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Foundation
+internal import Dispatch
 internal import PropertyList
 internal import Synchronization
 internal import UbiquitousStore
@@ -37,10 +37,10 @@ final class DomainGates: Sendable {
     }
 
     /// Waits until domains are here.
-    func wait(for domains: [Text], atMost seconds: TimeInterval) {
+    func wait(for domains: [Text], atMost seconds: Double) {
         let gates = state.withLock { state in domains.compactMap { state.gates[$0] } }
-        let end = Date(timeIntervalSinceNow: seconds)
-        for gate in gates { _ = gate.wait(atMost: max(0, end.timeIntervalSinceNow)) }
+        let end = DispatchTime.now() + seconds
+        for gate in gates { _ = gate.wait(until: end) }
     }
 
     /// The service has said of domains all that it will: who waits for them goes on.

@@ -131,9 +131,7 @@ enum ExitFlush {
     static func arm() {
         guard !isArmed.exchange(true, ordering: .relaxed) else { return }
         atexit {
-            for process in DefaultsProcess.everyProcess() {
-                _ = process.settle(atMost: DefaultsProcess.writePatience)
-            }
+            for process in DefaultsProcesses.every { _ = Settlement(process: process).settle() }
         }
     }
 }

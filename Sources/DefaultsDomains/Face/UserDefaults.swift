@@ -86,7 +86,7 @@ open class UserDefaults: NSObject, @unchecked Sendable {
     }
 
     init(_ own: Text, _ place: ProcessDefaults.Place) {
-        let process = DefaultsProcess.on(bus: place.bus, uid: place.uid ?? geteuid(), outboxes: place.outboxes)
+        let process = DefaultsProcesses.on(bus: place.bus, uid: place.uid ?? geteuid(), outboxes: place.outboxes)
         if own == place.domain, let store = place.store {
             process.declare(own, store: store, keys: place.ubiquitous)
         }
@@ -329,7 +329,7 @@ open class UserDefaults: NSObject, @unchecked Sendable {
     ///
     /// - Returns: false if something is neither in the service nor in a file for it.
     @discardableResult
-    open func synchronize() -> Bool { box.process.synchronize(box.own) }
+    open func synchronize() -> Bool { Settlement(process: box.process).synchronize(box.own) }
 
     /// Does nothing.
     open class func resetStandardUserDefaults() {}

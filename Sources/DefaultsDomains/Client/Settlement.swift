@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import Foundation
+internal import PropertyList
+internal import SDBus
+internal import Synchronization
+internal import UbiquitousStore
+
+/// Has the service take what was written, for a while, and keeps the rest in outboxes: when it is asked for, and at the
+/// end of the process.
+struct Settlement {
+    let process: DefaultsProcess
+
+    /// How long it may wait, in seconds.
+    static let patience = 1.0
+
+    /// Waits until the service has everything that was written, and puts what it hasn't into outboxes.
+    ///
+    /// - Returns: whether everything is in the service or in an outbox.
+    func settle() -> Bool {
+        guard !process.gates.isAbsent, EventLoop.shared.isIsolatingCurrentContext() != true else {
+            return fillOutboxes()
+        }
+        let end = DispatchTime.now() + Self.patience
+        for layer in process.unsettled {
+            let gate = Gate()
+            let waits = process.state.withLock { state in
+                let ticket = state.waiters.add { _ in gate.open() }
+                if state.layers[layer]?.wait(ticket) == true { return true }
+                _ = state.waiters.remove(ticket)
+                return false
+            }
+            if waits { _ = gate.wait(until: end) }
+        }
+        for mirror in process.unsettledMirrors {
+            let gate = Gate()
+            Task {
+                await mirror.settle()
+                gate.open()
+            }
+            _ = gate.wait(until: end)
+        }
+        return fillOutboxes()
+    }
+
+    /// Waits until everything that was set is on the disk, in the service's database or in outboxes.
+    ///
+    /// - Parameter domain: one of the layers whose database is written.
+    func synchronize(_ domain: Text) -> Bool {
+        let isKept = settle()
+        guard isKept, !process.isUnsettled, EventLoop.shared.isIsolatingCurrentContext() != true,
+            !process.gates.isAbsent
+        else { return isKept }
+        let gate = Gate()
+        EventLoop.task { [link = process.link] in gate.open((try? await link.synchronize(domain)) != nil) }
+        return gate.wait(atMost: Self.patience) ?? false
+    }
+
+    /// Puts what the service has not acknowledged into outboxes.
+    ///
+    /// - Returns: whether all of it is there.
+    func fillOutboxes() -> Bool {
+        let domains = process.state.withLock { state in
+            Set(state.layers.keys.compactMap(\.place?.domain)).union(state.roaming.keys)
+        }
+        return process.outboxes.fill(domains) { domain in
+            process.state.withLock {
+                $0.keepInOutbox(domain, time: Int64(Date().timeIntervalSince1970 * 1_000_000))
+            }
+        } pending: { domain in
+            process.pendingWrites(of: domain)
+        }
+    }
+
+    /// The same on the queue of the observers.
+    func fillOutboxesSoon() {
+        DefaultsProcess.queue.async { if process.isUnsettled { _ = fillOutboxes() } }
+    }
+}
