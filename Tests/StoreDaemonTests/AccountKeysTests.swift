@@ -60,12 +60,12 @@ import Testing
         #expect(!keys.areWatched)
         try keys.begin(next, of: signedIn(to: plain))
         let moving = try #require(try AccountFile.read(in: directory))
-        #expect(keys.isMoving(moving) && keys.areWatched)
+        #expect(keys.move(of: moving) == .encryption && keys.areWatched)
         guard case (.moving(let move), nil) = keys.protection(of: moving) else { return #expect(Bool(false)) }
         #expect(move == KeyMove(from: nil, to: next.held))
         let stayed = try keys.withdraw(from: moving)
         #expect(try AccountFile.read(in: directory) == stayed)
-        #expect(!keys.isMoving(stayed) && !keys.areWatched && keys.next(of: moving) == nil)
+        #expect(keys.move(of: stayed) == nil && !keys.areWatched && keys.next(of: moving) == nil)
         guard case (.none, nil) = keys.protection(of: moving) else { return #expect(Bool(false)) }
     }
 
@@ -120,6 +120,19 @@ import Testing
         let (former, all) = keys.former(of: file)
         #expect(former == key.key)
         #expect(all == FormerForms(plain: key.wasPlain, keys: key.left.union([key.key.identifier])))
+    }
+
+    @Test func `a move is called so until what this device has is in the remote under the key`() throws {
+        var (key, file) = try account()
+        #expect(keys.move(of: file) == nil)
+        (key.stage, key.left, key.wasPlain) = (.moving, [], [KeyIdentifier(high: 1, low: 1)])
+        try key.write(in: directory)
+        #expect(keys.move(of: file) == .encryption)
+        key.left = [KeyIdentifier(high: 1, low: 2)]
+        try key.write(in: directory)
+        #expect(keys.move(of: file) == .replacement)
+        file.movingTo = plain
+        #expect(keys.move(of: file) == .replacement)
     }
 
     @Test func `the phrase is told once the account has gone over, and that it was seen is remembered`() throws {

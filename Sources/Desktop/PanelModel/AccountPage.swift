@@ -83,7 +83,8 @@ package struct AccountPage: Equatable, Sendable {
         if isSignedIn, features.contains("encryption"), sentence.step != .enterWords {
             keyMove = account.isEncrypted ? .replaceWords : .encrypt
         }
-        canMove = sentence.step == .syncNow
+        // Something that can't be read is in the way of a move as well, which can go on without it.
+        canMove = sentence.step == .syncNow || (account.state == "error" && account.lastError?.code == .corrupt)
         details = Self.details(account)
     }
 

@@ -10,6 +10,15 @@ package enum KeyMove: Equatable, Sendable {
     /// From the key that it has.
     case replaceWords
 
+    /// The move that the service calls so; `nil`: none.
+    init?(called name: String) {
+        switch name {
+        case "encrypt": self = .encrypt
+        case "replace-key": self = .replaceWords
+        default: return nil
+        }
+    }
+
     /// What is asked before.
     package var question: String {
         switch self {
@@ -48,11 +57,27 @@ package enum KeyMove: Equatable, Sendable {
         }
     }
 
+    /// What is asked where something that can't be read is in the way, and may be left where it is.
+    package static var passingOver: (question: String, explanation: String, answer: String) {
+        (
+            tr("Go On Without What Can't Be Read?"),
+            tr(
+                "Something in the account has not arrived on this device, or can't be read. It may still be arriving, so it is safe to wait and to try again. If you go on, it is left where it is. A device that wrote it uploads it again once it has the new words."
+            ),
+            tr("_Go On")
+        )
+    }
+
+    /// Whether a move that failed so may go on without what can't be read.
+    package static func mayPassOver(_ error: any Error) -> Bool {
+        (error as? UbiquitousStoreError)?.code == .conflict
+    }
+
     /// Why it failed.
     package func sentence(_ error: any Error) -> String {
         switch (error as? UbiquitousStoreError)?.code {
         case .conflict:
-            tr("Not everything in the account has arrived on this device. Try again when it is up to date.")
+            tr("Something in the account has not arrived on this device, or can't be read. Try again in a while.")
         case .keyNeeded: tr("Another device has given the account a new key at the same time. Enter its words here.")
         case .backendUnsupported: tr("Accounts at this kind of location can't be encrypted.")
         case .backendUnavailable, .timedOut:

@@ -192,10 +192,12 @@ package final class PanelService {
     package func unlock(_ words: String) async throws { try await account().unlock(words, timeout: Self.patience) }
 
     /// Gives the account a new key; answers when all that this device has is uploaded under it.
-    package func move(_ move: KeyMove) async throws {
+    /// - Parameter passesOver: it goes without what can't be read.
+    package func move(_ move: KeyMove, passingOverUnread passesOver: Bool = false) async throws {
+        let account = try await account()
         switch move {
-        case .encrypt: try await account().encrypt(timeout: Self.patience)
-        case .replaceWords: try await account().replaceKey(timeout: Self.patience)
+        case .encrypt: try await account.encrypt(passingOverUnread: passesOver, timeout: Self.patience)
+        case .replaceWords: try await account.replaceKey(passingOverUnread: passesOver, timeout: Self.patience)
         }
     }
 

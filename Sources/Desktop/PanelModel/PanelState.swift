@@ -12,7 +12,12 @@ package struct PanelState: Sendable {
     /// When it was looked at, in microseconds since 1970-01-01T00:00:00Z.
     package var time: UInt64
 
-    package var accountPage: AccountPage { AccountPage(account, features: features, now: time) }
+    package var accountPage: AccountPage {
+        let page = AccountPage(account, features: features, now: time)
+        let move = devices.first(where: \.isThisOne).flatMap { KeyMove(called: $0.moves) }
+        // What keeps the account from syncing keeps it from moving as well, and is said first.
+        return move.flatMap { page.step == .syncNow ? page.during($0) : nil } ?? page
+    }
     package var devicesPage: DevicesPage {
         DevicesPage(devices, isSignedIn: account.state != "signed-out", now: time)
     }

@@ -172,20 +172,28 @@ final class AccountView {
     }
 
     /// Gives the account a new key. Who doesn't wait for it doesn't stop it.
-    private func make(_ move: KeyMove) {
+    private func make(_ move: KeyMove, passingOverUnread passesOver: Bool = false) {
         guard attempt == nil else { return }
         self.move = move
         encryption.show(problem: nil)
         wait(tr("_Don't Wait")) {
-            try await $0.move(move)
+            try await $0.move(move, passingOverUnread: passesOver)
         } onEnd: { [weak self] error in
-            if let error {
-                self?.encryption.show(problem: move.sentence(error))
-            } else {
+            guard let error else {
                 self?.owner?.openWords(isNew: true)
+                return
             }
+            self?.encryption.show(problem: move.sentence(error))
+            if !passesOver && KeyMove.mayPassOver(error) { self?.askPassingOver(move) }
         }
         if let page { show(page.during(move)) }
+    }
+
+    private func askPassingOver(_ move: KeyMove) {
+        let (question, explanation, answer) = KeyMove.passingOver
+        owner?.ask(question, explanation, [("go", answer, .destructive)]) { [weak self] in
+            if $0 == "go" { self?.make(move, passingOverUnread: true) }
+        }
     }
 
     private func finish() {

@@ -151,7 +151,9 @@ extension UserAccount {
                 try reply.append("last-seen-usec")
                 try reply.container("v", "t") { try reply.append(device.lastSeen) }
             }
-            try reply.append(entry: "this", .boolean(device.identifier == deviceIdentifier))
+            let isThis = device.identifier == deviceIdentifier
+            try reply.append(entry: "this", .boolean(isThis))
+            if isThis, let present = move.present { try reply.append(entry: "moves", text: present.rawValue) }
         }
     }
 

@@ -157,6 +157,13 @@ struct AccountKeys {
         file.movingTo != nil || current(of: file).map { $0.stage == .moving && !$0.former.areNone } == true
     }
 
+    /// Which move is under way; `nil`: none.
+    func move(of file: AccountFile) -> KeyChange? {
+        if !isMoving(file) { return nil }
+        let hadKey = file.movingTo == nil ? current(of: file)?.left.isEmpty == false : file.isEncrypted == true
+        return hadKey ? .replacement : .encryption
+    }
+
     /// Whether something may be to be done for a move after a sync cycle.
     var areWatched: Bool {
         guard let file = try? AccountFile.read(in: directory) else { return false }

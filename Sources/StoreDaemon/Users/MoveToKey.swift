@@ -10,12 +10,12 @@ internal import Sealing
 internal import StoreBus
 internal import SyncEngine
 
-/// Which move a person asks for.
-enum KeyChange {
+/// Which move a person asks for, as ListDevices() calls it.
+enum KeyChange: String {
     /// From plain.
-    case encryption
+    case encryption = "encrypt"
     /// From the key that the account has.
-    case replacement
+    case replacement = "replace-key"
 }
 
 /// The move of one user's account to a key.
@@ -215,6 +215,9 @@ final class MoveToKey {
         key.tidied = daemon.environment.time()
         try key.write(in: account.directory)
     }
+
+    /// Which move is under way; `nil`: none.
+    var present: KeyChange? { (try? account.savedFile()).flatMap(keys.move) }
 
     // MARK: What a move is in the way of
 

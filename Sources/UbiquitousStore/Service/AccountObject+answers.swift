@@ -84,6 +84,8 @@ package struct DeviceDescription: Sendable, Equatable {
     package let lastSeen: UInt64
     /// Whether it is this device.
     package let isThisOne: Bool
+    /// `encrypt` or `replace-key` while it moves the account to a new key, which only this device tells of; otherwise "".
+    package let moves: String
 }
 
 /// The properties of an account. Times are microseconds since 1970-01-01T00:00:00Z; 0 is never.

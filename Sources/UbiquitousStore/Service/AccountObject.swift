@@ -156,7 +156,8 @@ package struct AccountObject: ServiceObject {
             try $0.readDictionaries().map {
                 DeviceDescription(
                     identifier: $0.string("identifier"), name: $0.string("name"),
-                    lastSeen: UInt64(clamping: $0.integer("last-seen-usec")), isThisOne: $0.boolean("this"))
+                    lastSeen: UInt64(clamping: $0.integer("last-seen-usec")), isThisOne: $0.boolean("this"),
+                    moves: $0.string("moves"))
             }
         }
     }

@@ -9,7 +9,7 @@ import Testing
 struct AccountPageTests {
     private static let now: UInt64 = 1_700_000_000_000_000
 
-    private func page(_ state: String, error: String = "", _ more: [String: Value] = [:]) -> AccountPage {
+    private func account(_ state: String, error: String, _ more: [String: Value] = [:]) -> AccountDescription {
         var properties: [String: Value] = [
             "State": .string(Text(state)),
             "Backend": .string("webdavs://cloud.example.org/remote.php/dav/files/ada/Settings"),
@@ -18,8 +18,11 @@ struct AccountPageTests {
             properties["LastErrorName"] = .string(Text("org.example.UbiquitousStore.Error." + error))
             properties["LastErrorMessage"] = .string("The server said no.")
         }
-        return AccountPage(
-            AccountDescription(properties.merging(more) { $1 }), features: ["webdavs", "encryption"], now: Self.now)
+        return AccountDescription(properties.merging(more) { $1 })
+    }
+
+    private func page(_ state: String, error: String = "", _ more: [String: Value] = [:]) -> AccountPage {
+        AccountPage(account(state, error: error, more), features: ["webdavs", "encryption"], now: Self.now)
     }
 
     @Test(arguments: [
@@ -64,6 +67,8 @@ struct AccountPageTests {
         ("offline", "BackendUnavailable", "folder:///a", true, .replaceWords, false),
         ("paused", "", "folder:///a", false, .encrypt, false),
         ("paused", "KeyNeeded", "folder:///a", true, nil, false),
+        ("error", "Corrupt", "folder:///a", false, .encrypt, true),
+        ("error", "BackendFull", "folder:///a", false, .encrypt, false),
         ("idle", "", "etcds://a/b", false, .encrypt, true), ("signed-out", "", "", false, nil, false),
     ])
     func `a new key is offered where there can be one, and given when all is up to date`(
@@ -77,6 +82,26 @@ struct AccountPageTests {
         let during = page.during(move)
         #expect(during.tone == .busy && during.title != page.title)
         #expect(!during.canMove)
+    }
+
+    @Test(arguments: [
+        ("idle", "", "encrypt", "Encrypting the Account…"), ("syncing", "", "encrypt", "Encrypting the Account…"),
+        ("idle", "", "replace-key", "Replacing the Recovery Words…"), ("idle", "", "", "Up to Date"),
+        ("idle", "", "a move of years to come", "Up to Date"),
+        ("offline", "BackendUnavailable", "encrypt", "Offline"),
+        ("paused", "KeyNeeded", "replace-key", "The Recovery Words Are Missing"),
+    ])
+    func `a move that another window has begun is said, unless something keeps it from going on`(
+        state: String, error: String, move: String, title: String
+    ) {
+        func device(_ name: String, moves: String) -> DeviceDescription {
+            DeviceDescription(identifier: name, name: name, lastSeen: 0, isThisOne: name == "here", moves: moves)
+        }
+        let state = PanelState(
+            features: ["encryption"], account: account(state, error: error),
+            devices: [device("other", moves: ""), device("here", moves: move)], apps: [], time: Self.now)
+        #expect(state.accountPage.title == title)
+        #expect(state.accountPage.canMove == (title == "Up to Date"))
     }
 
     @Test func `a service that knows no encryption is asked for none`() {

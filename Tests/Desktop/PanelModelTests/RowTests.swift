@@ -8,7 +8,7 @@ import Testing
 
 struct RowTests {
     private func device(_ name: String, seen: UInt64 = 0, this: Bool = false) -> DeviceDescription {
-        DeviceDescription(identifier: "id-" + name, name: name, lastSeen: seen, isThisOne: this)
+        DeviceDescription(identifier: "id-" + name, name: name, lastSeen: seen, isThisOne: this, moves: "")
     }
 
     @Test func `this device comes first, then who was seen last`() {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import DesktopTesting
+import Foundation
 import PropertyList
 import SDBus
 import ServerTesting
+import Synchronization
 import Testing
 import UbiquitousStoreTesting
 
@@ -81,6 +83,29 @@ extension PanelWindowTests {
             #expect(desk.complaints == [])
         }
 
+        @Test func `a panel that is opened while the account moves says so`() async throws {
+            let (desk, folder) = (try await PanelDesk(), MemoryFolder())
+            let isReadOnly = Atomic<Bool>(false)
+            let server = try ScriptedServer {
+                $0.method == "PUT" && isReadOnly.load(ordering: .acquiring) ? .nothing : folder.answer(to: $0)
+            }
+            try await desk.device.start()
+            let account = desk.client.account
+            try await account.join("webdav://127.0.0.1:\(server.port)/dav")
+            try await account.syncNow()
+            #expect(try await account.devices().first?["moves"] == nil)
+            isReadOnly.store(true, ordering: .releasing)
+            let move = Task { try? await account.encrypt() }
+            try await eventually("the move has begun") {
+                try await account.devices().first?["moves"] == .string("encrypt")
+            }
+            try await desk.open()
+            try await desk.shows("Encrypting the Account…")
+            try await desk.picture("encrypting-elsewhere")
+            #expect(desk.complaints == [])
+            move.cancel()
+        }
+
         @Test func `who doesn't wait has the page back`() async throws {
             let (desk, folder) = (try await PanelDesk(), MemoryFolder())
             let server = try ScriptedServer { folder.answer(to: $0) }
@@ -93,6 +118,39 @@ extension PanelWindowTests {
             try await desk.screen.waits(until: "it need not be waited for") { $0.focus?.isOn("Don't Wait") == true }
             try await desk.screen.press(.enter)
             try await desk.screen.waits(until: "the page is there again") { !$0.has("Encrypting the Account…") }
+            #expect(desk.complaints == [])
+        }
+
+        @Test func `what can't be read is asked about, and passed over`() async throws {
+            let (desk, folder) = (try await PanelDesk(), try TemporaryDirectory())
+            try await desk.device.start()
+            try await desk.client.account.join("folder://" + folder.path)
+            try await desk.client.store(PanelDesk.notes).set("theme", .string("dark"))
+            try await desk.client.account.syncNow()
+            let heads = folder.path + "/h/"
+            let whole = try #require(
+                FileManager.default.contentsOfDirectory(atPath: heads).first { $0.count == 16 })
+            try Data(contentsOf: URL(filePath: heads + whole)).prefix(100).write(
+                to: URL(filePath: heads + "0123456789abcdef"))
+            try await desk.open()
+            try await desk.reach("Encrypt This Account…")
+            try await desk.screen.press(.enter)
+            try await desk.reach("Encrypt")
+            try await desk.screen.press(.enter)
+            try await desk.shows("Go On Without What Can't Be Read?")
+            try await desk.picture("pass-over-question")
+            try await desk.screen.press(.escape)
+            try await desk.shows("has not arrived on this device, or can't be read. Try again")
+            try await desk.picture("pass-over-refused")
+            #expect(try await isEncrypted(desk) == false)
+            try await desk.reach("Encrypt This Account…")
+            try await desk.screen.press(.enter)
+            try await desk.reach("Encrypt")
+            try await desk.screen.press(.enter)
+            try await desk.reach("Go On")
+            try await desk.screen.press(.enter)
+            try await desk.shows("Write these words down")
+            #expect(try await isEncrypted(desk))
             #expect(desk.complaints == [])
         }
 
