@@ -33,11 +33,15 @@ public final class Application: Object {
         for accelerator in accelerators { free(UnsafeMutablePointer(mutating: accelerator)) }
     }
 
-    /// Runs with the program's arguments until the last window is closed.
+    /// Runs until the last window is closed.
     ///
+    /// - Parameter readsArguments: whether GLib reads the program's arguments, of which it refuses those that it doesn't
+    ///   know: settings, as `-fontSize 14`, are among them.
     /// - Returns: the exit status.
-    public func run() -> Int32 {
-        g_application_run(self.as(GApplication.self), CommandLine.argc, CommandLine.unsafeArgv)
+    public func run(readingArguments readsArguments: Bool = true) -> Int32 {
+        g_application_run(
+            self.as(GApplication.self), readsArguments ? CommandLine.argc : 0,
+            readsArguments ? CommandLine.unsafeArgv : nil)
     }
 
     /// Ends ``run()``.

@@ -18,4 +18,4 @@ application.onActivate {
     if let window { window.present() } else { window = ColorWindow(application) }
 }
 application.addAction("quit", shortcuts: ["<Control>q", "<Control>w"]) { application.quit() }
-exit(application.run())
+exit(application.run(readingArguments: false))

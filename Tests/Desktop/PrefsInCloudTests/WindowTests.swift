@@ -40,9 +40,9 @@ struct WindowTests {
             storage = try client.store(WindowTests.storage)
         }
 
-        func open(_ program: String = "prefs-in-cloud") async throws {
+        func open(_ program: String = "prefs-in-cloud", _ arguments: String...) async throws {
             window = try screen.start(
-                [ChildProcess.built(program)], environment: ["UBIQUITOUS_STORE_BUS": bus.address])
+                [ChildProcess.built(program)] + arguments, environment: ["UBIQUITOUS_STORE_BUS": bus.address])
             try await shows("Background Color")
         }
 
@@ -90,6 +90,15 @@ struct WindowTests {
         try await phone.turns("#F9F06B")
         try await laptop.turns("#F9F06B")
         #expect(try await laptop.storage.value("backgroundColor") == .integer(3))
+    }
+
+    @Test func `a color on the command line is shown whatever is stored, as every setting is`() async throws {
+        let desk = try await Desk("laptop")
+        try await desk.device.start()
+        try await desk.storage.set("backgroundColor", .integer(2))
+        try await desk.open("prefs-in-storage", "-backgroundColor", "1")
+        try await desk.turns("#F66151")
+        #expect(try await desk.storage.value("backgroundColor") == .integer(2))
     }
 
     @Test func `another program's change is told apart from another device's`() async throws {
