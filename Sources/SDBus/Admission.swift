@@ -62,6 +62,15 @@ public struct IncomingCall {
         try? message.sendError(error, weighedFor: peer, on: connection)
     }
 
+    /// The same call for later, in memory of its own: it has nothing but its names and its arguments, whatever else came
+    /// with it. Both are at the beginning of their arguments then.
+    ///
+    /// - Returns: `nil` if the arguments are broken.
+    public func kept() -> IncomingCall? {
+        defer { try? message.rewind() }
+        return message.copy(on: connection.bus).map { IncomingCall($0, peer, connection) }
+    }
+
     /// Goes on with a call that was not admitted before.
     ///
     /// Methods of registered interfaces, and reading properties. What else libsystemd would have answered by itself is

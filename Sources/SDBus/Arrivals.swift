@@ -53,15 +53,16 @@ final class Arrivals {
     private func add(_ call: Message, to sender: inout Sender) {
         // Of a flood, the rest isn't even measured.
         if sender.refusals == Self.refusalLimit { return }
-        let size = call.argumentSize(atMost: Self.largeCall).map { $0 + Self.overhead }
+        let size = call.argumentSize(atMost: Self.largeCall).map { $0 + Self.overhead + (call.path?.utf8.count ?? 0) }
         let fits =
             size.map { sender.bytes + $0 <= Self.senderLimit && heldBytes + $0 <= Self.limit }
             ?? (largeCalls < Self.largeLimit)
-        guard fits else {
+        // A large call is kept as it came: its bytes are among those that the bus lets through.
+        guard fits, let kept = size == nil ? call : call.copy(on: connection.bus) else {
             sender.refusals += 1
             return refuse(call, Self.tooMuch)
         }
-        sender.calls.append(call)
+        sender.calls.append(kept)
         sender.bytes += size ?? 0
         heldBytes += size ?? 0
         if size == nil {

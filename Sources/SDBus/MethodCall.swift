@@ -11,7 +11,7 @@ internal import Glibc
 /// Not Sendable: it is held and released by code of ``BusActor`` only.
 public final class MethodCall {
     /// The call, positioned at its arguments.
-    public let message: Message
+    public private(set) var message: Message
     /// Who calls.
     public let peer: Peer
     /// Whether ``reply(_:)`` or ``fail(_:)`` was called.
@@ -29,6 +29,12 @@ public final class MethodCall {
 
     deinit {
         fail(.failed("The call was not answered."))
+    }
+
+    /// Lets go of the arguments, and of whatever else came with the call: from now on it can only be answered.
+    @BusActor
+    public func releaseArguments() {
+        if let copy = message.copy(on: connection.bus, withArguments: false) { message = copy }
     }
 
     /// Answers with what `build` writes, if an answer is expected and none was given.

@@ -84,6 +84,8 @@ public struct WireMessage {
     public var signature = ""
     /// The body.
     public var body: [UInt8] = []
+    /// A header field that no specification knows has so many bytes, if they aren't none.
+    public var unknownField = 0
 
     /// Makes an empty call.
     public init() {}
@@ -101,6 +103,7 @@ public struct WireMessage {
             if let value { fields.field(code, type, value) }
         }
         if let replySerial { fields.field(5, replySerial) }
+        if unknownField > 0 { fields.field(99, "s", String(repeating: "x", count: unknownField)) }
         var message = Wire()
         message.bytes = [UInt8(ascii: "l"), type, flags, 1]
         message.number(UInt32(body.count))

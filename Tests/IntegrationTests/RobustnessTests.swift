@@ -244,6 +244,29 @@ struct RobustnessTests {
         }
     }
 
+    @Test func `calls that wait don't keep what nobody reads of them`() async throws {
+        try await withMachine { machine in
+            let store = try machine.store()
+            try await store.set("large", .data([UInt8](repeating: 1, count: 1_000_000)))
+            let raw = try RawClient(machine.bus, as: Users.client)
+            for _ in 0..<20 { raw.store(store.path, "GetSnapshot", 0, 0) }
+            var call = WireMessage()
+            (call.destination, call.path, call.interface) = (BusNames.service, store.path, BusNames.storeInterface)
+            (call.member, call.signature) = ("GetSnapshot", "tt")
+            var arguments = Wire()
+            for number in [0, 0] as [UInt64] { arguments.number(number) }
+            call.body = arguments.bytes
+            // dbus-daemon doesn't pass these on. For each of them, the service would keep 4 MiB.
+            call.unknownField = 4 << 20
+            for _ in 0..<60 { raw.send(call.bytes(serial: raw.nextSerial())) }
+            let other = try machine.store(as: nil)
+            for number in 0..<20 { try await other.set("key", .integer(Int64(number))) }
+            #expect(try #require(ProcessMemory.privateDirty(of: machine.device.pid)) < 96 << 10)
+            #expect(machine.device.exit == nil)
+            withExtendedLifetime(raw) {}
+        }
+    }
+
     @Test func `messages that are nonsense are answered with an error`() async throws {
         try await withMachine { machine in
             let client = try machine.client()

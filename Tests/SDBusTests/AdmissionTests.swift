@@ -80,6 +80,56 @@ struct AdmissionTests {
         #expect(await mistaken == standard + "InvalidArgs")
     }
 
+    @Test func `a call that is kept has what can be read of it, and is dispatched as the one that came`() async throws {
+        let ends = try ThingPair()
+        var kept: [IncomingCall] = []
+        try ends.server.admitCalls { call in
+            if let copy = call.kept() { kept.append(copy) }
+            return false
+        }
+        let client = ends.client
+        async let number = client.call(nil, "/thing", "org.example.Thing", "Echo") { call in
+            try call.container("v", "u") { try call.append(7 as UInt32) }
+        } decode: { answer in
+            try answer.enterContainer("v", "u")
+            return try answer.readUInt32()
+        }
+        async let mistaken = errorName {
+            try await client.invoke(nil, "/thing", "org.example.Thing", "WhoAmI") { try $0.append("more") }
+        }
+        try await eventually { kept.count == 2 }
+        #expect(kept.map(\.message.signature) == ["v", "s"])
+        #expect(kept.allSatisfy { $0.message.expectsReply && $0.message.path == "/thing" })
+        #expect(kept[1].message.argumentSize(atMost: 100) == 12)
+        for call in kept { call.dispatch() }
+        #expect(try await number == 7)
+        #expect(await mistaken == standard + "InvalidArgs")
+    }
+
+    @Test func `a call that has let go of its arguments can be answered`() async throws {
+        var late: MethodCall?
+        let interface = Interface<Thing>(
+            "org.example.Late",
+            [
+                .method("Length", in: ["text": "s"], out: ["length": "u"]) { _, call in
+                    let length = try call.message.readString().utf8.count
+                    call.releaseArguments()
+                    #expect(call.message.argumentSize(atMost: 100) == 0)
+                    late = call
+                    try call.reply { try $0.append(UInt32(length)) }
+                }
+            ])
+        let ends = try ThingPair()
+        let slot = try ends.server.register(interface, at: "/late", Thing())
+        let length = try await ends.client.call(nil, "/late", "org.example.Late", "Length") {
+            try $0.append("four")
+        } decode: {
+            try $0.readUInt32()
+        }
+        #expect(length == 4 && late?.isAnswered == true)
+        withExtendedLifetime(slot) {}
+    }
+
     @Test func `properties that had to wait are read as at once`() async throws {
         let ends = try ThingPair()
         let client = ends.client

@@ -55,6 +55,35 @@ struct UserShareTests {
         #expect(fill(user, with: mebibyte) == unread)
     }
 
+    @Test func `however many users have calls waiting, these hold 48 MiB together, and two that aren't measured`() {
+        let users = (0..<64).map { _ in user() }
+        var (held, large) = (0, 0)
+        for size in [2 << 20, 100 << 10] {
+            for user in users {
+                while (try? user.hold(.bytes(size))) != nil { held += size }
+            }
+        }
+        for user in users where (try? user.hold(.large)) != nil {
+            #expect(!user.mayHoldLarge)
+            large += 1
+        }
+        #expect(held > 32 * mebibyte && held <= 48 * mebibyte)
+        #expect(large == 2)
+    }
+
+    @Test func `what waits no more makes room for others' calls`() throws {
+        let (first, second, third) = (user(), user(), user())
+        try first.hold(.large)
+        try second.hold(.large)
+        #expect(!third.mayHoldLarge)
+        first.release(.large)
+        #expect(third.mayHoldLarge && first.mayHoldLarge && !second.mayHoldLarge)
+        try first.hold(.bytes(UserShare.heldLimit))
+        #expect(throws: BusError.self) { try first.hold(.bytes(1)) }
+        first.release(.bytes(UserShare.heldLimit))
+        try first.hold(.bytes(1))
+    }
+
     @Test func `a share goes with the last client, and not while its user rests`() async {
         let user = user()
         await withCheckedContinuation { continuation in

@@ -49,13 +49,14 @@ extension Clients {
     }
 
     private func putOff(_ call: IncomingCall, _ kind: CallKind, _ client: Client) -> Bool {
-        guard let size = call.message.argumentSize(atMost: CallKind.smallArguments) ?? kind.sizeWhileResting(client)
-        else { return refuse(call, Self.unread, client) }
+        guard let size = size(ofWaiting: call, kind, client), let kept = size == .large ? call : call.kept() else {
+            return refuse(call, Self.unread, client)
+        }
         do {
-            try client.delivery.wait(for: kind.answer, takingLong: kind.mayTakeLong, holding: size + CallKind.overhead)
-            { [unowned self] in
-                noteSent(kind.unweighed, to: call.peer)
-                call.dispatch()
+            try client.delivery.wait(for: kind.answer, takingLong: kind.mayTakeLong, holding: size) {
+                [unowned self] in
+                noteSent(kind.unweighed, to: kept.peer)
+                kept.dispatch()
             }
         } catch {
             return refuse(call, error, client)
@@ -63,17 +64,28 @@ extension Clients {
         return false
     }
 
+    /// What a call takes while it waits; `nil` if it can't wait.
+    private func size(ofWaiting call: IncomingCall, _ kind: CallKind, _ client: Client) -> HeldSize? {
+        if let size = call.message.argumentSize(atMost: CallKind.smallArguments) {
+            return .bytes(size + CallKind.overhead)
+        }
+        guard kind.bringsMuch, client.share.rest.isUnderWay, !client.share.holdsLarge else { return nil }
+        if client.share.mayHoldLarge { return .large }
+        // Others' calls have the places of those that aren't measured.
+        return call.message.argumentSize(atMost: CallKind.largestArguments).map { .bytes($0 + CallKind.overhead) }
+    }
+
     /// Decides about an answer that proved larger than admission took it for: true lets it be sent; otherwise it is made
     /// anew once there is room for one of its size, or refused.
     func admit(_ call: IncomingCall, answering bytes: Int) -> Bool {
         let client = client(call.peer)
         if client.delivery.fits(bytes) { return true }
-        guard let size = call.message.argumentSize(atMost: CallKind.largestArguments) else {
+        guard let size = call.message.argumentSize(atMost: CallKind.largestArguments), let kept = call.kept() else {
             return refuse(call, Self.unread, client)
         }
         do {
             try client.delivery.wait(
-                for: bytes, takingLong: true, holding: size + CallKind.overhead, isNext: true, call.dispatch)
+                for: bytes, takingLong: true, holding: .bytes(size + CallKind.overhead), isNext: true, kept.dispatch)
         } catch {
             return refuse(call, error, client)
         }
@@ -131,12 +143,8 @@ struct CallKind {
         }
     }
 
-    /// What a call that brings many values counts as while its user rests; `nil` if it can't wait. To measure it would
-    /// take as long as to read it.
-    @BusActor
-    func sizeWhileResting(_ client: Client) -> Int? {
-        client.share.rest.isUnderWay && arguments == .max ? UserShare.heldLimit / 2 - Self.overhead : nil
-    }
+    /// Whether it brings values, however many there are.
+    var bringsMuch: Bool { arguments == .max }
 
     /// Why the call is refused before anything looks at it; `nil` if it isn't.
     @BusActor

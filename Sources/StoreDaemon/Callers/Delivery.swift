@@ -48,7 +48,7 @@ final class Delivery {
         /// It may keep everybody waiting while it is done.
         var takesLong = false
         /// What a call holds meanwhile; `nil` for a signal.
-        let held: Int?
+        let held: HeldSize?
         let work: () -> Void
     }
 
@@ -97,7 +97,7 @@ final class Delivery {
     ///   - held: how large the call is.
     ///   - isNext: whether it was let go on already, so that those that wait came after it.
     func wait(
-        for bytes: Int, takingLong takesLong: Bool, holding held: Int, isNext: Bool = false,
+        for bytes: Int, takingLong takesLong: Bool, holding held: HeldSize, isNext: Bool = false,
         _ work: @escaping () -> Void
     ) throws(BusError) {
         guard waitingCalls < share.bounds.waitingCalls else {

@@ -25,6 +25,8 @@ final class UserShare {
     private let pool: SharePool
     private var unread = 0
     private var held = 0
+    /// Whether a call waits that was not measured.
+    private(set) var holdsLarge = false
     private var retry: EventSource?
     /// How many deliveries refer to this.
     private var users = 0
@@ -80,14 +82,37 @@ final class UserShare {
     }
 
     /// Counts what a waiting call holds.
-    func hold(_ bytes: Int) throws(BusError) {
-        guard held + bytes <= Self.heldLimit else {
-            throw .limitsExceeded("The user's calls that are not answered yet have \(held) bytes.")
+    func hold(_ size: HeldSize) throws(BusError) {
+        switch size {
+        case .bytes(let bytes):
+            guard held + bytes <= Self.heldLimit, pool.mayHold(bytes, besides: held) else {
+                throw .limitsExceeded("The user's calls that are not answered yet have \(held) bytes.")
+            }
+            held += bytes
+            pool.held += bytes
+        case .large:
+            guard mayHoldLarge else {
+                throw .limitsExceeded("The user's calls that are not answered yet have too many arguments.")
+            }
+            holdsLarge = true
+            pool.heldLarge += 1
         }
-        held += bytes
     }
 
-    func release(_ bytes: Int) { held -= bytes }
+    /// Counts what a call held that waits no more.
+    func release(_ size: HeldSize) {
+        switch size {
+        case .bytes(let bytes):
+            held -= bytes
+            pool.held -= bytes
+        case .large:
+            holdsLarge = false
+            pool.heldLarge -= 1
+        }
+    }
+
+    /// Whether a call may wait whose arguments take too long to be measured.
+    var mayHoldLarge: Bool { !holdsLarge && pool.heldLarge < SharePool.largeLimit }
 
     /// Whether a call that wants no answer may come.
     func hasRoomForUnanswered(_ now: UInt64) -> Bool { unanswered.nextToken(now) == now }

@@ -89,7 +89,8 @@ extension MethodCall {
             return fail(.limitsExceeded("\(bound) calls of the connection are not answered yet."))
         }
         let size = message.argumentSize(atMost: CallKind.largestArguments) ?? CallKind.largestArguments
-        do { try client.share.hold(size) } catch { return fail(error) }
+        do { try client.share.hold(.bytes(size)) } catch { return fail(error) }
+        releaseArguments()
         client.callsUnderWay += 1
         account?.callsUnderWay += 1
         daemon.callBegins()
@@ -97,7 +98,7 @@ extension MethodCall {
             defer {
                 client.callsUnderWay -= 1
                 account?.callsUnderWay -= 1
-                client.share.release(size)
+                client.share.release(.bytes(size))
                 daemon.callEnds()
             }
             do {
