@@ -22,6 +22,8 @@ public struct Configuration: Sendable {
     public var manifestDirectories: [String]
     /// Where administrators put managed settings; a file in a later one replaces one of the same name in an earlier one.
     public var managedDirectories = ["/usr/share", "/run", "/etc"].map { $0 + "/ubiquitous-store/managed.d" }
+    /// The ids that users have beside their own.
+    var subordinateUsersFile = "/etc/subuid"
     /// The folders under which accounts may be, in system mode.
     public var folderRoots: [String]
     /// What other devices are told this one is called.

@@ -22,6 +22,7 @@ public final class Daemon {
     let environment = Environment.system
     let manifests: ManifestDirectories
     let managed: ManagedDirectories
+    let subordinates: SubordinateUsers
     private(set) lazy var users = Users(daemon: self)
     private(set) lazy var clients = Clients(daemon: self)
     private(set) lazy var surroundings = Surroundings(daemon: self)
@@ -66,6 +67,7 @@ public final class Daemon {
         lock = try StateLock(configuration.stateDirectory)
         manifests = ManifestDirectories(configuration.manifestDirectories, logger: configuration.logger)
         managed = ManagedDirectories(configuration.managedDirectories, logger: configuration.logger)
+        subordinates = SubordinateUsers(configuration.subordinateUsersFile)
         self.connection = try connection()
     }
 

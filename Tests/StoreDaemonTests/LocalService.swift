@@ -28,12 +28,17 @@ final class LocalService {
         func note(_ url: String) { state.withLock { $0.append(url) } }
     }
 
-    /// - Parameter credentials: who calls.
-    init(for credentials: Credentials = Credentials(uid: 4711, pid: getpid())) throws {
+    /// - Parameters:
+    ///   - credentials: who calls.
+    ///   - change: changes how it is configured.
+    init(
+        for credentials: Credentials = Credentials(uid: 4711, pid: getpid()),
+        _ change: (inout Configuration) -> Void = { _ in }
+    ) throws {
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         var logger = Logger(label: "local service") { _ in SwiftLogNoOpLogHandler() }
         logger.logLevel = .critical
-        let configuration = Configuration(
+        var configuration = Configuration(
             bus: .session, mode: .user, stateDirectory: directory, runtimeDirectory: nil, manifestDirectories: [],
             deviceName: "here", allowsUndeclared: true, settings: Settings(), version: "0", backendSchemes: ["memory"],
             makeBackend: { [remote, addresses] request throws(RemoteError) in
@@ -45,10 +50,11 @@ final class LocalService {
                 [BackendCheck(step: "address", isPassed: request.scheme == "memory", detail: request.url)]
             },
             logger: logger)
+        change(&configuration)
         let server: BusConnection
         (server, client) = try BusConnection.pair()
         server.peers.directCredentials = credentials
-        daemon = try Daemon(configuration, on: server, renewed: { configuration })
+        daemon = try Daemon(configuration, on: server, renewed: { [configuration] in configuration })
         try daemon.register()
     }
 

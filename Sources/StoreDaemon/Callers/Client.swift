@@ -12,6 +12,8 @@ final class Client {
     let uid: UInt32
     let identity: CallerIdentity
     let delivery: Delivery
+    /// Whether all of its calls are refused: its user is none of the machine, see ``SubordinateUsers``.
+    let isSubordinate: Bool
     /// What all of the user's connections have together.
     var share: UserShare { delivery.share }
     private var stores: [String: UserStore] = [:]
@@ -20,10 +22,12 @@ final class Client {
     /// A client may hold so many stores that it is not subscribed to.
     private static let maximumStores = 64
 
-    init(_ peer: Peer, delivery: Delivery) {
+    /// - Parameter isSubordinate: whether the user is none, but an id that a user has beside the own one.
+    init(_ peer: Peer, delivery: Delivery, isSubordinate: Bool) {
         name = peer.uniqueName
         uid = peer.credentials.uid
         self.delivery = delivery
+        self.isSubordinate = isSubordinate
         identity = uid == 0 ? .root : CallerIdentity.of(pid: peer.credentials.pid)
     }
 

@@ -10,7 +10,7 @@ extension Clients {
     func admit(_ call: IncomingCall) -> Bool {
         let client = client(call.peer)
         let kind = CallKind(call.message)
-        let refusal = kind.refusal(of: call.message)
+        let refusal = client.isSubordinate ? Self.subordinate : kind.refusal(of: call.message)
         guard call.message.expectsReply else {
             client.share.countUnanswered(size(ofUnanswered: call.message) + CallKind.overhead, EventLoop.now)
             return refusal == nil
@@ -29,6 +29,7 @@ extension Clients {
     /// it passes on as many as are sent, and everybody's calls wait behind them.
     func hearsUnanswered(_ peer: Peer) -> Bool {
         let client = client(peer)
+        if client.isSubordinate { return false }
         let now = EventLoop.now
         if client.share.hasRoomForUnanswered(now) { return true }
         daemon.logRefusal(Self.tooManyUnanswered, of: client.uid, now)
@@ -38,6 +39,9 @@ extension Clients {
     private func size(ofUnanswered message: Message) -> Int {
         message.argumentSize(atMost: CallKind.smallArguments) ?? CallKind.largestArguments
     }
+
+    private static let subordinate = BusError.accessDenied(
+        "The caller's user id is one of those that a user has for containers (/etc/subuid), and has no stores.")
 
     private static let tooManyUnanswered =
         "Too many calls came that want no answer. Wait for answers, or send fewer at once."

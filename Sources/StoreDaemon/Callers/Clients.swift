@@ -8,7 +8,7 @@ internal import StoreBus
 final class Clients {
     unowned let daemon: Daemon
     private var present: [ObjectIdentifier: Presence] = [:]
-    private var shares: [UInt32: UserShare] = [:]
+    private var shares: [ShareKey: UserShare] = [:]
     private let pool = SharePool()
 
     /// A client whose end has to be known.
@@ -25,28 +25,35 @@ final class Clients {
     func client(_ peer: Peer) -> Client {
         if let client = peer.context as? Client { return client }
         for user in daemon.users.findFormer() { leave(user) }
-        let client = Client(peer, delivery: makeDelivery(to: peer))
+        let range = daemon.subordinates.range(of: peer.credentials.uid)
+        let key = range.map(ShareKey.subordinates) ?? .user(peer.credentials.uid)
+        let client = Client(peer, delivery: makeDelivery(to: peer, key), isSubordinate: range != nil)
         peer.context = client
         return client
     }
 
-    private func makeDelivery(to peer: Peer) -> Delivery {
-        let uid = peer.credentials.uid
-        let share = shares[uid] ?? makeShare(of: uid)
+    /// Who has a budget: a user, or all ids together of a range of subordinate ones.
+    private enum ShareKey: Hashable {
+        case user(UInt32)
+        case subordinates(first: UInt32)
+    }
+
+    private func makeDelivery(to peer: Peer, _ key: ShareKey) -> Delivery {
+        let share = shares[key] ?? makeShare(key)
         return Delivery(to: peer.uniqueName, share, on: daemon.connection) { [unowned self] in daemon.writes.commit() }
     }
 
-    private func makeShare(of uid: UInt32) -> UserShare {
+    private func makeShare(_ key: ShareKey) -> UserShare {
         let share = UserShare(daemon.configuration.bounds, of: pool)
-        share.whenUnused = { [unowned self] in shares[uid] = nil }
-        shares[uid] = share
+        share.whenUnused = { [unowned self] in shares[key] = nil }
+        shares[key] = share
         return share
     }
 
     var isEmpty: Bool { present.isEmpty }
 
     /// Whether a client of the user holds something.
-    func isPresent(_ uid: UInt32) -> Bool { shares[uid].map { $0.presentClients > 0 } ?? false }
+    func isPresent(_ uid: UInt32) -> Bool { shares[.user(uid)].map { $0.presentClients > 0 } ?? false }
 
     /// The client is told of when it goes.
     func keep(_ client: Client, _ peer: Peer) {
