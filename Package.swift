@@ -165,8 +165,14 @@ let package = Package(
         // Prints a store's signals; the demonstration's subscriber.
         .executableTarget(name: "watch-store", dependencies: ["StoreBus", "SDBus", "PropertyList"]),
 
-        // What tests of this package and of others need: a private bus with devices on it.
-        .target(name: "UbiquitousStoreTesting", dependencies: ["StoreBus", "SDBus", "PropertyList", "CSystemd"]),
+        // What tests of this package and of others need: a private bus with devices on it. The service is here so that it
+        // is built with whatever uses this; it is started as a program, and nothing links it.
+        .target(
+            name: "UbiquitousStoreTesting",
+            dependencies: [
+                "StoreBus", "SDBus", "PropertyList", "CSystemd",
+                .target(name: "ubiquitous-stored", condition: .when(traits: ["Service"])),
+            ]),
 
         // Writes down what the service does to files, and kills it at a chosen moment.
         .target(name: "DiskJournal", path: "Tests/DiskJournal"),
@@ -226,7 +232,7 @@ let package = Package(
             name: "DefaultsDomainsTests",
             dependencies: [
                 "DefaultsDomains", "UbiquitousStore", "ManagedDefaults", "UbiquitousStoreTesting", "StoreBus", "SDBus",
-                "SeededRandom", "PropertyList", "ubiquitous-stored", "defaults-app",
+                "SeededRandom", "PropertyList", "defaults-app",
             ]),
         // A program as it is written for Apple's systems, but for one line, in the language that it is written in.
         .executableTarget(
@@ -286,7 +292,6 @@ let package = Package(
             name: "UbiquitousStoreTests",
             dependencies: [
                 "UbiquitousStore", "UbiquitousStoreTesting", "StoreBus", "SDBus", "PropertyList", "SeededRandom",
-                "ubiquitous-stored",
                 "sample-app", "ShiftedClock",
             ]),
         .testTarget(
@@ -294,13 +299,13 @@ let package = Package(
             dependencies: [
                 "ControlCommands", "ubiquitousctl", "UbiquitousStoreTesting", "ServerTesting", "SDBus", "PropertyList",
                 "PropertyListFiles",
-                "ubiquitous-stored", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
                 "UbiquitousStoreTesting", "StoreBus", "SDBus", "PropertyList", "Folder", "Blobs", "Sealing",
-                "SyncEngine", "StoreEngine", "Replication", "SeededRandom", "ubiquitous-stored", "DiskJournal",
+                "SyncEngine", "StoreEngine", "Replication", "SeededRandom", "DiskJournal",
                 "SlowNames", "ServerTesting", "PressureTesting",
             ]),
     ]
@@ -359,28 +364,26 @@ if Context.environment["UBIQUITOUS_STORE_DESKTOP"] != nil {
             dependencies: [
                 "PanelModel", "UbiquitousStore", "UbiquitousStoreTesting", "ServerTesting", "HTTPClient",
                 "PropertyList",
-                "ubiquitous-stored",
             ],
             path: "Tests/Desktop/PanelModelTests"),
         .testTarget(
             name: "NotifierTests",
             dependencies: [
                 "ubiquitous-store-notifier", "UbiquitousStoreTesting", "SDBus", "PropertyList",
-                "ubiquitous-stored",
             ],
             path: "Tests/Desktop/NotifierTests"),
         .testTarget(
             name: "SettingsPanelTests",
             dependencies: [
                 "ubiquitous-store-settings", "DesktopTesting", "UbiquitousStoreTesting", "ServerTesting", "SDBus",
-                "PropertyList", "ubiquitous-stored",
+                "PropertyList",
             ],
             path: "Tests/Desktop/SettingsPanelTests"),
         .testTarget(
             name: "PrefsInCloudTests",
             dependencies: [
                 "prefs-in-cloud", "prefs-in-storage", "PrefsColors", "DesktopTesting", "UbiquitousStoreTesting",
-                "UbiquitousStore", "SDBus", "PropertyList", "ubiquitous-stored",
+                "UbiquitousStore", "SDBus", "PropertyList",
             ],
             path: "Tests/Desktop/PrefsInCloudTests"),
     ]

@@ -132,9 +132,8 @@ public final class Device: Sendable {
         if access(installed, X_OK) == 0 { return installed }
         throw StartFailure(
             description: """
-                There is no service to test with. Add this line to the dependencies of the test target, so that it is \
-                built: .product(name: "ubiquitous-stored", package: "ubiquitous-store"), or install the package \
-                ubiquitous-store, or name the program in $UBIQUITOUS_STORED.
+                There is no service to test with. Leave the default traits of the package ubiquitous-store on, so that \
+                it is built, or install the package ubiquitous-store, or name the program in $UBIQUITOUS_STORED.
                 """)
     }
 
