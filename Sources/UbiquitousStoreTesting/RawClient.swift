@@ -32,6 +32,8 @@ public final class RawClient {
         let uid = "\(user ?? geteuid())".utf8.map { String($0, radix: 16) }.joined()
         send(Array("\0AUTH EXTERNAL \(uid)\r\n".utf8))
         _ = receive()
+        send(Array("NEGOTIATE_UNIX_FD\r\n".utf8))
+        _ = receive()
         send(Array("BEGIN\r\n".utf8))
         call("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "Hello")
         _ = receive()
@@ -84,6 +86,31 @@ public final class RawClient {
             let count = rest.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
             guard count > 0 else { return }
             rest = rest.dropFirst(count)
+        }
+    }
+
+    /// Sends a message together with file descriptors, all at once, and waits until the socket has accepted it.
+    ///
+    /// - Parameter descriptors: at most 253; they stay the caller's.
+    public func send(_ bytes: [UInt8], with descriptors: [Int32]) {
+        // cmsg(3): a header of 16 bytes, and what it announces.
+        let length = 16 + 4 * descriptors.count
+        var control = [UInt64(length), UInt64(UInt32(SOL_SOCKET)) | UInt64(SCM_RIGHTS) << 32]
+        for pair in stride(from: 0, to: descriptors.count, by: 2) {
+            let second = pair + 1 < descriptors.count ? descriptors[pair + 1] : 0
+            control.append(UInt64(UInt32(descriptors[pair])) | UInt64(UInt32(second)) << 32)
+        }
+        var bytes = bytes
+        bytes.withUnsafeMutableBytes { bytes in
+            control.withUnsafeMutableBytes { control in
+                var piece = iovec(iov_base: bytes.baseAddress, iov_len: bytes.count)
+                withUnsafeMutablePointer(to: &piece) { piece in
+                    var message = msghdr()
+                    (message.msg_iov, message.msg_iovlen) = (piece, 1)
+                    (message.msg_control, message.msg_controllen) = (control.baseAddress, control.count)
+                    sendmsg(descriptor, &message, Int32(MSG_NOSIGNAL))
+                }
+            }
         }
     }
 

@@ -84,6 +84,8 @@ public struct WireMessage {
     public var signature = ""
     /// The body.
     public var body: [UInt8] = []
+    /// How many file descriptors it announces.
+    public var descriptors: UInt32 = 0
     /// A header field that no specification knows has so many bytes, if they aren't none.
     public var unknownField = 0
 
@@ -103,6 +105,7 @@ public struct WireMessage {
             if let value { fields.field(code, type, value) }
         }
         if let replySerial { fields.field(5, replySerial) }
+        if descriptors > 0 { fields.field(9, descriptors) }
         if unknownField > 0 { fields.field(99, "s", String(repeating: "x", count: unknownField)) }
         var message = Wire()
         message.bytes = [UInt8(ascii: "l"), type, flags, 1]

@@ -244,6 +244,33 @@ struct RobustnessTests {
         }
     }
 
+    @Test func `descriptors that come with calls stay out`() async throws {
+        try await withMachine { machine in
+            let (store, raw) = (try machine.store(), try RawClient(machine.bus, as: Users.client))
+            try await store.set("key", .integer(0))
+            func count() throws -> Int {
+                try FileManager.default.contentsOfDirectory(atPath: "/proc/\(machine.device.pid)/fd").count
+            }
+            let before = try count()
+            let descriptors = try (0..<16).map { _ in try #require(Optional(open("/dev/null", O_RDONLY))) }
+            defer { for descriptor in descriptors { close(descriptor) } }
+            var call = WireMessage()
+            (call.destination, call.path, call.interface) = (BusNames.service, store.path, BusNames.storeInterface)
+            (call.member, call.signature, call.descriptors) = ("Synchronize", "t", 16)
+            call.body = [UInt8](repeating: 0, count: 8)
+            var answers: [WireReply] = []
+            for flags in [0, 1] as [UInt8] {
+                call.flags = flags
+                for _ in 0..<100 { raw.send(call.bytes(serial: raw.nextSerial()), with: descriptors) }
+            }
+            while answers.count < 100 {
+                answers += try #require(raw.turn(waiting: 1000)).filter { $0.errorName != nil }
+            }
+            try await store.set("key", .integer(1))
+            #expect(try count() == before)
+        }
+    }
+
     @Test func `calls that wait don't keep what nobody reads of them`() async throws {
         try await withMachine { machine in
             let store = try machine.store()
