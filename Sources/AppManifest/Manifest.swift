@@ -34,6 +34,14 @@ package struct Manifest: Equatable, Sendable {
         }
     }
 
+    /// The keys of manifests. Others are Apple's, and don't matter here.
+    package static let keys = [
+        Name.identifier, Name.team, Name.application, Name.groups, Name.executables, Name.localKeys,
+        Name.ubiquitousDefaults,
+    ]
+    /// What keys of the service's own begin with.
+    package static let ownPrefix = "org.example.UbiquitousStore."
+
     private enum Name {
         static let identifier = "com.apple.developer.ubiquity-kvstore-identifier"
         static let team = "com.apple.developer.team-identifier"
@@ -65,6 +73,12 @@ package struct Manifest: Equatable, Sendable {
         guard executables.allSatisfy({ $0.hasPrefix("/") }) else {
             throw Refusal(key: Name.executables, reason: "each has to be an absolute path")
         }
+    }
+
+    /// The keys of a property list that is a manifest.
+    package static func keys(ofPropertyList bytes: [UInt8]) throws(Refusal) -> [String] {
+        guard case .dictionary(let dictionary) = try read(bytes) else { return [] }
+        return dictionary.keys.map(\.string).sorted()
     }
 
     private static func read(_ bytes: [UInt8]) throws(Refusal) -> Value {

@@ -77,6 +77,8 @@ import UbiquitousStoreTesting
     @Test func `sync is paused and resumed`() async throws {
         try await Self.withFolder { terminal, url in
             expect(try await terminal.ctl("account", "pause"), 3, "account sign-in URL")
+            expect(try await terminal.ctl("account", "sign-out"), 0)
+            expect(try await terminal.ctl("account", "sign-out", "--clear-values"), 3, "signed out already")
             expect(try await terminal.ctl("account", "sign-in", url), 0)
             #expect(try await terminal.ctl("account", "pause", "--json").output == #"{"changed":true}"#)
             #expect(try await terminal.ctl("status").output.hasPrefix("State         paused"))
@@ -210,6 +212,19 @@ import UbiquitousStoreTesting
             expect(bad, 2, "com.apple.developer.ubiquity-kvstore-identifier: \"no spaces\" has to be")
             try terminal.write("broken.plist", "<plist>\n<dict><key>a</dict></plist>")
             expect(try await terminal.ctl("manifest", "check", terminal.file("broken.plist")), 2, "line 2, column 13")
+            let xml = ManifestText(notes, localKeys: ["window*"]).xml
+            for (right, wrong, words) in [
+                ("local-keys", "localkeys", "Did you mean \"org.example.UbiquitousStore.local-keys\"?"),
+                ("kvstore-identifier", "kvstore-identifer", "Did you mean"), ("window*", "win*dow", "no key goes with"),
+                ("window*", "", "no key goes with"),
+            ] {
+                try terminal.write("slip.plist", xml.replacing(right, with: wrong))
+                expect(try await terminal.ctl("manifest", "check", terminal.file("slip.plist")), 2, words)
+            }
+            // Others of Apple's are no slips.
+            let entitlement = "<key>com.apple.security.app-sandbox</key><true/>"
+            try terminal.write("good.plist", xml.replacing("<dict>", with: "<dict>" + entitlement))
+            #expect(try await terminal.ctl("manifest", "check", terminal.file("good.plist")).code == 0)
             expect(try await terminal.ctl("manifest", "check", "/nonexistent"), 2, "can't be opened")
         }
     }

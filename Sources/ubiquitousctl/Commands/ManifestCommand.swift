@@ -32,7 +32,10 @@ struct ManifestCheckCommand: ParsableCommand {
 
     func run() throws {
         let remark = try remark()
-        let manifest = try read(try WholeFile.read(file))
+        let bytes = try WholeFile.read(file)
+        let manifest = try read(bytes)
+        try checkSpelling(bytes)
+        try checkPatterns(manifest)
         if json { return Output.print(json: manifest.json) }
         let style = Style(for: 1)
         for (name, text) in manifest.lines { Output.print(style.dim(name) + Output.printable(text)) }
@@ -51,6 +54,25 @@ struct ManifestCheckCommand: ParsableCommand {
             return try Manifest(propertyList: bytes)
         } catch {
             throw Failure(.usage, "\"\(file)\" is refused: \(error).")
+        }
+    }
+
+    /// The service passes over keys that it doesn't know, as a file may have others of Apple's. A slip would go unnoticed.
+    private func checkSpelling(_ bytes: [UInt8]) throws {
+        for key in try Manifest.keys(ofPropertyList: bytes) where !Manifest.keys.contains(key) {
+            let meant = Manifest.keys.min { Spelling.distance(key, $0) < Spelling.distance(key, $1) }
+            guard let meant, key.hasPrefix(Manifest.ownPrefix) || Spelling.distance(key, meant) <= 2 else { continue }
+            throw Failure(
+                .usage, "\"\(file)\": there is no key \(Output.quoted(key)).", advice: "Did you mean \"\(meant)\"?")
+        }
+    }
+
+    private func checkPatterns(_ manifest: Manifest) throws {
+        for pattern in manifest.localKeys + manifest.ubiquitousDefaults
+        where pattern.isEmpty || pattern.dropLast().contains("*") {
+            throw Failure(
+                .usage, "\"\(file)\": no key goes with \(Output.quoted(pattern)).",
+                advice: "Write a key, or the beginning of keys and an asterisk.")
         }
     }
 
@@ -101,6 +123,7 @@ extension Manifest {
         var lines = [("Store  ", store), ("App    ", applicationIdentifier)]
         if let teamIdentifier { lines.append(("Team   ", teamIdentifier)) }
         lines += groups.map { ("Group  ", $0) } + localKeys.map { ("Local  ", $0) }
+        lines += ubiquitousDefaults.map { ("Roams  ", $0) }
         return lines + executables.map { ("Program", " " + $0) }
     }
 
@@ -108,6 +131,7 @@ extension Manifest {
         var object: [Text: Value] = [
             "application": .string(Text(applicationIdentifier)), "groups": Self.array(groups),
             "local-keys": Self.array(localKeys), "executables": Self.array(executables),
+            "ubiquitous-defaults": Self.array(ubiquitousDefaults),
         ]
         object["identifier"] = identifier.map { .string(Text($0)) }
         object["team"] = teamIdentifier.map { .string(Text($0)) }
