@@ -21,9 +21,17 @@ package struct BlobProbe<Storage: BlobStorage> {
         let (storage, name) = (storage, prefix + environment.random().hexDigits)
         let (first, second) = (Array("first of \(name)".utf8), Array("other of \(name)".utf8))
         do throws(RemoteError) {
+            var isToBeMade = false
             try await step("open") { () async throws(RemoteError) in
-                try await storage.check(makingPlace: false).joined(separator: " ")
+                do throws(RemoteError) {
+                    return try await storage.check(makingPlace: false).joined(separator: " ")
+                } catch {
+                    isToBeMade = error.code == .noAccount
+                    guard isToBeMade else { throw error }
+                    return error.message
+                }
             }
+            if isToBeMade { return }
             try await step("write") { () async throws(RemoteError) in
                 try await storage.put(name, first)
                 return ""
