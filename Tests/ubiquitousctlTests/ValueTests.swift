@@ -57,6 +57,7 @@ import UbiquitousStoreTesting
     @Test(
         arguments: [
             (["-string", "12"], .string("12")), (["-string", "--help"], .string("--help")),
+            (["--", "-5"], .integer(-5)), (["--", "--help"], .string("--help")),
             (["-int", "-5"], .integer(-5)),
             (["-float", "2"], .real(2)), (["-float", "-0.0"], .real(-0.0)), (["-float", "nan"], .real(.nan)),
             (["-bool", "YES"], .boolean(true)), (["-bool", "0"], .boolean(false)),

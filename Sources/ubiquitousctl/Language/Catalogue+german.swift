@@ -31,10 +31,14 @@ extension Catalogue {
             "„ubiquitousctl identify“ listet die Kennungen auf, die installierte Manifeste angeben.",
         "\"ubiquitousctl identify\" lists what installed manifests declare.":
             "„ubiquitousctl identify“ listet auf, was installierte Manifeste angeben.",
+        "\"ubiquitousctl stores remove IDENTIFIER\" removes those of a store.":
+            "„ubiquitousctl stores remove KENNUNG“ entfernt die eines Speichers.",
         "\"ubiquitousctl usage\" shows what takes up the room.":
             "„ubiquitousctl usage“ zeigt, was den Platz belegt.",
         "\"ubiquitousctl{1} --help\" lists the subcommands.":
             "„ubiquitousctl{1} --help“ listet die Unterbefehle auf.",
+        "\"{1}\": no key goes with {2}.": "„{1}“: Zu {2} passt kein Schlüssel.",
+        "\"{1}\": there is no key {2}.": "„{1}“: Es gibt keinen Schlüssel {2}.",
         "\"{1}\" has {2} bytes, and a manifest has {3} at most.":
             "„{1}“ hat {2} Bytes, und ein Manifest hat höchstens {3}.",
         "\"{1}\" is a path; the address of that folder is {2}.":
@@ -213,6 +217,8 @@ extension Catalogue {
         Am Ort des Kontos gilt inzwischen ein anderer Schlüssel. Diese Wörter öffnen das Konto nur, wenn der dieses \
         Geräts wieder gilt („ubiquitousctl account resolve local“).
         """,
+        "The bus is system, session or an address, such as unix:path=/run/bus, and not {1}.":
+            "Der Bus ist system, session oder eine Adresse, etwa unix:path=/run/bus, und nicht {1}.",
         "There is no data of {1} in {2}.": "In {2} gibt es keine Daten von {1}.",
         "There is no data {1} that was set aside.": "Es gibt keine beiseitegelegten Daten {1}.",
         "There is no data {1}, and no user of that name who has any.":
@@ -233,6 +239,8 @@ extension Catalogue {
         "There is nothing to restore in {1}.": "In {1} ist nichts zum Wiederherstellen.",
         "This device is signed in to {1} already.": "Dieses Gerät ist schon bei {1} angemeldet.",
         "This device isn't listed.": "Dieses Gerät steht nicht in der Liste.",
+        "This device is signed out already; its values are kept.":
+            "Dieses Gerät ist schon abgemeldet; seine Werte sind noch da.",
         "This device isn't signed in.": "Dieses Gerät ist nicht angemeldet.",
         "This takes longer than {1} s.": "Das dauert länger als {1} s.",
         "Try again.": "Versuchen Sie es noch einmal.",
@@ -248,6 +256,8 @@ extension Catalogue {
             "Was geschrieben wurde, ist gespeichert und wird noch übertragen; siehe „ubiquitousctl status“.",
         "With --force it is removed all the same.": "Mit --force werden sie trotzdem entfernt.",
         "With --replace they are set aside.": "Mit --replace werden sie beiseitegelegt.",
+        "Write a key, or the beginning of keys and an asterisk.":
+            "Schreiben Sie einen Schlüssel, oder den Anfang von Schlüsseln und einen Stern.",
         "Write folder:///PATH, webdavs://HOST/PATH or etcds://HOST/PREFIX.":
             "Schreiben Sie folder:///PFAD, webdavs://HOST/PFAD oder etcds://HOST/PRÄFIX.",
         "Writing to disk": "Daten werden auf die Platte geschrieben",

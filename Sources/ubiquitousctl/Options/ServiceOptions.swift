@@ -12,6 +12,15 @@ struct BusOptions: ParsableArguments {
         completion: .list(["system", "session"]))
     var bus: String?
 
+    func validate() throws {
+        let name = bus ?? Variable.bus.value ?? "system"
+        guard !["system", "session"].contains(name), !name.contains(":") else { return }
+        throw ValidationError(
+            localized(
+                "The bus is system, session or an address, such as unix:path=/run/bus, and not \(Output.quoted(name)).")
+        )
+    }
+
     /// The bus that is meant.
     var address: BusAddress {
         switch bus ?? Variable.bus.value ?? "system" {

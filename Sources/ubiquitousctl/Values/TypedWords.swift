@@ -36,6 +36,11 @@ struct TypedWords {
                 throw Failure(.usage, "A value is missing after \(word).", advice: Self.usage)
             }
             return try Self.scalar(word, text)
+        case "--":
+            guard let text = words.popFirst() else {
+                throw Failure(.usage, "A value is missing after \(word).", advice: Self.usage)
+            }
+            return try ValueText.value(text)
         default:
             return try untyped(word)
         }

@@ -98,7 +98,12 @@ struct SignOutCommand: ServiceCommand {
     @BusActor
     private func signOut(keepingLastKey keepsLastKey: Bool) async throws {
         try await options.make("Signing out") { _, account in
-            guard account.state != "signed-out" else { return nil }
+            if account.state == "signed-out" {
+                guard clearValues else { return nil }
+                throw Failure(
+                    .refused, "This device is signed out already; its values are kept.",
+                    advice: "\"ubiquitousctl stores remove IDENTIFIER\" removes those of a store.")
+            }
             return "sign out of \(account.backend)" + (clearValues ? ", and remove its values from this device" : "")
         } _: {
             try await $0.signOut(keepingValues: !clearValues, keepingLastKey: keepsLastKey)
