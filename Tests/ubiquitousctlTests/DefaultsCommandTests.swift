@@ -69,6 +69,14 @@ struct DefaultsCommandTests {
             let map = try await terminal.ctl("defaults", "--json", "read", editor, "map")
             #expect(map.output == #"{"a":"1","b":{"c":"2"}}"#)
             for key in ["mixed", "map"] { #expect(try await defaults("delete", editor, key).code == 0) }
+            // What it prints of a date, it takes.
+            let date = "2026-11-21 09:30:00 +0000"
+            #expect(try await defaults("write", editor, "date", "-date", date).code == 0)
+            #expect(try await defaults("read", editor, "date").output == date)
+            let shown = try await terminal.ctl("defaults", "--json", "read", editor, "date")
+            #expect(shown.output.contains("2026-11-21T09:30:00Z"))
+            #expect(try await defaults("delete", editor, "date").code == 0)
+            expect(try await defaults("write", "-currentHost", editor, "size"), 1, "-currentHost goes before the verb")
             #expect(try await defaults("write", editor, "flag", "-bool", "YES").code == 0)
             #expect(try await defaults("read", editor, "flag").output == "1")
             expect(
@@ -107,7 +115,18 @@ struct OldStyleTextTests {
         #expect(try OldStyleText.value(OldStyleText.text(value)) == value)
     }
 
-    @Test(arguments: ["{", "{a}", "{a = b", "(a", "(a b)", "<0", "<0g>", "\"a", "{a = b;} c", "(,)"])
+    @Test func `a word has quotes inside of containers alone, and what macOS escapes is read`() throws {
+        let numbers: [Value] = [.integer(-5), .real(-1.5), .date(0), .string("a b")]
+        #expect(numbers.map { OldStyleText.text($0) } == ["-5", "-1.5", "2001-01-01 00:00:00 +0000", "a b"])
+        #expect(
+            OldStyleText.text(.array(numbers))
+                == "(\n    \"-5\",\n    \"-1.5\",\n    \"2001-01-01 00:00:00 +0000\",\n    \"a b\"\n)")
+        #expect(try OldStyleText.value(#""J\U00fcrgen \Ud83d\Ude00""#) == .string("J\u{fc}rgen \u{1F600}"))
+    }
+
+    @Test(arguments: [
+        #""\U12""#, #""\Uxyzw""#, "{", "{a}", "{a = b", "(a", "(a b)", "<0", "<0g>", "\"a", "{a = b;} c", "(,)",
+    ])
     func `what is broken is refused`(_ text: String) {
         #expect(throws: Failure.self) { try OldStyleText.value(text) }
     }

@@ -6,13 +6,22 @@ internal import PropertyListFiles
 /// Dates as people type them.
 enum DateWord {
     /// The date of a word, in seconds since 2001-01-01T00:00:00Z. A time without a zone is local time; a day alone is
-    /// its midnight in UTC.
+    /// its midnight in UTC. `2026-11-21 09:30:00 +0000`, as macOS's `defaults` prints a time, is one, too.
     ///
     /// - Throws: ``Failure`` if it is none, with what is impossible about it.
     static func seconds(_ word: String) throws -> Double {
-        if let seconds = DateText.seconds(word) { return seconds }
-        if let seconds = DateText.seconds(word + "Z") { return seconds - offset(ofLocal: seconds) }
+        let text = standardForm(of: word)
+        if let seconds = DateText.seconds(text) { return seconds }
+        if let seconds = DateText.seconds(text + "Z") { return seconds - offset(ofLocal: seconds) }
         throw Failure(.usage, "\(Output.quoted(word)) doesn't go with -date: \(objection(to: word)).")
+    }
+
+    /// A time with spaces in it as ISO 8601 has it; other words as they are.
+    private static func standardForm(of word: String) -> String {
+        let parts = word.split(separator: " ", omittingEmptySubsequences: false)
+        guard (2...3).contains(parts.count) else { return word }
+        let zone = parts.dropFirst(2).first.map { $0.utf8.count == 5 ? "\($0.prefix(3)):\($0.suffix(2))" : "\($0)" }
+        return "\(parts[0])T\(parts[1])\(zone ?? "")"
     }
 
     /// How many seconds this place is east of UTC when its clocks show a time.

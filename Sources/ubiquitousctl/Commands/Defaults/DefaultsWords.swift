@@ -66,6 +66,7 @@ struct DefaultsWords: Equatable {
         }
         switch word {
         case "-g", "-globalDomain", "NSGlobalDomain", "Apple Global Domain": return globalDomain
+        case "-currentHost", "-host": throw usage("\(word) goes before the verb")
         case "-app":
             guard let name = words.popFirst() else { throw usage("-app takes the name of an app") }
             return Text(name.hasSuffix(".desktop") ? String(name.dropLast(8)) : name)

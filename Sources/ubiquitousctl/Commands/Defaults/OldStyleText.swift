@@ -17,11 +17,12 @@ enum OldStyleText {
         let end = String(repeating: "    ", count: indent)
         switch value {
         case .boolean(let value): return value ? "1" : "0"
-        case .integer(let value): return "\(value)"
-        case .real(let value): return quoted("\(value)".hasSuffix(".0") ? String("\(value)".dropLast(2)) : "\(value)")
-        case .string(let text): return indent == 0 ? text.string : quoted(text.string)
+        case .integer(let value): return word("\(value)", indent)
+        case .real(let value):
+            return word("\(value)".hasSuffix(".0") ? String("\(value)".dropLast(2)) : "\(value)", indent)
+        case .string(let text): return word(text.string, indent)
         case .data(let bytes): return "<" + bytes.map(hexadecimal).joined() + ">"
-        case .date(let seconds): return quoted(DateText.text(seconds) ?? "\(seconds)")
+        case .date(let seconds): return word(date(seconds), indent)
         case .array(let values):
             if values.isEmpty { return "(\n\(end))" }
             return "(\n" + values.map { space + text($0, indent: indent + 1) }.joined(separator: ",\n") + "\n\(end))"
@@ -31,6 +32,15 @@ enum OldStyleText {
             }
             return "{\n" + lines.joined() + end + "}"
         }
+    }
+
+    /// By itself a word has no quotes.
+    private static func word(_ text: String, _ indent: Int) -> String { indent == 0 ? text : quoted(text) }
+
+    /// `2026-11-21 09:30:00 +0000`.
+    private static func date(_ seconds: Double) -> String {
+        guard let text = DateText.text(seconds.rounded(.down)) else { return "\(seconds)" }
+        return text.replacing("T", with: " ").replacing("Z", with: " +0000")
     }
 
     private static func hexadecimal(_ byte: UInt8) -> String {
@@ -149,18 +159,33 @@ enum OldStyleText {
         }
 
         private mutating func quotedString() throws -> String {
-            var text = ""
+            // macOS writes what is not ASCII as UTF-16: \U00e4.
+            var units: [UInt16] = []
             rest.removeFirst()
             while let scalar = rest.popFirst() {
-                if scalar == "\"" { return text }
+                if scalar == "\"" { return String(decoding: units, as: UTF16.self) }
                 if scalar != "\\" {
-                    text.unicodeScalars.append(scalar)
+                    units += UTF16.encode(scalar).map { Array($0) } ?? []
                     continue
                 }
                 guard let escaped = rest.popFirst() else { break }
-                text.unicodeScalars.append(escaped == "n" ? "\n" : escaped == "t" ? "\t" : escaped)
+                if escaped == "U" || escaped == "u" {
+                    units.append(try codeUnit())
+                } else {
+                    let meant: Unicode.Scalar = escaped == "n" ? "\n" : escaped == "t" ? "\t" : escaped
+                    units += UTF16.encode(meant).map { Array($0) } ?? []
+                }
             }
             throw broken("a quote has no end")
+        }
+
+        private mutating func codeUnit() throws -> UInt16 {
+            let digits = String(String.UnicodeScalarView(rest.prefix(4)))
+            guard digits.utf8.count == 4, let unit = UInt16(digits, radix: 16) else {
+                throw broken("\\U takes four hexadecimal digits")
+            }
+            rest = rest.dropFirst(4)
+            return unit
         }
     }
 }
