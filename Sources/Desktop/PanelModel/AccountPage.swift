@@ -129,6 +129,10 @@ private struct AccountSentence {
                 tr("Sign in to have the settings of your apps on all of your devices."), .signIn)
         case "idle" where account.pendingChanges > 0:
             self.init(.busy, tr("Changes Wait to Be Uploaded"), tr("They go out by themselves."), .syncNow)
+        case "idle" where account.lastError != nil:
+            let error = account.lastError.map { ErrorSentence.text($0) } ?? ""
+            self.init(
+                .bad, tr("Not Everything Is Up to Date"), tr("%1 All the rest is up to date.", error), .syncNow)
         case "idle":
             self.init(.good, tr("Up to Date"), tr("Your devices have the same settings."), .syncNow)
         case "syncing":

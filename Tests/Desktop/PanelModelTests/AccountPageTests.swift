@@ -28,6 +28,7 @@ struct AccountPageTests {
     @Test(arguments: [
         ("signed-out", "", "Not Signed In", AccountPage.Step.signIn, AccountPage.Tone.waiting),
         ("idle", "", "Up to Date", .syncNow, .good),
+        ("idle", "Corrupt", "Not Everything Is Up to Date", .syncNow, .bad),
         ("syncing", "", "Exchanging Changes…", .syncNow, .busy),
         ("initial-sync", "", "Fetching the Account for the First Time…", .syncNow, .busy),
         ("offline", "BackendUnavailable", "Offline", .tryNow, .waiting),
