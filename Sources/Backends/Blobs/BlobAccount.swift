@@ -220,7 +220,7 @@ final class BlobAccount<Storage: BlobStorage> {
         case .using:
             guard let held else { throw RemoteError.keyNeeded }
             return [Bits128(held.key.identifier)]
-        case .keyNeeded: throw RemoteError.keyNeeded
+        case .keyNeeded: throw held == nil ? RemoteError.keyNeeded : .keyReplaced
         case .waiting: throw RemoteError.damagedMarker
         case .reset where isOpening && !found.sealed.isEmpty: throw RemoteError.keyNeeded
         case .reset: throw RemoteError(.reset, "The account that was here is gone.")
@@ -306,4 +306,8 @@ extension RemoteError {
         .damaged, "The file that says which account is here is damaged or has not arrived whole.")
     package static let keyNeeded = RemoteError(
         .keyNeeded, "The account is encrypted, and this device does not have its key. Enter its recovery phrase.")
+    static let keyReplaced = RemoteError(
+        .keyNeeded,
+        "The account has another key than this device: a device has replaced it, or somebody who can write to the remote "
+            + "has put it there. Enter its new recovery phrase.")
 }
