@@ -147,6 +147,22 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test func `values that stay with the account before are not lost sight of`() async throws {
+        try await Self.withFolder { terminal, url in
+            let other = "folder://" + (try terminal.device.directory.makeDirectory("other", mode: 0o700))
+            let words = "belong to another account"
+            try await terminal.store().set("theme", .string("dark"))
+            #expect(!(try await terminal.ctl("account", "sign-in", url)).error.contains(words))
+            expect(try await terminal.ctl("account", "sign-out"), 0)
+            #expect(!(try await terminal.ctl("account", "sign-in", url)).error.contains(words))
+            #expect(try await terminal.ctl("get", "theme").output == "dark")
+            #expect(try await terminal.ctl("account", "switch", other).error.contains(words))
+            #expect(try await terminal.ctl("get", "theme").code == 1)
+            #expect(!(try await terminal.ctl("account", "switch", url)).error.contains(words))
+            #expect(try await terminal.ctl("get", "theme").output == "dark")
+        }
+    }
+
     @Test func `the doctor finds what is wrong with a remote`() async throws {
         try await Self.withFolder { terminal, url in
             let well = try await terminal.ctl("doctor", url)

@@ -219,6 +219,14 @@ extension Catalogue {
         """,
         "The bus is system, session or an address, such as unix:path=/run/bus, and not {1}.":
             "Der Bus ist system, session oder eine Adresse, etwa unix:path=/run/bus, und nicht {1}.",
+        """
+        The values from before belong to another account. They are kept, and come back when this device signs in \
+        there; --bring-values takes values along into a new account
+        """:
+            """
+        Die bisherigen Werte gehören zu einem anderen Konto. Sie bleiben erhalten und kommen wieder, wenn sich dieses \
+        Gerät dort anmeldet; --bring-values nimmt Werte in ein neues Konto mit
+        """,
         "There is no data of {1} in {2}.": "In {2} gibt es keine Daten von {1}.",
         "There is no data {1} that was set aside.": "Es gibt keine beiseitegelegten Daten {1}.",
         "There is no data {1}, and no user of that name who has any.":

@@ -59,11 +59,34 @@ struct JoiningOptions: ParsableArguments {
         request.deviceName = deviceName
         request.createsAccount = !noCreate
         request.bringsValues = bringValues
+        let before = isThere || bringValues || options.change.check ? [] : try await stores(options)
         let isSameIfCredentialsAre =
             isThere && isNamed && account.state != "auth-failed" && encryption.phraseFile == nil
         try await encryption.signIn(url, request, to: object, asks: !options.change.check && !isThere) { request in
             try await options.signIn(
                 object, url, request, plan: "sign in to \(url)", isSameIfCredentialsAre: isSameIfCredentialsAre)
+        }
+        if !before.isEmpty, !(try await stores(options)).isSuperset(of: before) {
+            Output.remark(
+                """
+                The values from before belong to another account. They are kept, and come back when this device signs in \
+                there; --bring-values takes values along into a new account
+                """)
+        }
+    }
+
+    /// Those of the user's stores that have values; the first hundred are enough to go by.
+    @BusActor
+    private func stores(_ options: AccountOptions) async throws -> Set<String> {
+        let uid = try options.service.uid()
+        return try await Progress.showing("Waiting for the service") {
+            let connection = try await options.service.connectAsUser()
+            var stores: Set<String> = []
+            for store in try await connection.manager.stores().filter({ $0.uid == uid }).prefix(100)
+            where try await connection.store(store.identifier, ofUser: uid).properties().keyCount > 0 {
+                stores.insert(store.identifier)
+            }
+            return stores
         }
     }
 }
