@@ -117,7 +117,8 @@ enum StandardInput {
         guard var text = String(validating: try bytes(), as: UTF8.self) else {
             throw Failure(.usage, "Standard input is no UTF-8.")
         }
-        if text.hasSuffix("\n") { text.removeLast() }
+        // CR LF is one character.
+        if text.last == "\n" || text.last == "\r\n" { text.removeLast() }
         return text
     }
 }

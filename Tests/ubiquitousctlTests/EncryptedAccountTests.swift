@@ -47,7 +47,7 @@ import UbiquitousStoreTesting
             expect(
                 try await terminal.ctl("account", "sign-in", url, "--phrase-file", terminal.file("wrong")), 3,
                 "has 12 words")
-            try terminal.write("words", phrase + "\n")
+            try terminal.write("words", phrase.replacing(" ", with: "\r\n") + "\n")
             expect(try await terminal.ctl("account", "sign-in", url, "--phrase-file", terminal.file("words")), 0)
             #expect(try await terminal.ctl("status").output.contains("Encrypted     yes"))
         }

@@ -75,7 +75,7 @@ struct DoctorCommand: ServiceCommand {
         found(device(state), &findings)
         guard let url else { return }
         var request = try await credentials.options(for: url)
-        request.recoveryPhrase = try phraseFile.map { try Password.read(from: $0) }
+        request.recoveryPhrase = try phraseFile.map { try Phrase.read(from: $0) }
         if state.state != "signed-out", state.isAt(url) { request.renews = true }
         let steps = try await Progress.showing("Trying \(url)") {
             try await account.check(url, request, timeout: Patience.remote)

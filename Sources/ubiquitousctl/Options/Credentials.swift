@@ -38,13 +38,14 @@ struct Credentials: ParsableArguments {
     func options(for url: String) async throws -> SignInOptions {
         var options = SignInOptions()
         options.user = login
+        // Before a password is asked for.
+        options.certificateAuthority = try caFile.map { try WholeFile.read($0) }
         if let passwordFile {
             options.password = try Password.read(from: passwordFile)
         } else if let login, tokenFile == nil {
             options.password = try await Password.ask(localized("Password of \(login) for \(url): "))
         }
         options.token = try tokenFile.map { try Password.read(from: $0) }
-        options.certificateAuthority = try caFile.map { try WholeFile.read($0) }
         return options
     }
 

@@ -42,7 +42,7 @@ struct EncryptionOptions: ParsableArguments {
     ) async throws {
         var request = request
         request.encrypts = encrypt
-        request.recoveryPhrase = try phraseFile.map { try Password.read(from: $0) }
+        request.recoveryPhrase = try phraseFile.map { try Phrase.read(from: $0) }
         if rejectOthers, phraseFile != nil { request.rejectsOthers = true }
         let asks = asks && isatty(STDIN_FILENO) == 1
         do {

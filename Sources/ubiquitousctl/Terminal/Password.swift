@@ -9,12 +9,17 @@ internal import SDBus
 enum Password {
     /// The first line of a file; `-` is standard input.
     static func read(from file: String) throws -> String {
+        try text(of: file) { $0.split(whereSeparator: \.isNewline).first.map(String.init) }
+    }
+
+    /// What is to be read of a file, as text.
+    static func text(of file: String, _ part: (String) -> String?) throws -> String {
         let bytes = file == "-" ? try StandardInput.bytes() : try WholeFile.read(file)
         let name = file == "-" ? localized("standard input") : localized("the file \"\(file)\"")
-        guard let text = String(validating: bytes, as: UTF8.self),
-            let line = text.split(whereSeparator: \.isNewline).first
-        else { throw Failure(.usage, "There is no password in \(name).") }
-        return String(line)
+        guard let text = String(validating: bytes, as: UTF8.self), let part = part(text) else {
+            throw Failure(.usage, "There is no password in \(name).")
+        }
+        return part
     }
 
     /// Asks at the terminal without showing what is typed; where there is none, reads a line of standard input.

@@ -7,6 +7,14 @@ internal import UbiquitousStore
 /// A recovery phrase between the service and a person.
 @BusActor
 enum Phrase {
+    /// The words of a file, on as many lines as they are; `-` is standard input.
+    static func read(from file: String) throws -> String {
+        try Password.text(of: file) { text in
+            let words = text.split(whereSeparator: \.isWhitespace)
+            return words.isEmpty ? nil : words.joined(separator: " ")
+        }
+    }
+
     /// Asks for one, and again where a slip is likely; where there is no terminal, reads it from standard input.
     /// - Parameter attempt: takes the phrase.
     static func ask(_ url: String, _ attempt: @BusActor (String) async throws -> Void) async throws {

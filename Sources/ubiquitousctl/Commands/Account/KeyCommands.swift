@@ -60,7 +60,7 @@ struct UnlockCommand: ServiceCommand {
         let isLocked = account.lastError?.code == .keyNeeded
         if isLocked, !options.change.check {
             if let phraseFile {
-                try await unlock(object, account.backend, try Password.read(from: phraseFile))
+                try await unlock(object, account.backend, try Phrase.read(from: phraseFile))
             } else {
                 try await Phrase.ask(account.backend) { try await unlock(object, account.backend, $0) }
             }
