@@ -4,6 +4,7 @@
 // has to be there in the end.
 
 internal import Replication
+internal import Sealing
 internal import StoreEngine
 
 /// Which key, of which account.
@@ -27,8 +28,12 @@ struct Write {
     let known: VersionVector
     /// Why it may be gone, if no rule can do anything about that.
     var excuse: Excuse?
+    /// The same, unless it turns out that the account was read after this was published.
+    var excuseUnlessRead: Excuse?
     /// A remote has acknowledged it.
     var isPublished = false
+    /// Where accounts move: when that was first, in each form of the account.
+    var publications: [KeyIdentifier?: UInt64] = [:]
 
     var isProvisional: Bool { stamp.isProvisional }
     var isExcused: Bool { excuse != nil }
@@ -90,6 +95,9 @@ struct Ledger {
         guard let place = writes.index(forKey: cell) else { return }
         for index in writes.values[place].indices { body(&writes.values[place][index]) }
     }
+
+    /// Looks at every write.
+    mutating func updateAll(_ body: (inout Write) -> Void) { for cell in writes.keys.sorted() { update(cell, body) } }
 
     /// The writes to a store that satisfy a condition.
     func writes(_ place: Int, store: Int, where isIncluded: (Write) -> Bool) -> [Write] {

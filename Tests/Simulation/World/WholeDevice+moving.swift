@@ -14,6 +14,8 @@ extension WholeDevice {
     struct KeyFile {
         var held: HeldKey
         var published: UInt64?
+        /// When the move to it began.
+        var begun: UInt64 = 0
 
         init(_ held: HeldKey, former: FormerForms = FormerForms()) {
             self.held = held
@@ -76,6 +78,7 @@ extension WholeDevice {
             }
             world.trace.note(
                 world.timeline.now, 10, UInt64(number), line: "device \(number) moves to \(held.key.identifier)")
+            next.begun = world.timeline.now
             account?.next = next
             hasKeyOnDisk = Rule.keyFirst.isOn
             change(onlyReads: true)
@@ -97,7 +100,10 @@ extension WholeDevice {
         case .goOver: await goOver()
         case .confirm:
             account?.key?.published = facts.time
-            if let key = file.key?.held.key { world.tell(key, of: file.place) }
+            if let key = file.key?.held.key {
+                world.tell(key, of: file.place)
+                world.notePublished(under: key.identifier)
+            }
         case .removeFormerForms: await removeFormerForms()
         }
     }
@@ -127,6 +133,11 @@ extension WholeDevice {
             return
         }
         if let key = file.key { world.replaced.insert(key.held.key.identifier) }
+        // What it has passed over nobody has read.
+        world.goneOver.append(
+            GoingOver(
+                from: file.key?.held.key.identifier, next: next.held.key.identifier,
+                begun: process.sync.hasUnread ? 0 : next.begun))
         let names = Set(next.held.former.plain.map(\.description)).union([file.identifier])
         enter(remote, next, backend, formerly: names)
     }

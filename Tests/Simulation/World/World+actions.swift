@@ -99,7 +99,7 @@ extension World {
         if isRestored {
             excuse(
                 device, for: .restoredBackup, before: before, place: place, after: states(device),
-                losesPlace: movesToKeys)
+                losesPlace: mayLosePublished)
         }
     }
 
@@ -115,7 +115,8 @@ extension World {
         device.revert()
         note(sharing)
         excuse(
-            device, for: .revertedMachine, before: before, place: place, after: states(device), losesPlace: movesToKeys)
+            device, for: .revertedMachine, before: before, place: place, after: states(device),
+            losesPlace: mayLosePublished)
     }
 
     private func sharing(of device: Device) -> Sharing? {
@@ -160,7 +161,7 @@ extension World {
         let nothing = before.map { _ in StoreState() }
         excuse(
             device, for: .lostDevice, before: before, place: place, after: nothing,
-            losesPlace: conditions.isFolder || movesToKeys)
+            losesPlace: conditions.isFolder || mayLosePublished)
     }
 
     /// Everybody goes on a journey; one comes home later.
@@ -185,7 +186,7 @@ extension World {
         // A copy may have removed the head that only this device would have written again.
         excuse(
             device, for: .clearedAccount, before: before, place: place, after: before.map { _ in StoreState() },
-            losesPlace: copied.contains(device.number) || movesToKeys)
+            losesPlace: copied.contains(device.number) || mayLosePublished)
     }
 
     func signIn(_ device: Device, to place: Int) {

@@ -27,6 +27,7 @@ extension World {
             timeline.run(for: minute)
             for device in devices where !device.isGone { device.syncNow() }
             guard violation == nil, becomesQuiet(place) else { return }
+            excuseUnread()
             judge(place)
             if violation != nil { return }
             afterwards(place)

@@ -13,6 +13,17 @@ struct Sharing {
     let number: Int64
 }
 
+/// A device has taken its account to another key.
+struct GoingOver {
+    /// The key that the account had; `nil`: it was in plain.
+    let from: KeyIdentifier?
+    let next: KeyIdentifier
+    /// What was published before was read.
+    let begun: UInt64
+    /// When the device found what it has under the next key.
+    var published: UInt64?
+}
+
 /// Devices, remotes, and what everybody did: all of one run.
 final class World<Device: SimulatedDevice> {
     let seed: UInt64
@@ -73,6 +84,8 @@ final class World<Device: SimulatedDevice> {
     /// By account, the keys whose words everybody has; and those in whose place another one was put.
     private(set) var told: [[AccountKey]]
     var replaced: Set<KeyIdentifier> = []
+    /// How the account has gone from one form to another.
+    var goneOver: [GoingOver] = []
     /// How keys and values are written.
     let names: Names
     private(set) var attacker: Attacker?
@@ -150,6 +163,13 @@ final class World<Device: SimulatedDevice> {
     /// A user tells the others the words of the account's key.
     func tell(_ key: AccountKey, of place: Int) { if !told[place].contains(key) { told[place].append(key) } }
 
+    /// A device has found in the remote what it has, under the key to which it has moved the account.
+    func notePublished(under key: KeyIdentifier) {
+        for index in goneOver.indices where goneOver[index].next == key && goneOver[index].published == nil {
+            goneOver[index].published = timeline.now
+        }
+    }
+
     /// A rule was seen broken.
     func report(_ violation: String) {
         if self.violation != nil { return }
@@ -184,7 +204,11 @@ final class World<Device: SimulatedDevice> {
             for key in 0..<conditions.keys {
                 ledger.update(Cell(place: place, store: store, key: key)) {
                     let isThere = isShared($0) ? isEntry($0, of: key, in: state) : state.vector.contains($0.dot)
-                    if isThere { $0.isPublished = true }
+                    guard isThere else { return }
+                    $0.isPublished = true
+                    if movesToKeys, $0.publications[device.key] == nil {
+                        $0.publications[device.key] = timeline.now
+                    }
                 }
             }
         }
@@ -241,7 +265,41 @@ final class World<Device: SimulatedDevice> {
                 // Who has seen a dot that two writes have may have seen the other one.
                 let isKnown = !isShared(write) && known[store].contains { $0.contains(write.dot) }
                 if isLost(write), !isSafe, !isKnown { write.excuse = excuse }
+                guard movesToKeys, isSafe else { return }
+                let isOwnDefault = write.isProvisional && write.device == device.number
+                if isOwnDefault || isLost(write) && !isKnown { write.excuseUnlessRead = excuse }
             }
+        }
+    }
+
+    /// In moving plans, whether all that is in the remote is seen by whoever looks.
+    private var showsAll: Bool {
+        !conditions.isFolder && !conditions.hazards.contains(.faultProfile) && !plan.agesListings
+            && [.none, .right].contains(plan.tags)
+    }
+
+    /// Whether what a device published may be lost with it, because the account has left the form that it was in. Where
+    /// one may look and not see all, that is not known.
+    var mayLosePublished: Bool { movesToKeys && !showsAll }
+
+    /// What was published, and then lost where it came from, is excused if nobody who took the account to another form
+    /// has read it.
+    func excuseUnread() {
+        let present = devices.first { !$0.isGone }?.key
+        ledger.updateAll { write in
+            guard let excuse = write.excuseUnlessRead else { return }
+            let isRead = write.publications.contains { isTaken(along: $0.key, $0.value, to: present) }
+            if !isRead { write.excuse = excuse }
+        }
+    }
+
+    /// Whether what was published in a form of the account has come with it to the present one.
+    private func isTaken(along form: KeyIdentifier?, _ time: UInt64, to present: KeyIdentifier?) -> Bool {
+        if form == present { return true }
+        return goneOver.contains { move in
+            // Who has not published it in the next form yet has it, and can't be lost.
+            move.from == form && time < move.begun
+                && (move.published.map { isTaken(along: move.next, $0, to: present) } ?? true)
         }
     }
 
