@@ -15,6 +15,8 @@ struct RuleTable: ParsableCommand {
     private enum Witness {
         /// Some seed of a range.
         case seeds(Form, ClosedRange<UInt64>)
+        /// Some seed of a range whose accounts move to keys.
+        case moves(ClosedRange<UInt64>)
         /// A story: for what random plans meet less than once in a hundred thousand seeds.
         case story(String)
     }
@@ -42,6 +44,8 @@ struct RuleTable: ParsableCommand {
         ("encrypted-wins", .story("key-lost")), ("proven-links", .story("forged-markers")),
         ("marker-links", .seeds(.keys, 1...1000)), ("give-way", .seeds(.keys, 1...1000)),
         ("notes", .seeds(.keys, 1...5000)), ("former-names", .story("left-before-moves")),
+        ("link-kinds", .story("replaced-in-a-partition")), ("join-again", .story("read-to-its-end")),
+        ("own-leftovers", .story("another-accounts-leftovers")), ("key-first", .moves(1...2000)),
     ]
 
     func run() throws {
@@ -58,14 +62,20 @@ struct RuleTable: ParsableCommand {
     /// - Returns: what has noticed, and how.
     private func look(_ witness: Witness) throws -> String? {
         switch witness {
-        case .seeds(let form, let seeds):
-            let simulation = Simulation(form)
-            return seeds.lazy.compactMap { seed in
-                simulation.run(seed: seed).violation.map { "seed \(seed): \($0)" }
-            }.first
+        case .seeds(let form, let seeds): return look(form, seeds)
+        case .moves(let seeds):
+            let simulation = Simulation(.whole)
+            return look(.whole, seeds.lazy.filter { simulation.movesToKeys(seed: $0) })
         case .story(let name):
             let text = try String(contentsOfFile: "\(stories)/\(name).txt", encoding: .utf8)
             return try Scenario(text).play().difference.map { _ in "\(name).txt is seen otherwise" }
         }
+    }
+
+    private func look(_ form: Form, _ seeds: some Sequence<UInt64>) -> String? {
+        let simulation = Simulation(form)
+        return seeds.lazy.compactMap { seed in
+            simulation.run(seed: seed).violation.map { "seed \(seed): \($0)" }
+        }.first
     }
 }

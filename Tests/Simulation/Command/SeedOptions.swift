@@ -11,6 +11,8 @@ struct SeedOptions: ParsableArguments {
     @Flag(help: "Go on after a seed that breaks a rule.") var keepGoing = false
     @Option(help: "Every so many seeds one is run again, to compare the traces; 0: none.") var again: UInt64 = 50
 
+    @Flag(help: "Pass over seeds whose accounts don't move to keys.") var moving = false
+
     @Option(help: "How many processes share the seeds.") var jobs: UInt64 = 1
 
     @Option(help: "Rules that are switched off, with commas; needs a build with the trait RuleSwitches.")
@@ -23,7 +25,7 @@ struct SeedOptions: ParsableArguments {
         let start = Self.time
         var (broken, lastLine) = (0, start)
         var (writes, excused) = (0, [Excuse: Int]())
-        for seed in first..<(first + seeds) {
+        for seed in first..<(first + seeds) where !moving || simulation.movesToKeys(seed: seed) {
             let outcome = simulation.run(seed: seed)
             writes += outcome.writes
             excused.merge(outcome.excused, uniquingKeysWith: +)
@@ -55,6 +57,7 @@ struct SeedOptions: ParsableArguments {
             let count = min(each, first + seeds - start)
             var arguments = [form.rawValue, "--first", "\(start)", "--seeds", "\(count)", "--again", "\(again)"]
             if keepGoing { arguments.append("--keep-going") }
+            if moving { arguments.append("--moving") }
             if let without { arguments += ["--without", without] }
             return try Process.run(URL(filePath: "/proc/self/exe").resolvingSymlinksInPath(), arguments: arguments)
         }

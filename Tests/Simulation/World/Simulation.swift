@@ -81,6 +81,9 @@ public struct Simulation: Sendable {
     /// How many steps a seed's plan has.
     public func length(of seed: UInt64) -> Int { form == .keys ? 0 : plan(of: seed).steps.count }
 
+    /// Whether a seed's accounts move to keys.
+    public func movesToKeys(seed: UInt64) -> Bool { form == .whole && plan(of: seed).movesToKeys }
+
     private func plan(of seed: UInt64) -> Plan {
         switch form {
         case .whole: Plan(wholeSeed: seed)
