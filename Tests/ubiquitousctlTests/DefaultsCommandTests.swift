@@ -92,6 +92,21 @@ struct DefaultsCommandTests {
         }
     }
 
+    @Test func `what an administrator decides is written, and said`() async throws {
+        try await Terminal.with { (terminal: Terminal) async throws in
+            try """
+            <plist version="1.0"><dict><key>Forced</key><dict><key>\(editor)</key>
+            <dict><key>size</key><integer>14</integer></dict></dict></dict></plist>
+            """.write(toFile: terminal.device.managedDirectory + "/10.plist", atomically: true, encoding: .utf8)
+            try await eventually("it is in force") {
+                try await terminal.ctl("defaults", "explain", editor, "size").output.hasPrefix("forced")
+            }
+            let written = try await terminal.ctl("defaults", "write", editor, "size", "-int", "99")
+            #expect(written.code == 0 && written.error.contains("Programs don't get this value of size"), "\(written)")
+            #expect(try await terminal.ctl("defaults", "write", editor, "other", "-int", "99").error == "")
+        }
+    }
+
     @Test func `a file of managed settings is checked as the service reads it`() async throws {
         try await Terminal.with(started: false) { (terminal: Terminal) async throws in
             try terminal.write("good.plist", "<plist version=\"1.0\"><dict><key>Forced</key><dict/></dict></plist>")

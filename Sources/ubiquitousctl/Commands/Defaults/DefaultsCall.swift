@@ -254,6 +254,20 @@ struct DefaultsCall {
             return
         }
         if !news.isEmpty { try await connection.apply(news, to: place(try domain)) }
+        // macOS's program says nothing of it.
+        if form != .oldStyle { try await remarkOnManaged(changes.keys.sorted()) }
+    }
+
+    /// Says which of the keys an administrator decides: what was written is kept, and programs get something else.
+    private func remarkOnManaged(_ keys: [Text]) async throws {
+        let managed = try await connection.managed(place(domain, isHost: false))
+        for key in keys where managed.forced[key] != nil || managed.locked.contains(key) {
+            Output.remark(
+                """
+                Programs don't get this value of \(key.string): an administrator decides it; see "ubiquitousctl defaults \
+                explain"
+                """)
+        }
     }
 }
 
