@@ -5,6 +5,7 @@
 // way to make much out of little.
 
 internal import CExpat
+internal import Glibc
 
 /// Reads XML piece by piece and says what it found.
 ///
@@ -34,6 +35,8 @@ final class XMLScanner {
     private static let mostTokenBytes = 64 << 10
     private static let mostDepth = 32
     private static let mostNamespaces = 64
+    /// expat writes it before the name of each element and each attribute in it, of which four bytes may make one.
+    private static let longestNamespace = 256
     /// Stands between a namespace and a name. Neither can have it.
     private static let separator = UInt8(ascii: "\n")
 
@@ -48,7 +51,7 @@ final class XMLScanner {
             XMLScanner.call(object) { $0.events.append(.text(String(decoding: bytes, as: UTF8.self))) }
         }
         XML_SetNamespaceDeclHandler(
-            parser, { object, _, _ in XMLScanner.call(object) { $0.declare() } },
+            parser, { object, _, name in XMLScanner.call(object) { $0.declare(name.map(strlen) ?? 0) } },
             { object, _ in XMLScanner.call(object) { $0.namespaces -= 1 } })
         XML_SetStartDoctypeDeclHandler(parser) { object, _, _, _, _ in
             XMLScanner.call(object) { $0.stop("it has a document type") }
@@ -111,9 +114,11 @@ final class XMLScanner {
         events.append(.end)
     }
 
-    private func declare() {
+    /// A namespace of so many bytes is declared.
+    private func declare(_ length: Int) {
         namespaces += 1
         if namespaces > Self.mostNamespaces { stop("it has too many namespaces") }
+        if length > Self.longestNamespace { stop("the name of a namespace is too long") }
     }
 
     private func stop(_ clause: String) {

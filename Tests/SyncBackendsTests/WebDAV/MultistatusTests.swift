@@ -104,7 +104,15 @@ import Testing
             "<!DOCTYPE a [<!ENTITY b \"bbbb\"><!ENTITY c \"&b;&b;&b;\">]><a>&c;</a>",
             String(repeating: "<a>", count: 1000), "<a b=\"" + String(repeating: "x", count: 1 << 20),
             "<a " + (0..<100).map { "xmlns:p\($0)='x'" }.joined(separator: " ") + "/>",
+            // Each of its elements would be copied with all of that.
+            "<a xmlns='\(String(repeating: "x", count: 60_000))'><b/><b/></a>",
         ] { #expect(flaw(text) != nil, "\(text.prefix(60))") }
+    }
+
+    @Test func `names of namespaces may be as long as those in use`() throws {
+        let name = "http://example.org/" + String(repeating: "n", count: 200)
+        let text = Self.apache.replacing("http://apache.org/dav/props/", with: name)
+        #expect(try members(text).map(\.name) == ["h", "00000000000000aa"])
     }
 
     @Test func `a listing without an end is not kept`() throws {
