@@ -15,6 +15,12 @@ public final class MemoryFolder: Sendable {
     /// A folder without files.
     public init() {}
 
+    /// Puts a file there.
+    public func put(_ path: String, _ content: [UInt8]) { state.withLock { $0.files[path] = content } }
+
+    /// Removes all files.
+    public func empty() { state.withLock { $0.files = [:] } }
+
     /// What it answers.
     public func answer(to request: ServerRequest) -> ServerAnswer {
         state.withLock { state in

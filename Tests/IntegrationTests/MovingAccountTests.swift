@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import PropertyList
+import SDBus
+import Sealing
+import ServerTesting
+import Synchronization
+import Testing
+import UbiquitousStoreTesting
+
+/// What people and other devices do while an account moves to a key.
+@BusActor
+@Suite(.timeLimit(.minutes(10)))
+struct MovingAccountTests {
+    /// A device, and a server that a test can have do what it likes with requests.
+    private final class World: Sendable {
+        let folder = MemoryFolder()
+        private let before = Mutex<@Sendable (ServerRequest) -> ServerAnswer?>({ _ in nil })
+
+        /// What is done before a request is answered, or answered instead.
+        func onRequest(_ body: @escaping @Sendable (ServerRequest) -> ServerAnswer?) { before.withLock { $0 = body } }
+
+        func answer(to request: ServerRequest) -> ServerAnswer {
+            before.withLock { $0 }(request) ?? folder.answer(to: request)
+        }
+    }
+
+    /// Runs a test with a device that has an account in plain with a value.
+    private func withDevice(_ body: @BusActor (Device, World) async throws -> Void) async throws {
+        let world = World()
+        let server = try ScriptedServer { world.answer(to: $0) }
+        defer { server.end() }
+        var options = Device.Options()
+        options.manifests = [ManifestText(notes)]
+        let device = try await Device.start(on: .start(), options)
+        try await account(device).join("webdav://127.0.0.1:\(server.port)/dav")
+        try await store(device).set("colour", "red")
+        try await account(device).syncNow()
+        try await body(device, world)
+        check(device)
+        device.kill()
+        device.bus.end()
+    }
+
+    private func account(_ device: Device) throws -> AccountClient { try BusClient(device.bus).account }
+
+    private func store(_ device: Device) throws -> StoreClient { try BusClient(device.bus).store(notes) }
+
+    private func removeStore(_ device: Device) async throws {
+        try await BusClient(device.bus).manager("RemoveStore") {
+            try $0.append(notes)
+            try $0.append(0 as UInt64)
+        }
+    }
+
+    @Test func `a store is not removed from a device while its account moves, and may be when that is over`()
+        async throws
+    {
+        try await withDevice { device, world in
+            let account = try self.account(device)
+            // The move can't end: nothing is uploaded.
+            world.onRequest { $0.method == "PUT" && $0.path.contains("/h/") ? ServerAnswer(503) : nil }
+            #expect(await errorName { try await account.encrypt() } != "")
+            #expect(await errorName { try await removeStore(device) } == "Conflict")
+            try await device.restart()
+            #expect(await errorName { try await removeStore(device) } == "Conflict")
+            #expect(try await store(device).everything() == ["colour": "red"])
+            world.onRequest { _ in nil }
+            let again = try self.account(device)
+            try await again.encrypt()
+            device.keepSecret(try await again.recoveryPhrase(flags: 1))
+            try await removeStore(device)
+            try await again.syncNow()
+            try await eventually("the store comes back from the account") {
+                try await store(device).everything() == ["colour": "red"]
+            }
+        }
+    }
+
+    /// A key whose identifier is smaller than any that is drawn, so that it counts.
+    private static func smallKey() throws -> AccountKey {
+        try #require(
+            AccountKey(secret: Array("sixteen secrets!".utf8), identifier: KeyIdentifier(high: 0, low: 1)))
+    }
+
+    private nonisolated static func plant(_ key: AccountKey, in world: World) {
+        world.folder.put(
+            "/dav/a/\(key.identifier)", SealedMarker(of: key, time: 1_700_000_000_000_000, links: []).bytes)
+    }
+
+    /// One of the times when the device looks for markers.
+    private final class Look: Sendable {
+        private let state = Mutex((count: 0, isReached: false, isAnswered: false))
+        private let number: Int
+        private let isHeld: Bool
+
+        init(_ number: Int, isHeld: Bool) { (self.number, self.isHeld) = (number, isHeld) }
+
+        var isReached: Bool { state.withLock(\.isReached) }
+
+        func answer() { state.withLock { $0.isAnswered = true } }
+
+        /// Does something before this one is answered, and holds the answer until it is to be given, or for as long as
+        /// whoever is to give it may be waiting for it.
+        func note(_ body: () -> Void) {
+            let isThis = state.withLock { state in
+                state.count += 1
+                return state.count == number
+            }
+            guard isThis else { return }
+            body()
+            state.withLock { $0.isReached = true }
+            for _ in 0..<200 where isHeld && !state.withLock(\.isAnswered) { usleep(10_000) }
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `a move gives way to a smaller key, at whichever look that turns up, and its words are taken then`(
+        isFoundByAnother: Bool
+    ) async throws {
+        let key = try Self.smallKey()
+        let words = RecoveryPhrase(of: key).words.joined(separator: " ")
+        var (number, isOver) = (1, false)
+        while !isOver {
+            try await withDevice { device, world in
+                let (account, look) = (try self.account(device), Look(number, isHeld: isFoundByAnother))
+                device.keepSecret(words)
+                world.onRequest { request in
+                    if request.method == "PROPFIND", request.path.hasSuffix("/dav/a/") {
+                        look.note { Self.plant(key, in: world) }
+                    }
+                    return nil
+                }
+                var error: String?
+                let move = Task { @BusActor in error = await errorName { try await account.encrypt() } }
+                try await eventually("the look, or the end") { look.isReached || error != nil }
+                // A cycle of somebody else's finds it while the answer is held.
+                if isFoundByAnother, look.isReached { _ = await errorName { try await account.syncNow() } }
+                look.answer()
+                await move.value
+                isOver = !look.isReached
+                if isOver { return #expect(error == "") }
+                try await eventually("the device stops for the other key") {
+                    await errorName { try await account.syncNow() } == "KeyNeeded"
+                }
+                try await store(device).set("later", "kept")
+                try await account.unlock(words)
+                try await account.syncNow()
+                #expect(try await account.lastError() == "", "at look \(number)")
+                #expect(try await account.recoveryPhrase() == words, "at look \(number)")
+                #expect(try await store(device).everything() == ["colour": "red", "later": "kept"])
+            }
+            number += 1
+        }
+        #expect(number > 4)
+    }
+}
