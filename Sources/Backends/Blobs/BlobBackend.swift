@@ -121,8 +121,11 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
         return try await account.look()
     }
 
-    /// When the encrypted account that is here was made, as its marker says; `nil` if it can't be read.
-    func encryptedSince() async -> UInt64? { await account.encryptedSince() }
+    /// What a check says of the encrypted account that is here: since when it is encrypted, as its marker says.
+    package func encryptedAccount() async -> String {
+        let since = await account.encryptedSince().map { ", since \(DayText.utc($0))" } ?? ""
+        return "An encrypted account is here\(since). Its recovery phrase opens it."
+    }
 
     // MARK: Pulling
 

@@ -73,10 +73,7 @@ package struct BlobProbe<Storage: BlobStorage> {
                 return "The account \(try await backend.open(creatingAccount: false).identifier) is here."
             } catch {
                 if error.code == .noAccount { return error.message }
-                if error.code == .keyNeeded {
-                    let since = await backend.encryptedSince().map { ", since \(DayText.utc($0))" } ?? ""
-                    return "An encrypted account is here\(since). Its recovery phrase opens it."
-                }
+                if error.code == .keyNeeded { return await backend.encryptedAccount() }
                 throw error
             }
         }

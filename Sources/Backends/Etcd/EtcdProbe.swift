@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import BackendSupport
+internal import Blobs
 internal import HTTPClient
 internal import Replication
 
@@ -133,12 +134,13 @@ struct EtcdProbe {
     /// No account is no failure: somebody may be about to make one.
     private mutating func findAccount() async throws(RemoteError) {
         let backend = EtcdBackend(client, environment)
+        let blobs = BlobBackend(storage: EtcdStorage(client, environment), environment: environment)
         try await step("account") { _ throws(RemoteError) in
             do throws(RemoteError) {
                 return "The account \(try await backend.open(creatingAccount: false).identifier) is here."
             } catch {
                 if error.code == .noAccount { return error.message }
-                if error.code == .keyNeeded { return "An encrypted account is here. Its recovery phrase opens it." }
+                if error.code == .keyNeeded { return await blobs.encryptedAccount() }
                 throw error
             }
         }

@@ -45,6 +45,14 @@ struct EtcdSealedServerTests {
         await listening.value
     }
 
+    @Test func `a check says since when an account is encrypted`() async throws {
+        let cluster = try EtcdCluster()
+        try await BackendConformance.settle(try await BackendConformance.devices(1, cluster.place(.testKey)))
+        let last = await EtcdBackend.check(url: cluster.url(), credentials: cluster.credentials).last
+        #expect(last?.step == "account" && last?.isPassed == true)
+        #expect(last?.detail.contains("is here, since 2023-11-14 22:13 UTC.") == true, "\(String(describing: last))")
+    }
+
     @Test(arguments: [1, 2, 3] as [UInt64])
     func `whatever the way does to requests, nothing is lost and nothing comes back`(_ seed: UInt64) async throws {
         let cluster = try EtcdCluster()
