@@ -155,4 +155,31 @@ struct MovingAccountTests {
         }
         #expect(number > 4)
     }
+
+    @Test(arguments: ["local", "remote"])
+    func `a device whose remote was emptied, and has another key's account by now, waits for that key's words`(
+        side: String
+    ) async throws {
+        let key = try Self.smallKey()
+        let words = RecoveryPhrase(of: key).words.joined(separator: " ")
+        try await withDevice { device, world in
+            let account = try self.account(device)
+            device.keepSecret(words)
+            try await account.encrypt()
+            device.keepSecret(try await account.recoveryPhrase(flags: 1))
+            world.folder.empty()
+            try await eventually("the device has noticed") {
+                await errorName { try await account.syncNow() } == "RemoteReset"
+            }
+            try await store(device).set("later", "kept")
+            Self.plant(key, in: world)
+            #expect(await errorName { try await account.resolve(side) } == "KeyNeeded")
+            #expect(try await account.state() == "paused")
+            try await account.unlock(words)
+            try await account.syncNow()
+            #expect(try await account.lastError() == "")
+            #expect(try await account.recoveryPhrase() == words)
+            #expect(try await store(device).everything() == ["colour": "red", "later": "kept"])
+        }
+    }
 }
