@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #ifndef COMMANDS
-#define COMMANDS "/usr/libexec/ubiquitous-stored"
+#define COMMANDS "/usr/libexec/ubiquitous-store/ubiquitousctl"
 #endif
 
 static char **words;
