@@ -5,6 +5,7 @@ import Foundation
 import PropertyList
 import Replication
 import Sealing
+import Synchronization
 import Testing
 
 @testable import BackendSupport
@@ -131,6 +132,25 @@ import Testing
         let device = BackendDevice("B", seed: 3, backend: backend)
         #expect(await code { try await device.signIn(creating: true) } == .keyNeeded)
         #expect(Array(storage.blobs.keys) == ["a/\(keys[0].key.identifier)"])
+    }
+
+    @Test func `the marker of an account that others have stays, though a listing lacked it`() async throws {
+        let (planted, held) = (Self.key(1), Self.key(2))
+        let keys = [planted, held].sorted { $0.key.identifier < $1.key.identifier }
+        let storage = MemoryStorage()
+        let first = try device("A", on: storage, .key(keys[1]))
+        try await first.signIn(creating: true)
+        first.set(store, "mine", .integer(1))
+        try await first.sync()
+        storage.blobs["a/\(keys[0].key.identifier)"] = keys[0].marker.bytes
+        let listings = Atomic(0)
+        storage.onRequest { request in
+            guard request.action == .list, request.name == "a" else { return nil }
+            return listings.add(1, ordering: .relaxed).oldValue == 0 ? .blind : nil
+        }
+        let device = try device("B", on: storage, .key(keys[1]))
+        #expect(await code { try await device.signIn(creating: true) } == .keyNeeded)
+        #expect(storage.blobs["a/\(keys[1].key.identifier)"] == keys[1].marker.bytes)
     }
 
     // MARK: What others do

@@ -70,7 +70,10 @@ final class BlobAccount<Storage: BlobStorage> {
         var found = try await writeMarker(of: identifier, try markerBytes(of: identifier))
         guard let held = protection.held else { return found }
         found.sealed[held.key.identifier] = held.marker
-        if MarkerChoice(among: found.seen, key: held.key, wasEncrypted: true) != .using {
+        // If something is there already, the first listing was stale: other devices may have this marker.
+        if MarkerChoice(among: found.seen, key: held.key, wasEncrypted: true) != .using,
+            try await storage.list(BlobName.heads).isEmpty
+        {
             try await storage.delete(BlobName.marker(identifier))
         }
         return found
