@@ -119,7 +119,11 @@ struct CrashPointTests {
     ) async throws {
         let (store, account) = (try workload.store(laptop), try workload.account(laptop))
         try await store.set("afterwards", .integer(1))
-        if try await account.state() == "signed-out" { try await workload.join(laptop) }
+        if try await account.state() == "signed-out" {
+            // Words open no account that wasn't made yet.
+            if workload.phrase != nil, workload.markers.isEmpty { return }
+            try await workload.join(laptop)
+        }
         try await eventually("the account works, \(moment)") {
             (try? await account.syncNow()) != nil
         }

@@ -159,6 +159,9 @@ final class CrashWorkload {
         try await syncNow()
     }
 
+    /// The names of the folder's markers.
+    var markers: [String] { (try? FileManager.default.contentsOfDirectory(atPath: folder + "/a")) ?? [] }
+
     /// Signs a device in to the account.
     func join(_ device: Device) async throws {
         try await account(device).join(
