@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CSystemd
 internal import Glibc
 
 /// A client that speaks the bus's protocol directly: it can send what libraries don't, and read when it likes.
