@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CSystemd
 internal import Foundation
 internal import Glibc
 internal import Synchronization
