@@ -28,7 +28,7 @@ package struct SealedMarker: Equatable, Sendable {
         encoder.varint(time)
         encoder.byte(Self.scheme)
         encoder.count(self.links.count)
-        for link in self.links { encoder.link(link) }
+        for link in self.links { encoder.note(link) }
         encoder.raw(Array(HMAC<SHA256>.authenticationCode(for: encoder.bytes, using: key.blobs.marker)))
         bytes = SealedForm.summed(encoder.bytes)
     }
@@ -65,7 +65,7 @@ extension CanonicalDecoder {
         let count = try count(elementBytes: KeyLink.encodedBytes)
         guard count <= limit else { throw failure("there are more than \(limit) links", at: start) }
         var links: [KeyLink] = []
-        for _ in 0..<count { links.append(try link()) }
+        for _ in 0..<count { links.append(try note()) }
         return links
     }
 }

@@ -22,7 +22,7 @@ import Testing
         let (key, keys) = (Self.key, Self.key.blobs)
         let link = KeyLink(from: .former, to: key.identifier, .replaced)
         var encoder = CanonicalEncoder()
-        encoder.link(link)
+        encoder.note(link)
         let written = [
             "phrase": RecoveryPhrase(of: key).words.joined(separator: " "),
             "K(`salt`)": Self.digits(keys.salt), "K(`blob`)": Self.digits(keys.blob),

@@ -24,9 +24,9 @@ struct BlobMove<Storage: BlobStorage> {
         let marker = BlobName.marker(Bits128(move.next.key.identifier))
         switch move.step(seen, notes: notes, hasFormer: !former.isEmpty) {
         case .writeMarker: try await storage.create(marker, move.next.marker.bytes)
-        case .writeNote(let link): try await storage.create("\(BlobName.markers)/\(link.noteName)", link.note())
+        case .writeNote(let link): try await storage.create(link)
         case .writeFormerNames(let names):
-            for name in names { try await storage.create("\(BlobName.markers)/\(name.noteName)", name.note()) }
+            for name in names { try await storage.create(name) }
         // Its marker may be removed already, by a device that came later.
         case .readFormer: return former.union(move.formerNames.map { Bits128($0) })
         case .giveWay:

@@ -142,25 +142,27 @@ final class MarkerFolder<Storage: BlobStorage> {
     }
 
     /// Reads notes, for their proofs. What is not whole is passed over.
-    func readNotes(_ links: [KeyLink]) async throws(RemoteError) -> [KeyLink] {
-        var found: [KeyLink] = []
-        for name in links.map(\.noteName).sorted().prefix(SeenMarkers.mostRead) {
-            if notes[name] == nil || isThorough {
+    func readNotes(_ links: [KeyLink]) async throws(RemoteError) -> [KeyLink] { try await read(links, \.notes) }
+
+    /// - Parameter known: where those are that were read before.
+    @discardableResult
+    private func read<Kind>(
+        _ named: [KeyNote<Kind>], _ known: ReferenceWritableKeyPath<MarkerFolder, [String: KeyNote<Kind>]>
+    ) async throws(RemoteError) -> [KeyNote<Kind>] {
+        var found: [KeyNote<Kind>] = []
+        for name in named.map(\.noteName).sorted().prefix(SeenMarkers.mostRead) {
+            if self[keyPath: known][name] == nil || isThorough {
                 guard let bytes = try await note(named: name) else { continue }
-                notes[name] = try? KeyLink(note: bytes, named: name)
+                self[keyPath: known][name] = try? KeyNote(note: bytes, named: name)
             }
-            if let link = notes[name] { found.append(link) }
+            if let note = self[keyPath: known][name] { found.append(note) }
         }
         return found
     }
 
     /// What the account of a key was called before, as holders of the key have said.
     func formerNames(of key: AccountKey, _ found: FoundMarkers) async throws(RemoteError) -> Set<KeyIdentifier> {
-        let names = found.formerNames.filter { $0.key == key.identifier }.map(\.noteName)
-        for name in names.sorted().prefix(SeenMarkers.mostRead) where formerNames[name] == nil || isThorough {
-            guard let bytes = try await note(named: name) else { continue }
-            formerNames[name] = try? FormerName(note: bytes, named: name)
-        }
+        try await read(found.formerNames.filter { $0.key == key.identifier }, \.formerNames)
         return Set(formerNames.values.filter { $0.isProven(by: key.blobs) }.map(\.name))
     }
 
@@ -182,14 +184,21 @@ final class MarkerFolder<Storage: BlobStorage> {
     /// Writes a note, unless it is there.
     func write(_ note: KeyLink) async throws(RemoteError) {
         if try await self.note(named: note.noteName) != nil { return }
-        try await storage.create("\(BlobName.markers)/\(note.noteName)", note.note())
+        try await storage.create(note)
     }
 
     /// Writes the notes that are not there of what the account of a key was called before.
     func writeFormerNames(of held: HeldKey) async throws(RemoteError) {
         let there = Set(try await storage.list(BlobName.markers).map(\.name))
         for note in held.formerNotes where !there.contains(note.noteName) {
-            try await storage.create("\(BlobName.markers)/\(note.noteName)", note.note())
+            try await storage.create(note)
         }
+    }
+}
+
+extension BlobStorage {
+    /// Writes a note.
+    func create(_ note: KeyNote<some NoteKind>) async throws(RemoteError) {
+        try await create("\(BlobName.markers)/\(note.noteName)", note.note())
     }
 }
