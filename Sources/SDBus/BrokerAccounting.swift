@@ -8,14 +8,18 @@ extension BusConnection {
     ///
     /// - Throws: ``BusError`` if the bus doesn't say.
     public func allowance(of uid: UInt32) async throws -> Int? {
-        try await statistics("UserAccounting") { reply in
-            var left: Int?
-            try reply.enterContainer("a", "(ua(suu)a{ua{su}})")
-            while let account = try reply.readUserAccount() {
-                if account.uid == uid { left = account.bytes }
+        try await statistic("UserAccounting", ofEach: "ua(suu)a{ua{su}}") { account in
+            let isMeant = try account.readUInt32() == uid
+            var bytes: Int?
+            try account.enterContainer("a", "(suu)")
+            while try account.enterContainer("r", "suu") {
+                let (name, left, _) = (try account.readString(), try account.readUInt32(), try account.readUInt32())
+                if name == "Bytes" { bytes = Int(left) }
+                try account.exitContainer()
             }
-            try reply.exitContainer()
-            return left
+            try account.exitContainer()
+            try account.skip()
+            return isMeant ? bytes : nil
         }
     }
 
@@ -23,21 +27,27 @@ extension BusConnection {
     ///
     /// - Throws: ``BusError`` if the bus doesn't say.
     public func undeliveredBytes(to name: String) async throws -> Int {
-        let bytes = try await statistics("PeerAccounting") { reply in
+        let bytes = try await statistic("PeerAccounting", ofEach: "sa{sv}a{su}") { account in
+            let isMeant = try account.readString() == name
             var bytes: Int?
-            try reply.enterContainer("a", "(sa{sv}a{su})")
-            while let account = try reply.readPeerAccount() {
-                if account.name == name { bytes = account.outgoing }
+            try account.skip()
+            try account.readDictionary("su") { name in
+                let count = try account.readUInt32()
+                if name == "OutgoingBytes" { bytes = Int(count) }
             }
-            try reply.exitContainer()
-            return bytes
+            return isMeant ? bytes : nil
         }
         guard let bytes else { throw BusError.notSupported("The bus doesn't say what it holds for a connection.") }
         return bytes
     }
 
-    private func statistics(
-        _ part: String, _ read: @escaping @BusActor (Message) throws -> Int?
+    /// Looks through the records of a part of the answer.
+    ///
+    /// - Parameters:
+    ///   - record: the signature of what is in one.
+    ///   - read: reads one to its end; `nil` if it isn't the one that is meant.
+    private func statistic(
+        _ part: String, ofEach record: String, _ read: @escaping @BusActor (Message) throws -> Int?
     ) async throws -> Int? {
         let name = "org.freedesktop.DBus"
         return try await call(name, "/org/freedesktop/DBus", name + ".Debug.Stats", "GetStats") { reply in
@@ -45,46 +55,15 @@ extension BusConnection {
             try reply.readDictionary { name in
                 guard name == "org.bus1.DBus.Debug.Stats." + part else { return try reply.skip() }
                 try reply.enterVariant()
-                found = try read(reply)
+                try reply.enterContainer("a", "(\(record))")
+                while try reply.enterContainer("r", record) {
+                    found = try read(reply) ?? found
+                    try reply.exitContainer()
+                }
+                try reply.exitContainer()
                 try reply.exitContainer()
             }
             return found
         }
-    }
-}
-
-extension Message {
-    /// A user, and what is left of the user's bytes; `nil` at the end of the array.
-    fileprivate func readUserAccount() throws(BusError) -> (uid: UInt32, bytes: Int?)? {
-        guard try enterContainer("r", "ua(suu)a{ua{su}}") else { return nil }
-        let uid = try readUInt32()
-        var bytes: Int?
-        try enterContainer("a", "(suu)")
-        while try enterContainer("r", "suu") {
-            let (name, left, _) = (try readString(), try readUInt32(), try readUInt32())
-            if name == "Bytes" { bytes = Int(left) }
-            try exitContainer()
-        }
-        try exitContainer()
-        try skip()
-        try exitContainer()
-        return (uid, bytes)
-    }
-
-    /// A connection, and how much is on its way to it; `nil` at the end of the array.
-    fileprivate func readPeerAccount() throws(BusError) -> (name: String, outgoing: Int?)? {
-        guard try enterContainer("r", "sa{sv}a{su}") else { return nil }
-        let name = try readString()
-        try skip()
-        var outgoing: Int?
-        try enterContainer("a", "{su}")
-        while try enterContainer("e", "su") {
-            let (name, count) = (try readString(), try readUInt32())
-            if name == "OutgoingBytes" { outgoing = Int(count) }
-            try exitContainer()
-        }
-        try exitContainer()
-        try exitContainer()
-        return (name, outgoing)
     }
 }
