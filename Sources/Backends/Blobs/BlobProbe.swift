@@ -21,17 +21,9 @@ package struct BlobProbe<Storage: BlobStorage> {
         let (storage, name) = (storage, prefix + environment.random().hexDigits)
         let (first, second) = (Array("first of \(name)".utf8), Array("other of \(name)".utf8))
         do throws(RemoteError) {
-            var isToBeMade = false
             try await step("open") { () async throws(RemoteError) in
-                do throws(RemoteError) {
-                    return try await storage.check(makingPlace: false).joined(separator: " ")
-                } catch {
-                    isToBeMade = error.code == .noAccount
-                    guard isToBeMade else { throw error }
-                    return error.message
-                }
+                try await storage.check(makingPlace: false).joined(separator: " ")
             }
-            if isToBeMade { return }
             try await step("write") { () async throws(RemoteError) in
                 try await storage.put(name, first)
                 return ""
@@ -48,11 +40,13 @@ package struct BlobProbe<Storage: BlobStorage> {
             }
             try await findAccount()
         } catch {
-            // The step says it. What was written must not stay.
+            // The step says it. What was written must not stay; without an account, nothing has.
+            if error.code == .noAccount { return }
             do { try await storage.delete(name) } catch {}
         }
     }
 
+    /// No account is no failure, and ends the check: somebody may be about to make one, and the place with it.
     private mutating func step(
         _ step: String,
         _ body: () async throws(RemoteError) -> String
@@ -60,19 +54,17 @@ package struct BlobProbe<Storage: BlobStorage> {
         do {
             checks.append(BackendCheck(step: step, isPassed: true, detail: try await body()))
         } catch {
-            checks.append(BackendCheck(step: step, isPassed: false, detail: error.message))
+            checks.append(BackendCheck(step: step, isPassed: error.code == .noAccount, detail: error.message))
             throw error
         }
     }
 
-    /// No account is no failure: somebody may be about to make one.
     private mutating func findAccount() async throws(RemoteError) {
         let backend = BlobBackend(storage: storage, environment: environment)
         try await step("account") { () async throws(RemoteError) in
             do throws(RemoteError) {
                 return "The account \(try await backend.open(creatingAccount: false).identifier) is here."
             } catch {
-                if error.code == .noAccount { return error.message }
                 if error.code == .keyNeeded { return await backend.encryptedAccount() }
                 throw error
             }
