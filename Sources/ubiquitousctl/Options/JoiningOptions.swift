@@ -59,14 +59,14 @@ struct JoiningOptions: ParsableArguments {
         request.deviceName = deviceName
         request.createsAccount = !noCreate
         request.bringsValues = bringValues
-        let before = isThere || bringValues || options.change.check ? [] : await stores(options)
+        let before = isThere || bringValues || options.change.check ? [] : await storesWithValues(options)
         let isSameIfCredentialsAre =
             isThere && isNamed && account.state != "auth-failed" && encryption.phraseFile == nil
         try await encryption.signIn(url, request, to: object, asks: !options.change.check && !isThere) { request in
             try await options.signIn(
                 object, url, request, plan: "sign in to \(url)", isSameIfCredentialsAre: isSameIfCredentialsAre)
         }
-        if !before.isEmpty, !(await stores(options)).isSuperset(of: before) {
+        if !before.isEmpty, !(await storesWithValues(options)).isSuperset(of: before) {
             Output.remark(
                 """
                 The values from before belong to another account. They are kept, and come back when this device signs in \
@@ -77,7 +77,7 @@ struct JoiningOptions: ParsableArguments {
 
     /// Those of the user's stores that have values; the first hundred are enough to go by. Who can't look does without.
     @BusActor
-    private func stores(_ options: AccountOptions) async -> Set<String> {
+    private func storesWithValues(_ options: AccountOptions) async -> Set<String> {
         var stores: Set<String> = []
         guard let uid = try? options.service.uid(), let connection = try? await options.service.connectAsUser() else {
             return stores

@@ -12,8 +12,9 @@ struct BusOptions: ParsableArguments {
         completion: .list(["system", "session"]))
     var bus: String?
 
+    private var name: String { bus ?? Variable.bus.value ?? "system" }
+
     func validate() throws {
-        let name = bus ?? Variable.bus.value ?? "system"
         guard !["system", "session"].contains(name), !name.contains(":") else { return }
         throw ValidationError(
             localized(
@@ -23,7 +24,7 @@ struct BusOptions: ParsableArguments {
 
     /// The bus that is meant.
     var address: BusAddress {
-        switch bus ?? Variable.bus.value ?? "system" {
+        switch name {
         case "system": .system
         case "session": .session
         case let address: .address(address)

@@ -121,9 +121,12 @@ struct DeleteDataCommand: ServiceCommand {
         var directory = name
         try await change.make("Removing data") {
             let all = try await object.data()
-            let own = all.filter { !$0.isSetAside && $0.user == name }
-            guard let data = all.first(where: { $0.name == name }) ?? own.first else {
-                if Self.isDirectoryName(name) { return nil }
+            guard
+                let data = all.first(where: { $0.name == name })
+                    ?? all.first(where: { !$0.isSetAside && $0.user == name })
+            else {
+                // Data that had this name is gone already.
+                if ArrivedData.uid(inName: name) != nil { return nil }
                 throw Failure(
                     .usage, "There is no data \(Output.quoted(name)), and no user of that name who has any.",
                     advice: "\"ubiquitousctl admin list\" lists what there is.")
@@ -138,10 +141,5 @@ struct DeleteDataCommand: ServiceCommand {
         } _: {
             try await object.delete(directory, forced: force)
         }
-    }
-
-    /// Whether data may have had a name, so that it is gone already.
-    private static func isDirectoryName(_ name: String) -> Bool {
-        name.first == "u" && UInt32(name.dropFirst().prefix { $0 != "." }) != nil
     }
 }

@@ -40,7 +40,8 @@ struct RestoreDataCommand: ServiceCommand {
         let names = try newNames()
         let object = AdministrationObject(try await bus.connect())
         let present = Set(try await object.data().map(\.name))
-        let arrived = try unpack(in: try await object.stateDirectory(), besides: present)
+        let arrived = try unpack(
+            in: try await object.stateDirectory(), besides: present, naming: only + names.keys.sorted())
         var isRefused = false
         for data in arrived where !(try await isAdopted(data, by: names[data.user] ?? data.user, object)) {
             isRefused = true
@@ -84,7 +85,10 @@ struct RestoreDataCommand: ServiceCommand {
     }
 
     /// Unpacks the archive as data that was set aside.
-    private func unpack(in stateDirectory: String, besides present: Set<String>) throws -> [ArrivedData] {
+    /// - Parameter named: users whose data has to be in it.
+    private func unpack(
+        in stateDirectory: String, besides present: Set<String>, naming named: [String]
+    ) throws -> [ArrivedData] {
         let owner = try ServiceOwner(of: stateDirectory)
         let archive = open(file, O_RDONLY | O_CLOEXEC)
         guard archive >= 0 else {
@@ -101,19 +105,18 @@ struct RestoreDataCommand: ServiceCommand {
             guard owner.run(tar, input: archive) == 0 else {
                 throw Failure(.usage, "\(Output.printable(file)) can't be unpacked.")
             }
-            return try owner.perform { try putInPlace(from: place, stateDirectory, besides: present) }
+            return try owner.perform { try putInPlace(from: place, stateDirectory, besides: present, naming: named) }
         }
     }
 
     private func putInPlace(
-        from place: String, _ stateDirectory: String, besides present: Set<String>
+        from place: String, _ stateDirectory: String, besides present: Set<String>, naming named: [String]
     ) throws -> [ArrivedData] {
         let arrived = DirectoryListing.names(in: place).sorted().compactMap {
             ArrivedData($0, in: place, besides: present)
         }
         let users = Set(arrived.map(\.user))
-        for user in only + renamed.compactMap({ $0.split(separator: "=", maxSplits: 1).first.map(String.init) })
-        where !users.contains(user) {
+        if let user = named.first(where: { !users.contains($0) }) {
             throw Failure(.usage, "There is no data of \(Output.quoted(user)) in \(Output.printable(file)).")
         }
         let wanted = arrived.filter { only.isEmpty || only.contains($0.user) }
@@ -143,7 +146,7 @@ struct ArrivedData: Sendable {
     ///   - present: the names that this machine's data has.
     init?(_ directory: String, in place: String, besides present: Set<String>) {
         var status = stat()
-        guard directory.first == "u", let uid = UInt32(directory.dropFirst().prefix { $0 != "." }),
+        guard let uid = Self.uid(inName: directory),
             lstat("\(place)/\(directory)", &status) == 0, status.st_mode & S_IFMT == S_IFDIR
         else { return nil }
         self.directory = directory
@@ -151,6 +154,11 @@ struct ArrivedData: Sendable {
         var seconds = time(nil)
         while present.contains("u\(uid).\(user).\(seconds)") { seconds += 1 }
         name = directory == "u\(uid)" ? "u\(uid).\(user).\(seconds)" : directory
+    }
+
+    /// The user's number in the name of data, `u1000` or `u1000.ada.1763800000`; `nil` if it is no such name.
+    static func uid(inName name: String) -> UInt32? {
+        name.first == "u" ? UInt32(name.dropFirst().prefix { $0 != "." }) : nil
     }
 
     private static func recordedName(in directory: String) -> String? {

@@ -164,16 +164,16 @@ enum OldStyleText {
             rest.removeFirst()
             while let scalar = rest.popFirst() {
                 if scalar == "\"" { return String(decoding: units, as: UTF16.self) }
-                if scalar != "\\" {
-                    units += UTF16.encode(scalar).map { Array($0) } ?? []
+                guard scalar == "\\" else {
+                    units += String(scalar).utf16
                     continue
                 }
-                guard let escaped = rest.popFirst() else { break }
-                if escaped == "U" || escaped == "u" {
-                    units.append(try codeUnit())
-                } else {
-                    let meant: Unicode.Scalar = escaped == "n" ? "\n" : escaped == "t" ? "\t" : escaped
-                    units += UTF16.encode(meant).map { Array($0) } ?? []
+                switch rest.popFirst() {
+                case nil: throw broken("a quote has no end")
+                case "U", "u": units.append(try codeUnit())
+                case "n": units += "\n".utf16
+                case "t": units += "\t".utf16
+                case let escaped?: units += String(escaped).utf16
                 }
             }
             throw broken("a quote has no end")
