@@ -44,8 +44,11 @@ package enum MarkerChoice: Equatable, Sendable {
     ///   - key: the device's, if it has one.
     ///   - wasEncrypted: the account was encrypted when the device saw it last.
     ///   - rejected: markers that the device's person does not want.
+    ///   - awaited: the key that the device's person has taken for the account's where the device's own was gone. The
+    ///     own key leads to it.
     package init(
-        among seen: SeenMarkers, key: AccountKey?, wasEncrypted: Bool, rejected: Set<KeyIdentifier> = []
+        among seen: SeenMarkers, key: AccountKey?, wasEncrypted: Bool, rejected: Set<KeyIdentifier> = [],
+        awaited: KeyIdentifier? = nil
     ) {
         let there = seen.sealed.filter { !rejected.contains($0.identifier) }
         let isDamaged = key.map { key in
@@ -59,10 +62,11 @@ package enum MarkerChoice: Equatable, Sendable {
         let gone: MarkerChoice = seen.damaged.isEmpty ? .reset : .waiting
         let identifiers = Set(there.map(\.identifier))
         let notes = Rule.notes.isOn ? seen.notes : []
-        let links = (notes + (Rule.markerLinks.isOn ? there.flatMap(\.links) : [])).filter { link in
+        var links = (notes + (Rule.markerLinks.isOn ? there.flatMap(\.links) : [])).filter { link in
             guard let key, link.first == key.identifier, Rule.provenLinks.isOn else { return true }
             return link.isProven(by: key.blobs)
         }
+        if let key, let awaited { links.append(KeyLink(from: key, to: awaited, .joined)) }
         let graph = KeyGraph(identifiers, links)
         let replacing = links.filter { $0.kind == .replaced || !Rule.linkKinds.isOn }
         guard let account = graph.account(replaced: Set(replacing.map(\.first))) else {

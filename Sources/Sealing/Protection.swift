@@ -9,13 +9,16 @@ package struct HeldKey: Equatable, Sendable {
     package var marker: SealedMarker
     /// Markers that the person does not want.
     package var rejected: Set<KeyIdentifier>
+    /// The key whose account the person has taken for right where this one's was gone: its words are waited for.
+    package var awaited: KeyIdentifier?
     /// What the account was before it was under this key.
     package var former: FormerForms
 
     package init(
-        key: AccountKey, marker: SealedMarker, rejected: Set<KeyIdentifier> = [], former: FormerForms = FormerForms()
+        key: AccountKey, marker: SealedMarker, rejected: Set<KeyIdentifier> = [], awaited: KeyIdentifier? = nil,
+        former: FormerForms = FormerForms()
     ) {
-        (self.key, self.marker, self.rejected, self.former) = (key, marker, rejected, former)
+        (self.key, self.marker, self.rejected, self.awaited, self.former) = (key, marker, rejected, awaited, former)
     }
 
     /// A new key with the first marker of an account.
@@ -84,6 +87,9 @@ package protocol KeyHolding: Sendable {
     /// - Parameter successors: those count as little that somebody who has this device's key has put in its place.
     /// - Throws: `RemoteError`: `keyNeeded` if there is such a one, and ``successors`` is `false`.
     func rejectOtherKeys(andSuccessors successors: Bool) async throws
+
+    /// Waits for the words of the other key whose account is in the place, where that of this device's key is gone.
+    func awaitOtherKey() async throws
 
     /// Tries whether the key, or the phrase, opens the account that is there and what was uploaded last; and looks for
     /// what is there beside it: other keys, and what was uploaded in former forms.

@@ -175,11 +175,47 @@ struct MovingAccountTests {
             Self.plant(key, in: world)
             #expect(await errorName { try await account.resolve(side) } == "KeyNeeded")
             #expect(try await account.state() == "paused")
-            try await account.unlock(words)
+            // Nobody says anything else before the words do, in this process or the next.
+            for _ in 0..<2 {
+                let account = try self.account(device)
+                for _ in 0..<2 { #expect(await errorName { try await account.syncNow() } == "KeyNeeded") }
+                #expect(try await account.lastError() == "KeyNeeded")
+                try await device.restart()
+            }
+            let again = try self.account(device)
+            try await again.unlock(words)
+            try await again.syncNow()
+            #expect(try await again.lastError() == "")
+            #expect(try await again.recoveryPhrase() == words)
+            #expect(try await store(device).everything() == ["colour": "red", "later": "kept"])
+        }
+    }
+
+    @Test func `a device that waits for another key's words goes on under its own if its user says so`() async throws {
+        let key = try Self.smallKey()
+        try await withDevice { device, world in
+            let account = try self.account(device)
+            try await account.encrypt()
+            let words = try await account.recoveryPhrase(flags: 1)
+            device.keepSecret(words)
+            world.folder.empty()
+            Self.plant(key, in: world)
+            try await eventually("the device has noticed") {
+                await errorName { try await account.syncNow() } == "RemoteReset"
+            }
+            #expect(await errorName { try await account.resolve("remote") } == "KeyNeeded")
+            #expect(await errorName { try await account.syncNow() } == "KeyNeeded")
+            try await account.resolve("local")
             try await account.syncNow()
             #expect(try await account.lastError() == "")
             #expect(try await account.recoveryPhrase() == words)
-            #expect(try await store(device).everything() == ["colour": "red", "later": "kept"])
+            #expect(try await store(device).everything() == ["colour": "red"])
+            // The place that is emptied once more is gone, not another key's.
+            world.folder.empty()
+            Self.plant(key, in: world)
+            try await eventually("the device has noticed again") {
+                await errorName { try await account.syncNow() } == "RemoteReset"
+            }
         }
     }
 }

@@ -26,11 +26,12 @@ import Testing
 
     private func choice(
         _ sealed: [SealedMarker], _ notes: [KeyLink] = [], damaged: [AccountKey] = [], key: AccountKey? = nil,
-        wasEncrypted: Bool = false, rejected: [AccountKey] = []
+        wasEncrypted: Bool = false, rejected: [AccountKey] = [], awaited: AccountKey? = nil
     ) -> MarkerChoice {
         let seen = SeenMarkers(sealed: sealed, notes: notes, damaged: Set(damaged.map(\.identifier)))
         return MarkerChoice(
-            among: seen, key: key, wasEncrypted: wasEncrypted, rejected: Set(rejected.map(\.identifier)))
+            among: seen, key: key, wasEncrypted: wasEncrypted, rejected: Set(rejected.map(\.identifier)),
+            awaited: awaited?.identifier)
     }
 
     @Test func `without a sealed marker the plain ones decide, but not for who was encrypted`() {
@@ -101,6 +102,18 @@ import Testing
             choice(
                 [Self.marker(Self.two)], [Self.link(Self.one, Self.three), Self.link(Self.three, Self.two)],
                 key: Self.one) == .keyNeeded(Self.two.identifier))
+    }
+
+    @Test func `a key that a person has taken for right is waited for, and so is what it leads to`() {
+        let asks = MarkerChoice.keyNeeded(Self.two.identifier)
+        #expect(choice([Self.marker(Self.two)], key: Self.one, awaited: Self.two) == asks)
+        #expect(choice([Self.marker(Self.one), Self.marker(Self.two)], key: Self.one, awaited: Self.two) == asks)
+        let replaced = [Self.link(Self.three, Self.two)]
+        #expect(choice([Self.marker(Self.two)], replaced, key: Self.one, awaited: Self.three) == asks)
+        // Nothing else is: not the place of a third one, and none that is gone.
+        #expect(choice([Self.marker(Self.three)], key: Self.one, awaited: Self.two) == .reset)
+        #expect(choice([], key: Self.one, awaited: Self.two) == .reset)
+        #expect(choice([Self.marker(Self.one)], key: Self.one, awaited: Self.two) == .using)
     }
 
     @Test func `a damaged marker of the own key is waited for`() {

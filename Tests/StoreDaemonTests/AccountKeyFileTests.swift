@@ -20,8 +20,8 @@ import Testing
             AccountKey(secret: Array("sixteen secrets!".utf8), identifier: KeyIdentifier(high: 1, low: 2)))
         return AccountKeyFile(
             key: key, marker: SealedMarker(of: key, time: 5, links: []), left: [KeyIdentifier(high: 0, low: 9)],
-            rejected: [KeyIdentifier(high: 0, low: 7), KeyIdentifier(high: 3, low: 0)], stage: .moving,
-            wasShown: shown)
+            rejected: [KeyIdentifier(high: 0, low: 7), KeyIdentifier(high: 3, low: 0)],
+            awaited: KeyIdentifier(high: 0, low: 8), stage: .moving, wasShown: shown)
     }
 
     private func plist() throws -> [String: Any] {

@@ -218,7 +218,7 @@ final class BlobAccount<Storage: BlobStorage> {
         let choice = MarkerChoice(
             among: try await markers.proving(found, notesOf: held?.key.identifier), key: held?.key,
             wasEncrypted: protection.isWanted,
-            rejected: held?.rejected ?? [])
+            rejected: held?.rejected ?? [], awaited: held?.awaited)
         switch choice {
         case .using:
             guard let held else { throw RemoteError.keyNeeded }
@@ -254,6 +254,19 @@ final class BlobAccount<Storage: BlobStorage> {
                 .keyNeeded, "Another device of the account has given it a new key. Enter its recovery phrase.")
         }
         held.rejected = Set(seen.sealed.map(\.identifier)).subtracting([held.key.identifier])
+        held.awaited = nil
+        protection = .key(held)
+    }
+
+    /// Waits for the words of the other key whose account is here.
+    func awaitOtherKey() async throws(RemoteError) {
+        guard case .key(var held) = protection else { throw RemoteError.keyNeeded }
+        let seen = try await markers.read(protection).seen
+        guard
+            case .keyNeeded(let key) = MarkerChoice(
+                among: seen, key: nil, wasEncrypted: true, rejected: held.rejected)
+        else { throw RemoteError(.reset, "The account that was here is gone.") }
+        held.awaited = key == held.key.identifier ? nil : key
         protection = .key(held)
     }
 

@@ -345,6 +345,11 @@ extension BlobBackend: KeyHolding {
         try await account.rejectOtherKeys(andSuccessors: successors)
     }
 
+    package func awaitOtherKey() async throws {
+        try checkOpen()
+        try await account.awaitOtherKey()
+    }
+
     package func checkKey() async -> [BackendCheck] {
         do throws(RemoteError) {
             _ = try await open(creatingAccount: false)

@@ -63,6 +63,8 @@ extension EtcdSealedBackend: KeyHolding {
         try await blobs.rejectOtherKeys(andSuccessors: successors)
     }
 
+    func awaitOtherKey() async throws { try await blobs.awaitOtherKey() }
+
     func checkKey() async -> [BackendCheck] { await blobs.checkKey() }
 
     /// Rows go before the markers that say whose they are.

@@ -28,6 +28,8 @@ struct AccountKeyFile: Equatable {
     var left: Set<KeyIdentifier> = []
     /// The markers that the user has rejected.
     var rejected: Set<KeyIdentifier> = []
+    /// The key whose account the user has taken for right, and whose words are not here.
+    var awaited: KeyIdentifier?
     var stage: Stage
     /// The user has seen the recovery phrase.
     var wasShown = false
@@ -52,7 +54,9 @@ struct AccountKeyFile: Equatable {
     private static func path(_ slot: Slot, in directory: String) -> String { directory + "/" + slot.rawValue }
 
     /// What a backend is to know.
-    var held: HeldKey { HeldKey(key: key, marker: marker, rejected: rejected, former: former) }
+    var held: HeldKey {
+        HeldKey(key: key, marker: marker, rejected: rejected, awaited: awaited, former: former)
+    }
 
     /// The forms in which the account was before it was under this key.
     var former: FormerForms { FormerForms(plain: wasPlain, keys: left, areRemoved: tidied != nil) }
@@ -141,6 +145,7 @@ struct AccountKeyFile: Equatable {
         var marker: Data
         var left: [String]
         var rejected: [String]
+        var awaited: String?
         var stage: Stage
         var wasShown: Bool
         var wasPlain: [String]?
@@ -154,6 +159,7 @@ struct AccountKeyFile: Equatable {
             marker = Data(file.marker.bytes)
             left = file.left.sorted().map(\.description)
             rejected = file.rejected.sorted().map(\.description)
+            awaited = file.awaited?.description
             stage = file.stage
             wasShown = file.wasShown
             wasPlain = file.wasPlain.isEmpty ? nil : file.wasPlain.sorted().map(\.description)
@@ -164,15 +170,16 @@ struct AccountKeyFile: Equatable {
         var file: AccountKeyFile? {
             let (left, rejected) = (left.compactMap { KeyIdentifier($0) }, rejected.compactMap { KeyIdentifier($0) })
             let plain = (wasPlain ?? []).compactMap { KeyIdentifier($0) }
+            let awaited = awaited.flatMap { KeyIdentifier($0) }
             guard format == AccountKeyFile.format, let identifier = KeyIdentifier(identifier),
                 let key = AccountKey(secret: Array(secret), identifier: identifier),
                 let marker = try? SealedMarker(decoding: Array(marker)), marker.isGenuine(under: key.blobs),
                 left.count == self.left.count, rejected.count == self.rejected.count,
-                plain.count == (wasPlain ?? []).count
+                plain.count == (wasPlain ?? []).count, (awaited == nil) == (self.awaited == nil)
             else { return nil }
             return AccountKeyFile(
-                key: key, marker: marker, left: Set(left), rejected: Set(rejected), stage: stage, wasShown: wasShown,
-                wasPlain: Set(plain), published: published, tidied: tidied)
+                key: key, marker: marker, left: Set(left), rejected: Set(rejected), awaited: awaited, stage: stage,
+                wasShown: wasShown, wasPlain: Set(plain), published: published, tidied: tidied)
         }
     }
 }

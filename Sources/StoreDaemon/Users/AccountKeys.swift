@@ -100,8 +100,9 @@ struct AccountKeys {
             if case .tooNew = error { throw BusError.store(.keyNeeded, "\(error)") }
         }
         if var kept, kept.key == held.key {
-            if kept.rejected.isSuperset(of: held.rejected) { return }
+            if kept.rejected.isSuperset(of: held.rejected), kept.awaited == held.awaited { return }
             kept.rejected.formUnion(held.rejected)
+            kept.awaited = held.awaited
             return try kept.write(.next, in: directory)
         }
         try AccountKeyFile(

@@ -45,25 +45,48 @@ extension UserAccount {
         keys.settle(accountIdentifier)
         let (protection, problem) = keys.protection(of: file)
         if let problem { throw problem }
+        let restores = successors || protection.held?.awaited != nil
         try await reach(file.url, file.credentials, protection) { backend in
             try await (backend as? ToldBackend)?.keyHolding?.rejectOtherKeys(andSuccessors: successors)
-            return successors
+            return restores
                 ? try await backend.restore(file.account) : try await backend.open(creatingAccount: false)
         } then: { backend, remote, held in
-            guard let held, var key = try AccountKeyFile.read(in: directory), key.key == held.key else {
-                throw RemoteError.keyGone
-            }
-            key.rejected = held.rejected
-            try key.write(in: directory)
+            try keep(held) { ($0.rejected, $0.awaited) = ($1.rejected, nil) }
             var next = file
             next.isPaused = nil
             try commit(next) {
-                if successors { return try sync.signIn(to: backend, asRestored: remote) }
+                if restores { return try sync.signIn(to: backend, asRestored: remote) }
                 try sync.signIn(to: backend, as: remote, bringingValues: false)
             }
         }
         listen()
         daemon.logger.notice("\(userName) rejected other keys than the one of this device.")
+    }
+
+    /// Waits for the words of another key: the account of this device's is gone, and the user has taken the one that is
+    /// there for right.
+    /// - Parameter error: asks for the words.
+    func awaitOtherKey(in file: AccountFile, _ error: RemoteError) async throws {
+        keys.settle(accountIdentifier)
+        guard case (.key(let known), nil) = keys.protection(of: file) else { return sync.postpone(error) }
+        try await reach(file.url, file.credentials, .key(known)) { backend in
+            try await (backend as? ToldBackend)?.keyHolding?.awaitOtherKey()
+            return RemoteAccount(identifier: file.account)
+        } then: { backend, _, held in
+            try keep(held) { $0.awaited = $1.awaited }
+            sync.change(to: backend, onlyReads: false)
+            listen()
+            sync.postpone(error)
+        }
+    }
+
+    /// Keeps what a backend has come to know of the account's key.
+    private func keep(_ held: HeldKey?, _ take: (inout AccountKeyFile, HeldKey) -> Void) throws {
+        guard let held, var key = try AccountKeyFile.read(in: directory), key.key == held.key else {
+            throw RemoteError.keyGone
+        }
+        take(&key, held)
+        try key.write(in: directory)
     }
 
     /// Opens an account, and tells those who have the key that this device had, if it is another, where it went.

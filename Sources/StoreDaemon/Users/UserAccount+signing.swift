@@ -75,7 +75,7 @@ extension UserAccount {
             try await goOn(with: file, inFavourOf: side)
         } catch let error as RemoteError where error.code == .keyNeeded {
             // An account under another key is there by now: the device waits for its words.
-            sync.postpone(error)
+            if side == .remote { try await awaitOtherKey(in: file, error) } else { sync.postpone(error) }
             throw error
         }
         listen()
