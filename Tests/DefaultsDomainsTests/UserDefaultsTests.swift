@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import DefaultsDomains
 import Foundation
 import Observation
 import PropertyList
@@ -10,6 +9,8 @@ import Testing
 import UbiquitousStoreTesting
 
 import class DefaultsDomains.UserDefaults
+
+@testable import DefaultsDomains
 
 /// Apple's class with a real service.
 @Suite(.serialized, .timeLimit(.minutes(10)))
@@ -601,6 +602,31 @@ struct UserDefaultsTests {
         }
     }
 
+    @Test func `storage properties of objects that are made again and again leave none of them behind, and are told`()
+        async throws
+    {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let tracked = Atomic<Int>(0)
+            let gone = (1...100).map { _ in
+                let defaults = desk.settings("org.example.Shared")
+                let all = Stored(defaults)
+                withObservationTracking {
+                    _ = all.size
+                } onChange: {
+                    tracked.add(1, ordering: .relaxed)
+                }
+                return Gone(defaults)
+            }
+            await DefaultsDesk.drain()
+            #expect(gone.allSatisfy { $0.defaults == nil })
+            // The search of the first goes on for all.
+            #expect(gone.dropFirst().allSatisfy { $0.box == nil })
+            try await desk.other("org.example.Shared").set("size", .integer(13))
+            try await eventually("all are told") { tracked.load(ordering: .relaxed) == 100 }
+            #expect(Stored(desk.settings("org.example.Shared")).size == 13)
+        }
+    }
+
     @Test func `Apple's call of observation tells of a property that reads settings, until it is invalidated`()
         async throws
     {
@@ -624,6 +650,14 @@ struct UserDefaultsTests {
 extension UserDefaults {
     var testedSize: Int { integer(forKey: "tested size") }
     var testedProfile: [String: Any]? { dictionary(forKey: "tested profile") }
+}
+
+/// What may have gone.
+private struct Gone {
+    weak var defaults: UserDefaults?
+    weak var box: SearchBox?
+
+    init(_ defaults: UserDefaults) { (self.defaults, box) = (defaults, defaults.box) }
 }
 
 /// A property of each kind.

@@ -31,6 +31,8 @@ final class DefaultsProcess: Sendable {
     /// Which domains are wanted, and who waits for them.
     let gates = DomainGates()
     let state: Mutex<DefaultsState>
+    /// What properties track, by their domain.
+    let storage = Mutex<[Text: StorageBoxes]>([:])
 
     /// - Parameter outboxes: the directory of the outboxes; `nil`: there are none.
     init(bus: String, uid: UInt32, outboxes: String?) {

@@ -12,6 +12,8 @@ final class SearchBox: Sendable {
     /// Opened when the domains are here, or when waiting for them is of no use.
     private let isReady = Atomic<Bool>(false)
     private let observers = Mutex<[UUID: @Sendable (DefaultsChange) -> Void]>([:])
+    /// Whether properties are told of changes.
+    private let isObservedForStorage = Atomic<Bool>(false)
 
     init(own: Text, process: DefaultsProcess) {
         self.own = own
@@ -57,6 +59,11 @@ final class SearchBox: Sendable {
         let observer = UUID()
         observers.withLock { $0[observer] = action }
         return observer
+    }
+
+    /// The same for properties, which share one observer for as long as this lives.
+    func observeForStorage(_ action: @escaping @Sendable (DefaultsChange) -> Void) {
+        if !isObservedForStorage.exchange(true, ordering: .relaxed) { _ = observe(action) }
     }
 
     func stopObserving(_ observer: UUID) {

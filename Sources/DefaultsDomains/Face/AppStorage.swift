@@ -25,7 +25,7 @@ public struct AppStorage<Value>: Sendable {
     ) {
         self.key = key
         defaults = store ?? .standard
-        box = StorageBox.of(key, defaults)
+        box = StorageBoxes.box(key, defaults)
         self.read = read
         self.write = write
     }
@@ -71,40 +71,48 @@ extension AppStorage where Value: Sendable {
 /// with a subscript.
 final class StorageBox: Observable, Sendable {
     private let registrar = ObservationRegistrar()
-    private let observation: NSKeyValueObservation
-    private let key: Text
 
     /// Never read: its key path names what is tracked.
     private var value: Void { () }
 
-    private init(_ key: String, _ defaults: UserDefaults) {
-        self.key = Text(key)
-        observation = NSKeyValueObservation(defaults.box)
-    }
-
-    private static let all = Mutex<[ObjectIdentifier: [Text: StorageBox]]>([:])
-
-    /// The one of a key of an object; both live as long as the process.
-    static func of(_ key: String, _ defaults: UserDefaults) -> StorageBox {
-        let (box, isNew) = all.withLock { all in
-            if let box = all[ObjectIdentifier(defaults)]?[Text(key)] { return (box, false) }
-            let box = StorageBox(key, defaults)
-            all[ObjectIdentifier(defaults), default: [:]][Text(key)] = box
-            kept.withLock { $0[ObjectIdentifier(defaults)] = defaults }
-            return (box, true)
-        }
-        if isNew {
-            box.observation.begin { [weak box] change in
-                guard let box, change.changes.contains(where: { $0.key == box.key }) else { return }
-                box.registrar.withMutation(of: box, keyPath: \.value) {}
-            }
-        }
-        return box
-    }
-
-    private static let kept = Mutex<[ObjectIdentifier: UserDefaults]>([:])
-
     func access() { registrar.access(self, keyPath: \.value) }
+
+    fileprivate func changed() { registrar.withMutation(of: self, keyPath: \.value) {} }
+}
+
+/// The ``StorageBox`` of each key that properties have of one domain; it lives as long as the process.
+///
+/// Objects of one domain share it: who makes one for each view has no more of them here, and is told of changes after
+/// that object went.
+final class StorageBoxes: Sendable {
+    /// The search of the first object, which goes on when that went.
+    private let search: SearchBox
+    private let boxes = Mutex<[Text: StorageBox]>([:])
+
+    private init(_ search: SearchBox) { self.search = search }
+
+    /// The one of a key in the domain of an object, which is told of what that object finds from now on.
+    static func box(_ key: String, _ defaults: UserDefaults) -> StorageBox {
+        let search = defaults.box
+        let boxes = search.process.storage.withLock { all in
+            if let boxes = all[search.own] { return boxes }
+            let boxes = StorageBoxes(search)
+            all[search.own] = boxes
+            return boxes
+        }
+        search.observeForStorage { boxes.tell($0) }
+        return boxes.boxes.withLock { boxes in
+            if let box = boxes[Text(key)] { return box }
+            let box = StorageBox()
+            boxes[Text(key)] = box
+            return box
+        }
+    }
+
+    private func tell(_ change: DefaultsChange) {
+        let changed = boxes.withLock { boxes in change.changes.compactMap { boxes[$0.key] } }
+        for box in changed { box.changed() }
+    }
 }
 
 // MARK: - SwiftUI's initialisers
