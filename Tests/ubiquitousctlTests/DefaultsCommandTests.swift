@@ -92,6 +92,23 @@ struct DefaultsCommandTests {
         }
     }
 
+    @Test func `what programs add to an array and to a dictionary at once is all there`() async throws {
+        try await Terminal.with { (terminal: Terminal) async throws in
+            let numbers = (10..<30).map(String.init)
+            let programs = try numbers.flatMap { number in
+                [
+                    try terminal.start("defaults", "write", editor, "list", "-array-add", number),
+                    try terminal.start("defaults", "write", editor, "map", "-dict-add", number, "-int", number),
+                ]
+            }
+            for program in programs { #expect(try await program.finish() == .code(0), "\(terminal.text("error"))") }
+            let list = try await terminal.ctl("defaults", "read", editor, "list").output
+            #expect(numbers.allSatisfy { list.contains("\"\($0)\"") }, "\(list)")
+            let map = try await terminal.ctl("defaults", "read", editor, "map").output
+            #expect(numbers.allSatisfy { map.contains("\"\($0)\":\($0)") }, "\(map)")
+        }
+    }
+
     @Test func `what an administrator decides is written, and said`() async throws {
         try await Terminal.with { (terminal: Terminal) async throws in
             try """
@@ -104,6 +121,13 @@ struct DefaultsCommandTests {
             let written = try await terminal.ctl("defaults", "write", editor, "size", "-int", "99")
             #expect(written.code == 0 && written.error.contains("Programs don't get this value of size"), "\(written)")
             #expect(try await terminal.ctl("defaults", "write", editor, "other", "-int", "99").error == "")
+            // What is removed is nothing that programs could get.
+            let renamed = try await terminal.ctl("defaults", "rename", editor, "size", "width")
+            #expect(renamed.code == 0 && renamed.error == "", "\(renamed)")
+            let back = try await terminal.ctl("defaults", "rename", editor, "width", "size")
+            #expect(back.code == 0 && back.error.contains("Programs don't get this value of size"), "\(back)")
+            let deleted = try await terminal.ctl("defaults", "delete", editor, "size")
+            #expect(deleted.code == 0 && deleted.error == "", "\(deleted)")
         }
     }
 

@@ -87,10 +87,12 @@ extension ServiceConnection {
     ///
     /// - Parameters:
     ///   - replacing: whether what is set becomes all that the layer has.
-    ///   - base: keys that changed after this generation stay as they are; goes without `replacing`.
+    ///   - expected: the generation that the layer must have; it is a ``UbiquitousStoreError/Code/conflict`` otherwise.
+    ///   - base: keys that changed after this generation stay as they are; goes alone.
     @discardableResult
     package func apply(
-        _ changes: Changes, to place: LayerPlace, replacing: Bool = false, unlessChangedSince base: UInt64? = nil
+        _ changes: Changes, to place: LayerPlace, replacing: Bool = false, ifGeneration expected: UInt64? = nil,
+        unlessChangedSince base: UInt64? = nil
     ) async throws -> UInt64 {
         try await domain(place, "Apply", timeout: .seconds(Int64.max)) { message in
             try message.appendDictionary {
@@ -99,6 +101,7 @@ extension ServiceConnection {
             try message.append(strings: changes.lazy.filter { $0.value == nil }.map(\.key.string))
             try message.appendDictionary {
                 if replacing { try message.append(entry: "replace", .boolean(true)) }
+                if let expected { try message.append(option: "if-generation", expected) }
                 if let base { try message.append(option: "unless-changed-since", base) }
             }
         } decode: {

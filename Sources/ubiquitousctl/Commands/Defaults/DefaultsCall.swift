@@ -178,32 +178,36 @@ struct DefaultsCall {
     // MARK: Writing
 
     private func write() async throws {
-        let present = try await values()
         if words.rest.count == 1 {
             guard case .dictionary(let values) = try OldStyleText.value(words.rest[0]) else {
                 throw DefaultsWords.usage("A domain is a dictionary, such as '{ size = 14; }'")
             }
-            return try await apply(values.mapValues { $0 }, over: present)
+            return try await change { _ in values.mapValues { $0 } }
         }
-        let key = try key()
-        let value = try DefaultsWords.value(Array(words.rest.dropFirst()), addingTo: present[key])
-        try await apply([key: value], over: present)
+        let (key, value) = (try key(), Array(words.rest.dropFirst()))
+        try await change(guarded: DefaultsWords.isAddition(value)) {
+            [key: try DefaultsWords.value(value, addingTo: $0[key])]
+        }
     }
 
     private func rename() async throws {
-        let value = try await value()
-        var changes: Changes = [try key(): .none]
-        // A key that gets its own name stays.
-        changes[try key(at: 1)] = .some(value)
-        try await apply(changes, over: values())
+        let (domain, old, new) = (try domain, try key(), try key(at: 1))
+        try await change(guarded: true) { present in
+            guard let value = present[old] else { throw absent(domain, old) }
+            var changes: Changes = [old: .none]
+            // A key that gets its own name stays.
+            changes[new] = .some(value)
+            return changes
+        }
     }
 
     private func delete() async throws {
         guard !words.rest.isEmpty else { return try await deleteAll() }
         let (domain, key) = (try domain, try key())
-        let present = try await values()
-        guard present[key] != nil else { throw absent(domain, key) }
-        try await apply([key: .none], over: present)
+        try await change { present in
+            guard present[key] != nil else { throw absent(domain, key) }
+            return [key: .none]
+        }
     }
 
     private func deleteAll() async throws {
@@ -235,31 +239,53 @@ struct DefaultsCall {
             guard case .dictionary(let values) = try FileFormat(of: bytes).read(bytes) else {
                 throw Failure(.usage, "The file holds no dictionary")
             }
-            let present = try await self.values()
-            let removed = present.keys.filter { values[$0] == nil }
-            let changes = Changes(removed.map { ($0, nil) }) { $1 }.merging(values.mapValues { $0 }) { $1 }
-            try await apply(changes, over: present)
+            try await change(guarded: true) { present in
+                let removed = present.keys.filter { values[$0] == nil }
+                return Changes(removed.map { ($0, nil) }) { $1 }.merging(values.mapValues { $0 }) { $1 }
+            }
         } catch let error as FileError {
             throw Failure(.usage, "The file can't be read: \(error)", advice: "Nothing was changed.")
         }
     }
 
-    private func apply(_ changes: Changes, over present: [Text: Value]) async throws {
-        let news = changes.filter { present[$0.key] != $0.value }
-        if isCheck {
-            for (key, value) in news.sorted(by: { $0.key < $1.key }) {
-                Output.print(value.map { "would set \(key) to \(ValueText.word($0))" } ?? "would remove \(key)")
-            }
-            if news.isEmpty { Output.print("nothing would change") }
-            return
+    /// Changes the domain.
+    ///
+    /// - Parameters:
+    ///   - isGuarded: whether the changes are made of what is there, so that nobody may write meanwhile.
+    ///   - wanted: the changes, from what is there.
+    private func change(guarded isGuarded: Bool = false, _ wanted: ([Text: Value]) throws -> Changes) async throws {
+        // Each attempt that fails is another program's write that went through.
+        for _ in 0..<100 {
+            do {
+                return try await attempt(guarded: isGuarded, wanted)
+            } catch let error as UbiquitousStoreError where isGuarded && error.code == .conflict { continue }
         }
-        if !news.isEmpty { try await connection.apply(news, to: place(try domain)) }
+        throw Failure(.refused, "Somebody else writes to the domain all the time")
+    }
+
+    private func attempt(guarded isGuarded: Bool, _ wanted: ([Text: Value]) throws -> Changes) async throws {
+        let place = place(try domain)
+        let present = try await connection.snapshot(place)
+        let changes = try wanted(present.values)
+        let news = changes.filter { present.values[$0.key] != $0.value }
+        if isCheck { return printPlan(news) }
+        if !news.isEmpty {
+            try await connection.apply(news, to: place, ifGeneration: isGuarded ? present.generation : nil)
+        }
         // macOS's program says nothing of it.
-        if form != .oldStyle { try await remarkOnManaged(changes.keys.sorted()) }
+        if form != .oldStyle { try await remarkOnManaged(changes.filter { $0.value != nil }.keys.sorted()) }
+    }
+
+    private func printPlan(_ news: Changes) {
+        for (key, value) in news.sorted(by: { $0.key < $1.key }) {
+            Output.print(value.map { "would set \(key) to \(ValueText.word($0))" } ?? "would remove \(key)")
+        }
+        if news.isEmpty { Output.print("nothing would change") }
     }
 
     /// Says which of the keys an administrator decides: what was written is kept, and programs get something else.
     private func remarkOnManaged(_ keys: [Text]) async throws {
+        if keys.isEmpty { return }
         let managed = try await connection.managed(place(domain, isHost: false))
         for key in keys where managed.forced[key] != nil || managed.locked.contains(key) {
             Output.remark(

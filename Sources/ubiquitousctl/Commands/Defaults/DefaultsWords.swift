@@ -87,6 +87,9 @@ struct DefaultsWords: Equatable {
 
     // MARK: Values
 
+    /// Whether `write` adds to what is there.
+    static func isAddition(_ words: [String]) -> Bool { ["-array-add", "-dict-add"].contains(words.first) }
+
     /// What `write` makes of the words after the key.
     ///
     /// - Parameter present: the value that is there, which `-array-add` and `-dict-add` add to.
