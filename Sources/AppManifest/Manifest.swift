@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import PropertyList
+package import PropertyList
 internal import PropertyListFiles
 
 /// An app's manifest: a property list in the form of Apple's entitlements.
@@ -57,9 +57,11 @@ package struct Manifest: Equatable, Sendable {
 
     /// Reads an XML or binary property list.
     package init(propertyList bytes: [UInt8]) throws(Refusal) {
-        guard case .dictionary(let dictionary) = try Self.read(bytes) else {
-            throw Refusal(key: nil, reason: "it is no dictionary")
-        }
+        try self.init(try Self.dictionary(ofPropertyList: bytes))
+    }
+
+    /// Makes a manifest of what ``dictionary(ofPropertyList:)`` has read.
+    package init(_ dictionary: [Text: Value]) throws(Refusal) {
         guard let application = try Self.string(dictionary, Name.application), Self.isName(application) else {
             throw Refusal(key: Name.application, reason: "it has to be the app id, such as org.example.Notes")
         }
@@ -75,20 +77,16 @@ package struct Manifest: Equatable, Sendable {
         }
     }
 
-    /// The keys of a property list that is a manifest.
-    package static func keys(ofPropertyList bytes: [UInt8]) throws(Refusal) -> [String] {
-        guard case .dictionary(let dictionary) = try read(bytes) else { return [] }
-        return dictionary.keys.map(\.string).sorted()
-    }
-
-    private static func read(_ bytes: [UInt8]) throws(Refusal) -> Value {
+    /// What is in an XML or binary property list.
+    package static func dictionary(ofPropertyList bytes: [UInt8]) throws(Refusal) -> [Text: Value] {
         let format = FileFormat(of: bytes)
         guard format != .json else { throw Refusal(key: nil, reason: "it is no XML or binary property list") }
-        do {
-            return try format.read(bytes)
-        } catch {
+        let value: Value
+        do { value = try format.read(bytes) } catch {
             throw Refusal(key: nil, reason: "it is no XML or binary property list: \(error)")
         }
+        guard case .dictionary(let dictionary) = value else { throw Refusal(key: nil, reason: "it is no dictionary") }
+        return dictionary
     }
 
     /// Whether an expanded string is a valid identifier.

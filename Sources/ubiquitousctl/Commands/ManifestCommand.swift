@@ -32,9 +32,8 @@ struct ManifestCheckCommand: ParsableCommand {
 
     func run() throws {
         let remark = try remark()
-        let bytes = try WholeFile.read(file)
-        let manifest = try read(bytes)
-        try checkSpelling(bytes)
+        let (manifest, keys) = try read(try WholeFile.read(file))
+        try checkSpelling(keys)
         try checkPatterns(manifest)
         if json { return Output.print(json: manifest.json) }
         let style = Style(for: 1)
@@ -42,7 +41,7 @@ struct ManifestCheckCommand: ParsableCommand {
         if let remark { Output.remark(Sentence(verbatim: remark)) }
     }
 
-    private func read(_ bytes: [UInt8]) throws -> Manifest {
+    private func read(_ bytes: [UInt8]) throws -> (Manifest, keys: [String]) {
         if bytes.isEmpty {
             throw Failure(.usage, "\"\(file)\" is empty.", advice: "Installed, it masks one of the same name.")
         }
@@ -51,15 +50,16 @@ struct ManifestCheckCommand: ParsableCommand {
                 .usage, "\"\(file)\" has \(bytes.count) bytes, and a manifest has \(Manifest.maximumSize) at most.")
         }
         do {
-            return try Manifest(propertyList: bytes)
+            let dictionary = try Manifest.dictionary(ofPropertyList: bytes)
+            return (try Manifest(dictionary), dictionary.keys.map(\.string).sorted())
         } catch {
             throw Failure(.usage, "\"\(file)\" is refused: \(error).")
         }
     }
 
     /// The service passes over keys that it doesn't know, as a file may have others of Apple's. A slip would go unnoticed.
-    private func checkSpelling(_ bytes: [UInt8]) throws {
-        for key in try Manifest.keys(ofPropertyList: bytes) where !Manifest.keys.contains(key) {
+    private func checkSpelling(_ keys: [String]) throws {
+        for key in keys where !Manifest.keys.contains(key) {
             let meant = Manifest.keys.min { Spelling.distance(key, $0) < Spelling.distance(key, $1) }
             guard let meant, key.hasPrefix(Manifest.ownPrefix) || Spelling.distance(key, meant) <= 2 else { continue }
             throw Failure(
