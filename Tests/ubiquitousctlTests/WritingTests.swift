@@ -36,6 +36,24 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test func `what comes from standard input is text whatever it looks like, if that is said`() async throws {
+        try await Terminal.with { terminal in
+            let store = try await terminal.store()
+            for text in ["12", "true", "{ broken", "-int", "", "two\nlines"] {
+                expect(try await terminal.ctl("set", "key", "--string", "-", input: text + "\n"), 0)
+                #expect(try await store.value("key") == .string(Text(text)))
+                expect(try await terminal.ctl("set", "--string", "key", text + "x"), 0)
+                #expect(try await store.value("key") == .string(Text(text + "x")))
+            }
+            expect(try await terminal.ctl("set", "key", "-", input: "12\n"), 0)
+            #expect(try await store.value("key") == .integer(12))
+            expect(try await terminal.ctl("set", "key", "12", "--string"), 2, "--string goes before the value.")
+            expect(
+                try await terminal.ctl("set", "key", "12", "--string", variables: ["LC_ALL=de_DE.UTF-8"]), 2,
+                "--string steht vor dem Wert.")
+        }
+    }
+
     @Test func `a list shows every key, quoted where it could be mistaken`() async throws {
         try await Terminal.with { terminal in
             let store = try await terminal.store()

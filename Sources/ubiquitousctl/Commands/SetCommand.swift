@@ -12,6 +12,7 @@ struct SetCommand: ServiceCommand {
         usage: """
             ubiquitousctl set [OPTIONS] KEY VALUE
             ubiquitousctl set [OPTIONS] KEY -string TEXT | -int N | -float X | -bool B | -date TIME | -data HEX
+            ubiquitousctl set [OPTIONS] KEY --string TEXT | -
             ubiquitousctl set [OPTIONS] KEY -array VALUE...
             ubiquitousctl set [OPTIONS] KEY -dict KEY VALUE...
             """,
@@ -19,13 +20,14 @@ struct SetCommand: ServiceCommand {
             A value without a type is what it is in JSON (true, 12, 1.5, "12", [1, 2], \
             {"a": 1}) and a string otherwise; see "get" for what JSON doesn't have. The values of -array and -dict may \
             have types of their own, and take all that follows: options go before them. The value "-" is read from \
-            standard input.
+            standard input; with --string it is text whatever it looks like.
 
             A value that the key has already is no change: nothing is written, and nothing synced.
             """)
 
     @OptionGroup var options: StoreOptions
     @OptionGroup var change: ChangeOptions
+    @OptionGroup var form: ValueForm
 
     @Argument(
         parsing: .captureForPassthrough, help: ArgumentHelp("The key and its value.", valueName: "key-and-value"),
@@ -43,19 +45,39 @@ struct SetCommand: ServiceCommand {
         }
     }
 
+    /// How the value is read.
+    struct ValueForm: ParsableArguments {
+        @Flag(help: "Take the word of the value, or standard input, as text whatever it looks like; before the value.")
+        var string = false
+    }
+
     /// What the words say.
     private struct Assignment {
         let key: String
-        /// `nil`: it comes from standard input.
-        let value: Value?
+        let value: Source
         let options: StoreOptions
         let change: ChangeOptions
+    }
+
+    /// Where the value comes from.
+    private enum Source {
+        case word(Value)
+        case standardInput(isText: Bool)
+
+        func read() throws -> Value {
+            switch self {
+            case .word(let value): value
+            case .standardInput(isText: true): .string(Text(try StandardInput.text()))
+            case .standardInput(isText: false): try ValueText.value(try StandardInput.text())
+            }
+        }
     }
 
     /// Options may be before the key, before the value and after it.
     private struct FurtherOptions: ParsableArguments {
         @OptionGroup var options: StoreOptions
         @OptionGroup var change: ChangeOptions
+        @OptionGroup var form: ValueForm
     }
 
     private func assignment() throws -> Assignment {
@@ -68,9 +90,10 @@ struct SetCommand: ServiceCommand {
         }
         var further = OptionWords.take(from: &words)
         if !Set(further).isDisjoint(with: ["-h", "--help"]) { throw CleanExit.helpRequest(self) }
-        var value: Value?
-        if words.first == "-" { words.removeFirst() } else { (value, words) = try Self.value(words) }
-        further += OptionWords.take(from: &words)
+        let value = try Self.value(&words, isText: form.string || further.contains("--string"))
+        let last = OptionWords.take(from: &words)
+        if last.contains("--string") { throw ValidationError(localized("--string goes before the value.")) }
+        further += last
         if let word = words.first {
             throw ValidationError(
                 localized("\(Output.quoted(word)) follows the value; put quotes around a value with spaces."))
@@ -81,14 +104,20 @@ struct SetCommand: ServiceCommand {
             change: change.joined(with: parsed.change))
     }
 
-    private static func value(_ words: ArraySlice<String>) throws -> (Value?, ArraySlice<String>) {
+    private static func value(_ words: inout ArraySlice<String>, isText: Bool) throws -> Source {
+        if words.first == "-" {
+            words.removeFirst()
+            return .standardInput(isText: isText)
+        }
+        if isText, let word = words.popFirst() { return .word(.string(Text(word))) }
         let (value, rest) = try TypedWords.value(words)
-        return (value, rest)
+        words = rest
+        return .word(value)
     }
 
     func perform() async throws {
         let said = try assignment()
-        let value = try said.value ?? ValueText.value(try StandardInput.text())
+        let value = try said.value.read()
         try await said.options.withStore { store in
             try await Change(store: store, options: said.change).make { _ in [Text(said.key): value] }
         }

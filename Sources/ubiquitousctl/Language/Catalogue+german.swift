@@ -11,6 +11,7 @@ extension Catalogue {
             "--phrase-file ist zum Prüfen einer Gegenstelle: Geben Sie deren Adresse an.",
         "The account is not encrypted, so it has no key.":
             "Das Konto ist nicht verschlüsselt, also hat es keinen Schlüssel.",
+        "--string goes before the value.": "--string steht vor dem Wert.",
         "Use --forget-key.": "Verwenden Sie --forget-key.",
         "Enter the phrase that \"ubiquitousctl account phrase\" shows on another device.":
             """

@@ -2,7 +2,7 @@
 
 /// The options of "set" among words that are parsed by hand, as values may look like options.
 enum OptionWords {
-    private static let flags: Set = ["--check", "--dry-run", "-n", "--json", "-h", "--help"]
+    private static let flags: Set = ["--check", "--dry-run", "-n", "--json", "--string", "-h", "--help"]
     private static let withArgument: Set = ["--store", "-s", "--bus", "--user"]
 
     /// The options that the words begin with, each with its argument; the words are those after them then.
