@@ -295,6 +295,25 @@ import UbiquitousStoreTesting
         #expect(unit.reason?.contains(words ?? "") == (words == nil ? nil : true), "\(unit.reason ?? "nothing")")
     }
 
+    @Test func `a database that was set aside is said where people look`() async throws {
+        try await Terminal.with { terminal in
+            try await terminal.store().set("theme", .string("dark"))
+            let clean = try await terminal.ctl("list")
+            #expect(clean.error == "")
+            #expect(try await terminal.ctl("status").output.contains("Damage") == false)
+            let name = "stores.sqlite.damaged-2026-11-21T093000Z"
+            try Data().write(to: URL(filePath: "\(terminal.device.stateDirectory)/u\(geteuid())/\(name)"))
+            let list = try await terminal.ctl("list")
+            #expect(list.output == "theme = dark" && list.error.contains("A damaged database was set aside"), "\(list)")
+            let german = try await terminal.ctl("list", variables: ["LC_ALL=de_DE.UTF-8"])
+            #expect(german.error.contains("Eine beschädigte Datenbank"), "\(german)")
+            let status = try await terminal.ctl("status")
+            #expect(status.output.contains("Damage        a damaged database was set aside (\(name))"), "\(status)")
+            #expect(try await terminal.ctl("status", "--json").output.contains(#""databases-set-aside":["\#(name)"]"#))
+            #expect(try await terminal.ctl("doctor").code == 3)
+        }
+    }
+
     @Test func `what can't be done during a pause says how the pause ends`() async throws {
         try await Terminal.with { terminal in
             let folder = try terminal.device.directory.makeDirectory("folder", mode: 0o700)

@@ -20,7 +20,18 @@ struct ListCommand: ServiceCommand {
     var keys = false
 
     func perform() async throws {
-        let values = try await options.withStore { try await $0.snapshot().values }
+        let uid = try options.service.uid()
+        let (values, isDamaged) = try await options.withStore { store in
+            // Root may list for somebody whose account nobody has opened: then nothing is known of it.
+            let account = try? await store.connection.account(ofUser: uid).properties()
+            return (try await store.snapshot().values, account?.databasesSetAside.isEmpty == false)
+        }
+        if isDamaged {
+            Output.remark(
+                """
+                A damaged database was set aside, and values may be missing; "ubiquitousctl doctor" says what to do
+                """)
+        }
         let sorted = values.sorted { $0.key < $1.key }
         if json {
             Output.print(json: keys ? .array(sorted.map { .string($0.key) }) : .dictionary(values))

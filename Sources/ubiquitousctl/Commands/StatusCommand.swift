@@ -31,7 +31,8 @@ struct StatusCommand: ServiceCommand {
         if json { return Output.print(json: account.json(["settings-errors": .strings(errors)])) }
         let style = Style(for: STDOUT_FILENO)
         let settings = errors.map { ("Settings", style.red(Output.printable($0))) }
-        for (name, text) in account.lines + settings {
+        let damage = account.damage.map { [("Damage", style.red(Output.printable($0)))] } ?? []
+        for (name, text) in account.lines + damage + settings {
             let padding = String(repeating: " ", count: 14 - name.count)
             Output.print(style.dim(name + padding) + text)
         }
@@ -52,7 +53,8 @@ struct StatusCommand: ServiceCommand {
             let error = user.account.lastError.map { Output.printableWord($0.message) } ?? ""
             Output.print(
                 lines: [style.bold(Output.printableWord(user.name)), user.account.colouredState]
-                    + [Output.printableWord(user.account.backend), error].filter { !$0.isEmpty })
+                    + [Output.printableWord(user.account.backend), error, user.account.damage ?? ""]
+                    .filter { !$0.isEmpty })
         }
     }
 }
@@ -99,6 +101,13 @@ extension AccountDescription {
         return reasons.joined(separator: ", and ") + "; \"ubiquitousctl account sync\" syncs at once"
     }
 
+    /// That a database was set aside, for a person; `nil` if none was.
+    fileprivate var damage: String? {
+        if databasesSetAside.isEmpty { return nil }
+        let names = databasesSetAside.map(Output.printableWord).joined(separator: ", ")
+        return "a damaged database was set aside (\(names)); see \"ubiquitousctl doctor\""
+    }
+
     fileprivate var colouredState: String {
         let style = Style(for: STDOUT_FILENO)
         return switch state {
@@ -122,6 +131,7 @@ extension AccountDescription {
         object["next-attempt"] = TimeText.value(nextAttempt)
         object["next-sync"] = TimeText.value(nextSync)
         object["slowed-by"] = .strings(slowedBy)
+        object["databases-set-aside"] = .strings(databasesSetAside)
         object["error"] = lastError.map {
             ["code": .string(Text($0.code.description)), "message": .string(Text($0.message))]
         }

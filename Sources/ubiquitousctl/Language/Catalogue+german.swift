@@ -12,6 +12,11 @@ extension Catalogue {
         "The account is not encrypted, so it has no key.":
             "Das Konto ist nicht verschlüsselt, also hat es keinen Schlüssel.",
         "--string goes before the value.": "--string steht vor dem Wert.",
+        "A damaged database was set aside, and values may be missing; \"ubiquitousctl doctor\" says what to do":
+            """
+        Eine beschädigte Datenbank wurde beiseitegelegt, und Werte können fehlen; „ubiquitousctl doctor“ sagt, was \
+        zu tun ist
+        """,
         "Use --forget-key.": "Verwenden Sie --forget-key.",
         "Enter the phrase that \"ubiquitousctl account phrase\" shows on another device.":
             """
