@@ -314,6 +314,24 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test func `the doctor tries the account's remote, or says why it doesn't`() async throws {
+        try await Terminal.with { terminal in
+            #expect(try await terminal.ctl("doctor").output.contains("remote") == false)
+            let folder = try terminal.device.directory.makeDirectory("folder", mode: 0o700)
+            expect(try await terminal.ctl("account", "sign-in", "folder://\(folder)"), 0)
+            let well = try await terminal.ctl("doctor")
+            #expect(well.code == 0 && well.output.contains("ok     remote: folder://\(folder) passes all"), "\(well)")
+            expect(try await terminal.ctl("account", "pause"), 0)
+            let paused = try await terminal.ctl("doctor")
+            #expect(paused.code == 0 && paused.output.contains("       remote: not tried: sync is paused"), "\(paused)")
+            #expect(try await terminal.ctl("doctor", "--json").output.contains(#""step":"remote","tried":false"#))
+            expect(try await terminal.ctl("account", "resume"), 0)
+            try FileManager.default.removeItem(atPath: folder)
+            let gone = try await terminal.ctl("doctor")
+            #expect(gone.code == 3 && gone.output.contains("WRONG  open: "), "\(gone)")
+        }
+    }
+
     @Test func `what can't be done during a pause says how the pause ends`() async throws {
         try await Terminal.with { terminal in
             let folder = try terminal.device.directory.makeDirectory("folder", mode: 0o700)

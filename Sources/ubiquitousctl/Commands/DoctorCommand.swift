@@ -12,9 +12,10 @@ struct DoctorCommand: ServiceCommand {
         commandName: "doctor",
         abstract: "Looks for what is wrong: the bus, the service, the account and, if named, a remote.",
         discussion: """
-            With a URL the remote is tried step by step, and nothing is changed there that isn't undone. Ends with 0 if \
-            all is well, with 4 if the service can't be reached, and with 3 if anything else is wrong. At the place of the \
-            account that is signed in, its credentials and its key are tried.
+            With a URL the remote is tried step by step, and nothing is changed there that isn't undone; without one the \
+            account's is, for 20 seconds at most. Ends with 0 if all is well, with 4 if the service can't be reached, and \
+            with 3 if anything else is wrong. At the place of the account that is signed in, its credentials and its key \
+            are tried.
             """)
 
     @OptionGroup var service: ServiceOptions
@@ -73,7 +74,7 @@ struct DoctorCommand: ServiceCommand {
                 isPassed: state.lastError == nil),
             &findings)
         found(device(state), &findings)
-        guard let url else { return }
+        guard let url else { return try await examineRemote(of: state, account, &findings) }
         var request = try await credentials.options(for: url)
         request.recoveryPhrase = try phraseFile.map { try Phrase.read(from: $0) }
         if state.state != "signed-out", state.isAt(url) { request.renews = true }
@@ -82,6 +83,42 @@ struct DoctorCommand: ServiceCommand {
         }
         for step in steps { found(Finding(step.step, step.detail, isPassed: step.isPassed), &findings) }
     }
+
+    /// Tries the account's remote, unless the service keeps away from it as well.
+    @BusActor
+    private func examineRemote(
+        of state: AccountDescription, _ account: AccountObject, _ findings: inout [Finding]
+    ) async throws {
+        if state.state == "signed-out" { return }
+        let url = state.backend
+        let further = "\"ubiquitousctl doctor \(url)\" tries it all the same"
+        if state.state == "paused" { return found(Finding(untried: "remote", "sync is paused; \(further)"), &findings) }
+        // Servers lock out whoever comes with a wrong password again and again.
+        if state.lastError?.code == .backendAuthenticationFailed {
+            return found(Finding(untried: "remote", "it refuses the credentials; \(further)"), &findings)
+        }
+        var request = SignInOptions()
+        request.renews = true
+        do {
+            let steps = try await Progress.showing("Trying \(url)") {
+                try await account.check(url, request, timeout: Self.patience)
+            }
+            let wrong = steps.filter { !$0.isPassed }
+            for step in wrong { found(Finding(step.step, step.detail, isPassed: false), &findings) }
+            if wrong.isEmpty { found(Finding("remote", "\(url) passes all \(steps.count) steps"), &findings) }
+        } catch let error as UbiquitousStoreError where error.code == .timedOut {
+            let seconds = Self.patience.components.seconds
+            let advice = "\"ubiquitousctl doctor \(url)\" waits longer."
+            found(
+                Finding("remote", "\(url) didn't pass all steps within \(seconds) s\n\(advice)", isPassed: false),
+                &findings)
+        } catch let error as UbiquitousStoreError where error.code == .busy {
+            found(Finding(untried: "remote", "the service is trying it for somebody else"), &findings)
+        }
+    }
+
+    /// How long a remote may take that nobody has named.
+    private static let patience = Duration.seconds(20)
 
     /// `nil` for a user who has never used the service; root's question doesn't change that.
     @BusActor
@@ -128,7 +165,7 @@ struct DoctorCommand: ServiceCommand {
         findings.append(finding)
         if json { return }
         let style = Style(for: STDOUT_FILENO)
-        let mark = finding.isPassed ? style.green("ok   ") : style.red("WRONG")
+        let mark = finding.isPassed ? finding.isTried ? style.green("ok   ") : "     " : style.red("WRONG")
         let detail = Output.printable(finding.detail).replacing("\n", with: "\n       ")
         Output.print("\(mark)  \(style.bold(finding.step))" + (detail.isEmpty ? "" : ": \(detail)"))
     }
@@ -144,13 +181,23 @@ private struct Finding: Sendable {
     let step: String
     let detail: String
     let isPassed: Bool
+    let isTried: Bool
 
     init(_ step: String, _ detail: String, isPassed: Bool = true) {
-        (self.step, self.detail, self.isPassed) = (step, detail, isPassed)
+        (self.step, self.detail, self.isPassed, isTried) = (step, detail, isPassed, true)
+    }
+
+    /// What was left alone, and why.
+    init(untried step: String, _ reason: String) {
+        (self.step, detail, isPassed, isTried) = (step, "not tried: \(reason)", true, false)
     }
 
     var json: Value {
-        ["step": .string(Text(step)), "detail": .string(Text(detail)), "ok": .boolean(isPassed)]
+        var object: [Text: Value] = [
+            "step": .string(Text(step)), "detail": .string(Text(detail)), "ok": .boolean(isPassed),
+        ]
+        if !isTried { object["tried"] = .boolean(false) }
+        return .dictionary(object)
     }
 }
 
