@@ -66,14 +66,22 @@ import UbiquitousStoreTesting
             expect(try await terminal.ctl("account", "phrase"), 3, "not encrypted")
             expect(try await terminal.ctl("account", "replace-key"), 3, "not encrypted")
             #expect(try await terminal.ctl("account", "encrypt", "--check").output == "would encrypt \(folders[0])")
-            #expect(try await terminal.ctl("account", "encrypt", "--json").output == #"{"changed":true}"#)
+            let encrypted = try await terminal.ctl("account", "encrypt", "--json")
+            #expect(encrypted.output == #"{"changed":true}"#)
+            // A script is told where the words are, and a check is told of none.
+            #expect(encrypted.error.contains("\"ubiquitousctl account phrase\" prints them"), "\(encrypted)")
+            #expect(try await terminal.ctl("account", "replace-key", "--check").error == "")
             #expect(try await terminal.ctl("account", "encrypt", "--check").output == "nothing would change")
             let phrase = try await terminal.ctl("account", "phrase").output
-            expect(try await terminal.ctl("account", "replace-key"), 0)
+            expect(try await terminal.ctl("account", "replace-key"), 0, "prints them")
             let next = try await terminal.ctl("account", "phrase").output
             #expect(next.split(separator: " ").count == 12 && next != phrase)
             for words in [phrase, next] { terminal.device.keepSecret(words) }
-            expect(try await terminal.ctl("account", "switch", folders[1], "--encrypt", "--bring-values"), 0)
+            let german = ["LC_ALL=de_DE.UTF-8"]
+            expect(
+                try await terminal.ctl(
+                    "account", "switch", folders[1], "--encrypt", "--bring-values", variables: german), 0,
+                "Das Konto hat neue Wiederherstellungswörter")
             #expect(try await terminal.ctl("account", "phrase").output.split(separator: " ").count == 12)
             expect(
                 try await terminal.ctl("account", "sign-in", folders[1], "--encrypt", "--phrase-file", "x"), 2,

@@ -17,6 +17,14 @@ extension Catalogue {
         Eine beschädigte Datenbank wurde beiseitegelegt, und Werte können fehlen; „ubiquitousctl doctor“ sagt, was \
         zu tun ist
         """,
+        """
+        The account has new recovery words, without which nobody can sign another device in: \
+        "ubiquitousctl account phrase" prints them
+        """:
+            """
+        Das Konto hat neue Wiederherstellungswörter, ohne die sich kein anderes Gerät anmelden lässt: \
+        „ubiquitousctl account phrase“ gibt sie aus
+        """,
         "Use --forget-key.": "Verwenden Sie --forget-key.",
         "Enter the phrase that \"ubiquitousctl account phrase\" shows on another device.":
             """

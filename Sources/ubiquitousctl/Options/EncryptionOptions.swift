@@ -44,13 +44,13 @@ struct EncryptionOptions: ParsableArguments {
         request.encrypts = encrypt
         request.recoveryPhrase = try phraseFile.map { try Phrase.read(from: $0) }
         if rejectOthers, phraseFile != nil { request.rejectsOthers = true }
-        let asks = asks && isatty(STDIN_FILENO) == 1
+        let (signsIn, asks) = (asks, asks && isatty(STDIN_FILENO) == 1)
         do {
             if asks, encrypt == nil, phraseFile == nil {
                 guard try await ask(&request, attempt) else { return }
             }
             try await attempt(request)
-            if request.encrypts == true, asks { try await Phrase.show(account) }
+            if request.encrypts == true, signsIn { asks ? try await Phrase.show(account) : Phrase.remark() }
         } catch let error as UbiquitousStoreError where error.code == .keyNeeded && asks && phraseFile == nil {
             request.encrypts = nil
             if rejectOthers { request.rejectsOthers = true }

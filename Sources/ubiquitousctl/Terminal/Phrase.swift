@@ -49,6 +49,15 @@ enum Phrase {
         _ = try await account.recoveryPhrase(marksShown: true)
     }
 
+    /// Says where a script finds the words, as nobody is there to be shown them.
+    static func remark() {
+        Output.remark(
+            """
+            The account has new recovery words, without which nobody can sign another device in: \
+            "ubiquitousctl account phrase" prints them
+            """)
+    }
+
     /// Four words to a line, with their numbers.
     static func lines(_ words: [String]) -> String {
         let numbered = words.enumerated().map { number, word in

@@ -13,8 +13,9 @@ struct EncryptCommand: ServiceCommand {
         abstract: "Encrypts the account, so that only its devices can read it.",
         discussion: """
             All that this device has of the account is uploaded under a new key, and at a terminal the words of its \
-            recovery phrase are shown. The other devices ask for them, and what they have written meanwhile is \
-            uploaded then. An account that is encrypted is left as it is.
+            recovery phrase are shown; elsewhere "account phrase" prints them. The other devices ask for them, and what \
+            they have written meanwhile is uploaded then: "account unlock --phrase-file" takes them from a script. An \
+            account that is encrypted is left as it is.
             """)
 
     @OptionGroup var options: AccountOptions
@@ -72,7 +73,8 @@ private struct Move {
         let planned = plan(account)
         if planned != nil, !options.change.check {
             try await Progress.showing(what) { try await object.unlessPaused { try await body(object) } }
-            if isatty(STDIN_FILENO) == 1, !options.change.json { try await Phrase.show(object) }
+            let isAtTerminal = isatty(STDIN_FILENO) == 1 && !options.change.json
+            isAtTerminal ? try await Phrase.show(object) : Phrase.remark()
         }
         options.change.report(planned)
     }
