@@ -96,6 +96,36 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test(.enabled(if: user != nil, needsName))
+    func `restoring again and again keeps the newest copies, and data that was set aside otherwise`() async throws {
+        let user = try #require(Self.user)
+        try await Terminal.with { terminal in
+            try await terminal.store().set("theme", .string("dark"))
+            let archive = terminal.file("data.tar")
+            expect(try await terminal.ctl("admin", "backup", archive), 0)
+            // Somebody of this number and name had this before.
+            let other = "u\(geteuid()).\(user).1000000000"
+            _ = try terminal.device.directory.makeDirectory("state/\(other)", mode: 0o700)
+            var newest: [String] = []
+            for number in 0..<10 {
+                let replaces = !number.isMultiple(of: 3)
+                let result = try await terminal.ctl2(
+                    ["admin", "restore"] + (replaces ? ["--replace"] : []) + [archive])
+                #expect(result.code == (replaces ? 0 : 3), "\(result)")
+                #expect(result.error.contains("was removed: the newest 4") == (number > 3), "\(number): \(result)")
+                let listed = try await terminal.ctl("admin", "list", "--json").output
+                newest.append(listed)
+                #expect(listed.components(separatedBy: #""copy":true"#).count == min(number + 1, 4) + 1, "\(listed)")
+                #expect(listed.contains("\"\(other)\""))
+            }
+            #expect(Set(newest).count == newest.count)
+            #expect(try await terminal.store().value("theme") == .string("dark"))
+            let german = try await terminal.ctl(
+                "admin", "restore", "--replace", archive, variables: ["LC_ALL=de_DE.UTF-8"])
+            #expect(german.error.contains("wurde entfernt: Von dem"), "\(german)")
+        }
+    }
+
     @Test func `a backup or an archive that can't be is refused, and leaves nothing`() async throws {
         try await Terminal.with { terminal in
             try await terminal.store().set("theme", .string("dark"))

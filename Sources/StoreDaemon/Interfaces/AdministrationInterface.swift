@@ -43,6 +43,7 @@ extension Daemon {
             }
             try reply.append(entry: "user", text: data.owner ?? "")
             try reply.append(entry: "set-aside", .boolean(data.isSetAside))
+            try reply.append(entry: "copy", .boolean(data.isCopy))
             try reply.append(option: "set-aside-usec", data.time)
             try reply.append(option: "bytes", bytes)
         }

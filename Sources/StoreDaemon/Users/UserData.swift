@@ -19,6 +19,9 @@ struct UserData {
 
     var isSetAside: Bool { name != "u\(uid)" }
 
+    /// Whether restoring has set it aside.
+    var isCopy: Bool { isSetAside && access("\(path)/\(UserDirectory.copyMark)", F_OK) == 0 }
+
     /// Data by its name in the state directory; `nil` if it isn't the name of a user's data.
     private init?(_ name: String, in stateDirectory: String) {
         if name.utf8.contains(UInt8(ascii: "/")) { return nil }

@@ -111,6 +111,10 @@ struct UserDirectory {
         Files.text(of: path + "/user", atMost: 256).flatMap { $0.isEmpty ? nil : $0 }
     }
 
+    /// The name of an empty file in data that restoring has set aside: what it brought, or what it replaced. Only the
+    /// newest of a user's are kept; `ubiquitousctl admin restore` makes the file, too.
+    static let copyMark = "copy"
+
     /// Notes in data that was set aside that it is this user's; not on the bus's thread.
     func mark(_ data: UserData) throws(PrivateFile.Failure) {
         // Without a name here, the first name that is found when the data is opened counts.
@@ -123,7 +127,11 @@ struct UserDirectory {
 
     /// Makes marked data this user's. Data that the user has already is set aside.
     func adopt(_ data: UserData, time: UInt64) throws(PrivateFile.Failure) {
-        if exists { _ = try setAside(as: recordedName ?? "unknown", time: time) }
+        if exists {
+            let aside = try setAside(as: recordedName ?? "unknown", time: time)
+            close(open("\(aside)/\(Self.copyMark)", O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600))
+        }
+        unlink("\(data.path)/\(Self.copyMark)")
         guard rename(data.path, path) == 0 else { throw PrivateFile.Failure(path: path, code: errno) }
     }
 

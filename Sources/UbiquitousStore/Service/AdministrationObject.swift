@@ -23,7 +23,8 @@ package struct AdministrationObject: ServiceObject {
             try $0.readDictionaries().map {
                 UserDataDescription(
                     name: $0.string("name"), uid: UInt32(clamping: $0.integer("uid")), user: $0.string("user"),
-                    isSetAside: $0.boolean("set-aside"), time: UInt64(clamping: $0.integer("set-aside-usec")),
+                    isSetAside: $0.boolean("set-aside"), isCopy: $0.boolean("copy"),
+                    time: UInt64(clamping: $0.integer("set-aside-usec")),
                     bytes: Int(clamping: $0.integer("bytes")))
             }
         }
@@ -72,6 +73,8 @@ package struct UserDataDescription: Sendable, Equatable {
     package let user: String
     /// Whether it is set aside.
     package let isSetAside: Bool
+    /// Whether that is because a backup was restored.
+    package let isCopy: Bool
     /// When it was, in microseconds since 1970; 0: nobody knows.
     package let time: UInt64
     /// What it takes of the disk.

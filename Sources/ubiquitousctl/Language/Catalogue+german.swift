@@ -25,6 +25,10 @@ extension Catalogue {
         Das Konto hat neue Wiederherstellungswörter, ohne die sich kein anderes Gerät anmelden lässt: \
         „ubiquitousctl account phrase“ gibt sie aus
         """,
+        "{1} was removed: the newest {2} that restoring set aside are kept":
+            """
+        {1} wurde entfernt: Von dem, was beim Wiederherstellen beiseitegelegt wurde, bleiben die neuesten {2}
+        """,
         "Use --forget-key.": "Verwenden Sie --forget-key.",
         "Enter the phrase that \"ubiquitousctl account phrase\" shows on another device.":
             """

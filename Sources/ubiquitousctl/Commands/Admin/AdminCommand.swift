@@ -51,7 +51,7 @@ extension UserDataDescription {
     fileprivate var json: Value {
         var object: [Text: Value] = [
             "name": .string(Text(name)), "uid": .integer(Int64(uid)), "user": .string(Text(user)),
-            "set-aside": .boolean(isSetAside), "bytes": .integer(Int64(bytes)),
+            "set-aside": .boolean(isSetAside), "copy": .boolean(isCopy), "bytes": .integer(Int64(bytes)),
         ]
         object["when"] = TimeText.value(time)
         return .dictionary(object)
@@ -96,6 +96,7 @@ struct AdoptCommand: ServiceCommand {
                 throw Failure(
                     .refused, "\(user) has values or an account already.", advice: "With --replace they are set aside.")
             }
+            try await RestoredCopies.tidy(object)
         }
     }
 }

@@ -13,7 +13,8 @@ struct RestoreDataCommand: ServiceCommand {
         abstract: "Brings users' data back from an archive of \"admin backup\", on this machine or another one.",
         discussion: """
             Users are found by their names, whatever their numbers are here. The data of users that this machine \
-            doesn't have is set aside; "admin adopt" gives it to a user. Programs that are open show what was restored \
+            doesn't have is set aside; "admin adopt" gives it to a user. Of what restoring has set aside, the newest \
+            four of a user's are kept. Programs that are open show what was restored \
             after "systemctl restart ubiquitous-store". Ends with 3 if the data of a user who has some here was set \
             aside instead.
             """)
@@ -46,6 +47,7 @@ struct RestoreDataCommand: ServiceCommand {
         for data in arrived where !(try await isAdopted(data, by: names[data.user] ?? data.user, object)) {
             isRefused = true
         }
+        try await RestoredCopies.tidy(object)
         if isRefused { throw Ending(outcome: .refused) }
     }
 
@@ -123,6 +125,7 @@ struct RestoreDataCommand: ServiceCommand {
         if wanted.isEmpty { throw Failure(.usage, "There is nothing to restore in \(Output.printable(file)).") }
         // What was set aside in the archive, and is so here, is here already.
         return try wanted.filter { !present.contains($0.name) }.map { data in
+            if !data.wasSetAside { RestoredCopies.mark("\(place)/\(data.directory)") }
             guard rename("\(place)/\(data.directory)", "\(stateDirectory)/\(data.name)") == 0 else {
                 throw Failure(.refused, "\(data.name) can't be put in place: \(String(cString: strerror(errno))).")
             }

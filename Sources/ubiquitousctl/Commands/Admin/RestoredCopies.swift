@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import SDBus
+internal import UbiquitousStore
+
+/// What restoring sets aside: data of users who have some already, and data that was replaced.
+enum RestoredCopies {
+    /// As many of a user's are kept.
+    private static let most = 4
+
+    /// Marks a directory as one; the service knows the file's name as well.
+    static func mark(_ directory: String) {
+        close(open("\(directory)/copy", O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600))
+    }
+
+    /// Removes the oldest where a user has too many. Data that was set aside for another reason stays.
+    @BusActor
+    static func tidy(_ object: AdministrationObject) async throws {
+        let copies = Dictionary(grouping: try await object.data().filter(\.isCopy)) { "\($0.uid).\($0.user)" }
+        for copies in copies.values {
+            let old = copies.sorted { ($0.time, $0.name) > ($1.time, $1.name) }.dropFirst(most)
+            for copy in old {
+                try await object.delete(copy.name)
+                Output.remark("\(copy.name) was removed: the newest \(most) that restoring set aside are kept")
+            }
+        }
+    }
+}
