@@ -113,7 +113,7 @@ struct Program: ParsableCommand {
             Output.complain(failure.description)
             Glibc.exit(failure.outcome.rawValue)
         }
-        if !message.isEmpty { Output.write(message + "\n", to: STDERR_FILENO) }
+        if !message.isEmpty { Output.write(ParserMessage.translated(message) + "\n", to: STDERR_FILENO) }
         // ArgumentParser has EX_USAGE (64) for a command line that isn't right.
         Glibc.exit(code == .validationFailure ? Outcome.usage.rawValue : code.rawValue)
     }

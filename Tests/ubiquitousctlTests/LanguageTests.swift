@@ -49,6 +49,27 @@ import UbiquitousStoreTesting
         #expect(Catalogue.english.text("{1} in {2} {x} {", ["a", "b"]) == "a in b {x} {")
     }
 
+    @Test func `the parser's frequent errors are German for Germans, and as ever for others`() async throws {
+        let cases: [(words: [String], german: String, english: String)] = [
+            (["list", "--jsn"], "Es gibt keine Option „--jsn“. Meinten Sie „--json“?", "Unknown option '--jsn'. Did"),
+            (["list", "--frobnicate"], "Es gibt keine Option „--frobnicate“", "Unknown option '--frobnicate'"),
+            (["list", "--bus"], "Der Wert für „--bus <bus>“ fehlt", "Missing value for '--bus <bus>'"),
+            (["list", "--json=1"], "Die Option „--json“ nimmt keinen Wert", "The option '--json' does not take"),
+            (["get"], "Das Argument „<key>“ fehlt", "Missing expected argument '<key>'"),
+            (["list", "a"], "Das Argument „a“ ist zu viel", "Unexpected argument 'a'"),
+            (["list", "a", "b"], "2 Argumente sind zu viel: 'a', 'b'", "2 unexpected arguments: 'a', 'b'"),
+            (["export", "--format", "x"], "Der Wert „x“ passt nicht zu „--format", "The value 'x' is invalid for"),
+            (["set"], "Fehler: ", "Error: "),
+        ]
+        try await Terminal.with(started: false) { terminal in
+            for (words, german, english) in cases {
+                let result = try await terminal.ctl(arguments: words, variables: ["LC_ALL=de_DE.UTF-8"])
+                expect(result, 2, "Fehler: ", german, "\nAufruf: ubiquitousctl", "Mehr dazu: „ubiquitousctl")
+                expect(try await terminal.ctl(arguments: words), 2, "Error: ", english, "\nUsage: ubiquitousctl")
+            }
+        }
+    }
+
     @Test func `messages are German for Germans, and results, words and codes are as ever`() async throws {
         try await Terminal.with { terminal in
             let german = ["LC_ALL=de_DE.UTF-8"]

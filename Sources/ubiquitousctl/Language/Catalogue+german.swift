@@ -29,6 +29,20 @@ extension Catalogue {
             """
         {1} wurde entfernt: Von dem, was beim Wiederherstellen beiseitegelegt wurde, bleiben die neuesten {2}
         """,
+        "Error: {1}": "Fehler: {1}",
+        "Error: Unknown option '{1}'": "Fehler: Es gibt keine Option „{1}“",
+        "Error: Unknown option '{1}'. Did you mean '{2}'?":
+            "Fehler: Es gibt keine Option „{1}“. Meinten Sie „{2}“?",
+        "Error: Missing value for '{1}'": "Fehler: Der Wert für „{1}“ fehlt",
+        "Error: The option '{1}' does not take any value, but '{2}' was specified.":
+            "Fehler: Die Option „{1}“ nimmt keinen Wert, angegeben ist aber „{2}“.",
+        "Error: Missing expected argument '{1}'": "Fehler: Das Argument „{1}“ fehlt",
+        "Error: Unexpected argument '{1}'": "Fehler: Das Argument „{1}“ ist zu viel",
+        "Error: {1} unexpected arguments: {2}": "Fehler: {1} Argumente sind zu viel: {2}",
+        "Error: The value '{1}' is invalid for '{2}'": "Fehler: Der Wert „{1}“ passt nicht zu „{2}“",
+        ". Please provide one of {1}.": ". Möglich: {1}.",
+        "  See '{1}' for more information.": "  Mehr dazu: „{1}“",
+        "Usage: {1}": "Aufruf: {1}",
         "Use --forget-key.": "Verwenden Sie --forget-key.",
         "Enter the phrase that \"ubiquitousctl account phrase\" shows on another device.":
             """
