@@ -29,7 +29,7 @@ final class PrefsInCloud {
         UserDefaults.standard.register(defaults: [gBackgroundColorKey: ColorIndex.white.rawValue])
         observer = NotificationCenter.default.addObserver(
             forName: NSUbiquitousKeyValueStore.didChangeExternallyNotification,
-            object: NSUbiquitousKeyValueStore.default, queue: nil
+            object: NSUbiquitousKeyValueStore.default, queue: .main
         ) { [weak self] in self?.ubiquitousKeyValueStoreDidChange($0) }
         if NSUbiquitousKeyValueStore.default.synchronize() == false {
             fatalError("This app was not built with the proper entitlement requests.")
