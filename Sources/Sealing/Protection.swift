@@ -59,6 +59,15 @@ package enum Protection: Sendable {
         }
     }
 
+    /// The keys that this device has, and whose markers it knows.
+    package var ownKeys: [HeldKey] {
+        switch self {
+        case .key(let held): [held]
+        case .moving(let move): [move.former, move.next].compactMap(\.self)
+        case .none, .phrase, .locked: []
+        }
+    }
+
     /// The move that is under way.
     package var move: KeyMove? { if case .moving(let move) = self { move } else { nil } }
 

@@ -115,6 +115,12 @@ struct MovingAccountTests {
         }
     }
 
+    private final class Once: Sendable {
+        private let state = Mutex(false)
+        var isSo: Bool { state.withLock(\.self) }
+        func note() { state.withLock { $0 = true } }
+    }
+
     @Test(arguments: [false, true])
     func `a move gives way to a smaller key, at whichever look that turns up, and its words are taken then`(
         isFoundByAnother: Bool
@@ -188,6 +194,33 @@ struct MovingAccountTests {
             #expect(try await again.lastError() == "")
             #expect(try await again.recoveryPhrase() == words)
             #expect(try await store(device).everything() == ["colour": "red", "later": "kept"])
+        }
+    }
+
+    @Test(arguments: ["local", "remote"])
+    func `a device whose remote is emptied while its account moves goes on as its user says`(side: String)
+        async throws
+    {
+        try await withDevice { device, world in
+            let (account, hasBegun) = (try self.account(device), Once())
+            // Others learn of the move, and the former form can't be read.
+            world.onRequest { request in
+                if request.path.contains("/dav/a/"), !["PROPFIND", "GET"].contains(request.method) { hasBegun.note() }
+                return hasBegun.isSo && request.path.hasSuffix("/dav/h/") ? ServerAnswer(503) : nil
+            }
+            #expect(await errorName { try await account.encrypt() } != "")
+            try #require(hasBegun.isSo)
+            world.folder.empty()
+            world.onRequest { _ in nil }
+            try await eventually("the device has noticed") {
+                await errorName { try await account.syncNow() } == "RemoteReset"
+            }
+            try await account.resolve(side)
+            try await account.encrypt()
+            device.keepSecret(try await account.recoveryPhrase(flags: 1))
+            try await account.syncNow()
+            #expect(try await account.lastError() == "")
+            #expect(try await store(device).everything() == (side == "local" ? ["colour": "red"] : [:]))
         }
     }
 

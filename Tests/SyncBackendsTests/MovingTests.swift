@@ -74,6 +74,12 @@ import Testing
             cluster?.onQuestion { _ in isCut() ? (losingAnswers ? .replyLost : .lost) : nil }
         }
 
+        /// Takes away all that is there.
+        func empty() throws {
+            storage.blobs = [:]
+            for name in cluster?.rows.keys.sorted() ?? [] { try cluster?.set(name, nil) }
+        }
+
         /// Whether a marker is there.
         func hasMarker(of key: HeldKey) -> Bool {
             let name = "a/\(key.key.identifier)"
@@ -150,6 +156,51 @@ import Testing
         let written = world.storage.requests.filter { [.put, .create, .delete].contains($0.action) }
         let notes = next.formerNotes.map { "a/\($0.noteName)" }
         #expect(written.map(\.name) == ["a/\(next.key.identifier)"] + notes && notes.count == 1)
+    }
+
+    @Test(arguments: [false, true], Remote.allCases)
+    func `a move whose place is emptied goes on from the former form, once that is put back`(
+        fromKey: Bool, in remote: Remote
+    ) async throws {
+        for hasBegun in [false, true] {
+            let world = try await World(fromKey ? Self.held(7) : nil, in: remote)
+            let next = Self.held(8, after: world.former, plain: fromKey ? nil : world.a.account)
+            let former = world.a.account
+            if hasBegun {
+                world.a.backend = try world.backend(.moving(KeyMove(from: world.former, to: next)))
+                try await world.a.pull()
+            }
+            try world.empty()
+            world.a.backend = try world.backend(.moving(KeyMove(from: world.former, to: next)))
+            #expect(await code { try await world.a.pull() } == .reset)
+            #expect(try await world.a.backend.restore(former).identifier == former)
+            var hasGoneOver = false
+            try await world.move(world.a, to: next, &hasGoneOver)
+            #expect(await code { for _ in 0..<21 { try await world.b.sync() } } == .keyNeeded)
+            try await world.unlock(world.b, next)
+            try await world.a.sync()
+            #expect(world.a.stores == world.b.stores && world.a.values(store).count == 102)
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `the marker of a key that an account moves to is put right where somebody has damaged it`(
+        fromKey: Bool
+    ) async throws {
+        let world = try await World(fromKey ? Self.held(7) : nil)
+        let next = Self.held(8, after: world.former, plain: fromKey ? nil : world.a.account)
+        world.a.backend = try world.backend(.moving(KeyMove(from: world.former, to: next)))
+        try await world.a.pull()
+        for key in [next, world.former].compactMap(\.self) {
+            let name = "a/\(key.key.identifier)"
+            world.storage.blobs[name]?[30] ^= 1
+            world.a.backend = try world.backend(.moving(KeyMove(from: world.former, to: next)))
+            #expect(try await world.a.pull())
+            #expect(world.storage.blobs[name] == key.marker.bytes)
+        }
+        var hasGoneOver = false
+        try await world.move(world.a, to: next, &hasGoneOver)
+        #expect(await code { for _ in 0..<21 { try await world.b.sync() } } == .keyNeeded)
     }
 
     @Test(arguments: Remote.allCases)

@@ -79,13 +79,14 @@ final class BlobAccount<Storage: BlobStorage> {
         return found
     }
 
-    /// Puts an account's marker into the place where it isn't there.
+    /// Puts an account's marker into the place where it isn't there. Of one that moves it is that of the former form,
+    /// from which the move goes on.
     func restore(_ account: String) async throws(RemoteError) -> RemoteAccount {
-        if protection.move != nil { throw RemoteError.moving }
         guard let identifier = Bits128(account) else {
             throw RemoteError(.unsupported, "The account has an identifier that no folder can have.")
         }
         let bytes = try markerBytes(of: identifier)
+        if let move = protection.move { return try await restoreFormer(of: move, identifier, bytes) }
         try await storage.check(makingPlace: true)
         var found = try await markers.read(protection)
         if found.areNone, !found.damaged.isEmpty { throw RemoteError.damagedMarker }
@@ -95,6 +96,16 @@ final class BlobAccount<Storage: BlobStorage> {
         identifiers = try await choose(among: found, isOpening: true)
         try await noteFormerNames(found)
         return remoteAccount(of: identifiers)
+    }
+
+    private func restoreFormer(
+        of move: KeyMove, _ identifier: Bits128, _ marker: [UInt8]
+    ) async throws(RemoteError) -> RemoteAccount {
+        try await storage.check(makingPlace: true)
+        let found = try await markers.read(protection)
+        if found.areNone, !found.damaged.isEmpty { throw RemoteError.damagedMarker }
+        if move.formerAccount(found).isEmpty { try await storage.create(BlobName.marker(identifier), marker) }
+        return RemoteAccount(identifier: identifier.description)
     }
 
     /// Writes a marker, unless another device does the same at this moment.
@@ -109,10 +120,13 @@ final class BlobAccount<Storage: BlobStorage> {
     }
 
     private func markerBytes(of identifier: Bits128) throws(RemoteError) -> [UInt8] {
-        switch protection {
-        case .none: return AccountMarker(identifier: identifier, time: environment.time()).encoded()
-        case .key(let held) where Bits128(held.key.identifier) == identifier: return held.marker.bytes
-        case .key, .phrase, .locked, .moving: throw RemoteError.keyNeeded
+        switch (protection, protection.held) {
+        case (.key, let held?), (.moving, let held?):
+            guard Bits128(held.key.identifier) == identifier else { throw RemoteError.keyNeeded }
+            return held.marker.bytes
+        case (.none, _), (.moving, nil):
+            return AccountMarker(identifier: identifier, time: environment.time()).encoded()
+        case (.key, nil), (.phrase, _), (.locked, _): throw RemoteError.keyNeeded
         }
     }
 

@@ -70,11 +70,11 @@ final class MarkerFolder<Storage: BlobStorage> {
             guard found.sealed.count < SeenMarkers.mostRead else { break }
             try await read(identifier, of: protection.held, &found)
         }
-        if case .key(let held) = protection { await mend(held, &found) }
+        for held in protection.ownKeys { await mend(held, &found) }
         return found
     }
 
-    /// Puts the marker of this device's key right where it is there and damaged. All who have the key write the same
+    /// Puts the marker of a key that this device has right where it is there and damaged. All who have the key write the same
     /// bytes, so that it does no harm if several do, or if the file was about to arrive.
     private func mend(_ held: HeldKey, _ found: inout FoundMarkers) async {
         let name = Bits128(held.key.identifier)

@@ -83,20 +83,27 @@ extension UserAccount {
     }
 
     private func goOn(with file: AccountFile, inFavourOf side: Side) async throws {
-        try await reach(file.url, file.credentials, keys.protection(of: file).0) { backend in
+        var next = file
+        // A move that has not gone over ends with the account that it was of.
+        if side == .remote { next.movingTo = nil }
+        try await reach(file.url, file.credentials, keys.protection(of: next).0) { backend in
             switch side {
             case .local: try await backend.restore(file.account)
             case .remote: try await backend.open(creatingAccount: true)
             }
         } then: { backend, remote, _ in
-            var next = file
             (next.account, next.isPaused, next.deviceName) = (remote.identifier, nil, sync.devices.own.name)
             try commit(next) {
                 switch side {
+                case .local where next.movingTo != nil:
+                    sync.setPaused(false)
+                    sync.change(to: backend, onlyReads: true)
                 case .local: try sync.signIn(to: backend, asRestored: remote)
                 case .remote: try sync.signIn(to: backend, as: remote, bringingValues: false)
                 }
             }
+            if next.movingTo == nil, file.movingTo != nil { try AccountKeyFile.removeNext(in: directory) }
+            move.watch()
         }
     }
 
