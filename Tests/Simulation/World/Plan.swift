@@ -37,7 +37,7 @@ enum Action: Equatable {
 }
 
 extension Action {
-    /// Whether it may happen where accounts move.
+    /// Whether it may happen where accounts move. Remotes are emptied and put back there by ``Plan/addOrdeals(_:)``.
     fileprivate var suitsMoves: Bool {
         switch self {
         case .backUpPlace, .loseKey: false
@@ -117,13 +117,13 @@ struct Plan {
     /// In some plans accounts move to keys, on one device or on several at once, and some of these are killed meanwhile.
     /// A random stream of its own leaves all other plans as they are.
     ///
-    /// What takes away the only device that has a key, or an account's marker, is left out: others stop for it then, and
-    /// only their users can help.
+    /// What takes away the only device that has a key is left out: others stop for it then, and only their users can
+    /// help.
     mutating func addMoves(_ seed: UInt64) {
         var chance = Chance(seed: seed, stream: 9)
-        guard conditions.places == 1, !hasAttacker, chance.happens(0.25) else { return }
+        guard chance.happens(0.25) else { return }
         movesToKeys = true
-        isEncrypted = chance.happens(0.5)
+        isEncrypted = chance.happens(0.5) || hasAttacker
         for index in steps.indices where !steps[index].action.suitsMoves { steps[index].action = .wait }
         for _ in 0..<chance.of(1...3) {
             let (device, start) = (chance.below(8), chance.below(steps.count + 1))
@@ -140,6 +140,26 @@ struct Plan {
                 moves.append(Step(gap: chance.time(millisecond, minute), action: chance.one(of: ends)))
             }
             steps.insert(contentsOf: moves, at: start)
+        }
+        addOrdeals(&chance)
+    }
+
+    /// In some plans whose accounts move, a remote is emptied, or becomes again what it was: at any time before, during
+    /// and after moves.
+    private mutating func addOrdeals(_ chance: inout Chance) {
+        guard Chore.emptyRemote.isJudgeable(with: conditions.hazards) else { return }
+        func insert(_ action: Action, _ range: Range<Int>) -> Int {
+            let index = chance.of(range.lowerBound...range.upperBound - 1)
+            steps.insert(Step(gap: chance.time(millisecond, 10 * minute), action: action), at: index)
+            return index
+        }
+        if chance.happens(0.2) {
+            let device = chance.below(8)
+            _ = insert(.chore(device: device, store: 0, .emptyRemote, duration: 0), 0..<steps.count + 1)
+        }
+        if !conditions.isFolder, chance.happens(0.3) {
+            let saved = insert(.backUpPlace(place: 0), 0..<steps.count + 1)
+            _ = insert(.strike(place: 0, .rolledBackPlace), saved + 1..<steps.count + 1)
         }
     }
 

@@ -121,7 +121,10 @@ final class Process: @unchecked Sendable {
         let storage = SimulatedStorage(place, client, tellsOfChanges: world.conditions.tellsOfChanges)
         if world.movesToKeys {
             let protection = protection ?? device.movingProtection(at: place.number)
-            storage.onWrite = { [unowned self] in listen($0, $1, protection) }
+            storage.onWrite = { [unowned self] in
+                world.attacker?.note($0, $1, to: place.number)
+                listen($0, $1, protection, isSignedIn: device.place == place.number)
+            }
             return BlobBackend(
                 storage: storage, environment: database.environment, executor: world.executor.serial,
                 protection: protection)
@@ -142,15 +145,20 @@ final class Process: @unchecked Sendable {
     }
 
     /// Looks at what it sends of an account that may move.
-    private func listen(_ name: String, _ bytes: [UInt8], _ protection: Protection) {
+    /// - Parameter isSignedIn: it is the account that the device is signed in to.
+    private func listen(_ name: String, _ bytes: [UInt8], _ protection: Protection, isSignedIn: Bool) {
         var found: String?
         switch protection {
-        case .none where sync.needsKey: found = "I20: it has stopped, and is in plain"
+        // A marker that somebody has damaged or taken away.
+        case .moving(let move) where move.formerNames.contains { name == "a/\($0)" }: break
+        case .none where sync.needsKey && isSignedIn: found = "I20: it has stopped, and is in plain"
         case .none, .locked: break
         case .key(let held): found = Eavesdropper(key: held.key.identifier).find(name, bytes)
         case .moving where !name.hasPrefix("a/"): found = "I20: its account is moving"
         case .moving(let move): found = Eavesdropper(key: move.next.key.identifier).find(name, bytes)
-        case .phrase: if let key = device.key { found = Eavesdropper(key: key).find(name, bytes) }
+        // Which marker it opens is not known before it has.
+        case .phrase where name.hasPrefix("a/"): break
+        case .phrase: if let key = device.key, isSignedIn { found = Eavesdropper(key: key).find(name, bytes) }
         }
         if let found { world.report("device \(device.number) sent \(name): \(found)") }
     }

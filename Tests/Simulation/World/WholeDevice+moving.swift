@@ -62,11 +62,11 @@ extension WholeDevice {
 
     /// Its user wants the account to have a new key.
     func moveToKey() {
-        guard let process, isSignedIn, !isMoving else { return }
+        guard let process, isSignedIn, !isMoving, !isSigningIn else { return }
         world.executor.start { [self] in
             try? await process.sync.syncNow()
             guard self.process === process, process.sync.hasReadAll, !process.sync.hasUnread, isSignedIn, !isMoving,
-                !process.isGoingOver,
+                !process.isGoingOver, !isSigningIn,
                 let former = account
             else { return }
             let held = HeldKey(
@@ -136,7 +136,7 @@ extension WholeDevice {
         // What it has passed over nobody has read.
         world.goneOver.append(
             GoingOver(
-                from: file.key?.held.key.identifier, next: next.held.key.identifier,
+                place: file.place, from: file.key?.held.key.identifier, next: next.held.key.identifier,
                 begun: process.sync.hasUnread ? 0 : next.begun))
         let names = Set(next.held.former.plain.map(\.description)).union([file.identifier])
         enter(remote, next, backend, formerly: names)
@@ -183,7 +183,11 @@ extension WholeDevice {
         guard let process, let file = account, process.sync.needsKey, !isMoving || file.next == nil, !isUnlocking else {
             return
         }
-        guard let words = words(for: file.place) else { return unlockLater() }
+        if world.attacker != nil, key != nil, key == chosenKey(of: file.place), rejectOthers() { return }
+        guard let words = words(for: file.place) else {
+            attempts += 1
+            return unlockLater()
+        }
         attempts += 1
         isUnlocking = true
         world.executor.start { [self] in
@@ -196,16 +200,57 @@ extension WholeDevice {
         }
     }
 
+    /// The key that the users have agreed on where an attacker has put others beside it: one that they have made.
+    private func chosenKey(of place: Int) -> KeyIdentifier? {
+        let made = world.told[place].map(\.identifier) + world.goneOver.filter { $0.place == place }.map(\.next)
+        return made.filter { !world.replaced.contains($0) }.min()
+    }
+
+    /// Its user goes on under the key that is here: who holds the remote may have put another one there.
+    private func rejectOthers() -> Bool {
+        guard let process, let file = account, let key = file.key, file.next == nil,
+            let backend = try? process.backend(of: world.places[file.place], .key(key.held))
+        else { return false }
+        attempts += 1
+        isUnlocking = true
+        world.executor.start { [self] in
+            let holding = backend as? any KeyHolding
+            var isDone = (try? await holding?.rejectOtherKeys(andSuccessors: false)) != nil
+            if isDone { isDone = (try? await backend.open(creatingAccount: false)) != nil }
+            let held = await holding?.heldKey
+            isUnlocking = false
+            guard self.process === process, process.sync.needsKey, account?.key?.held == key.held else { return }
+            guard isDone, let held else { return unlockLater() }
+            account?.key?.held = held
+            change(onlyReads: false)
+        }
+        return true
+    }
+
     private func open(
         with words: AccountKey, _ file: AccountFile
     ) async -> (any RemoteBackend, RemoteAccount, HeldKey)? {
         let phrase = Protection.phrase(RecoveryPhrase(of: words))
         guard let backend = try? process?.backend(of: world.places[file.place], phrase),
             let holding = backend as? any KeyHolding,
-            let remote = try? await backend.open(creatingAccount: false)
+            let remote = try? await open(backend, at: file.place, creatingAccount: false)
         else { return nil }
         guard (try? await holding.noteJoining(from: file.key?.held.key, file.forms)) != nil else { return nil }
         return await holding.heldKey.map { (backend, remote, $0) }
+    }
+
+    /// Opens an account, by words that its user knows to be right whatever an attacker has put beside it.
+    func open(
+        _ backend: any RemoteBackend, at place: Int, creatingAccount createsAccount: Bool
+    ) async throws(RemoteError) -> RemoteAccount {
+        do throws(RemoteError) { return try await backend.open(creatingAccount: createsAccount) } catch {
+            guard error.code == .otherKeys, world.movesToKeys, world.attacker != nil,
+                let holding = backend as? any KeyHolding,
+                await holding.heldKey?.key.identifier == chosenKey(of: place),
+                (try? await holding.rejectOtherKeys(andSuccessors: false)) != nil
+            else { throw error }
+            return try await backend.open(creatingAccount: false)
+        }
     }
 
     private func unlockLater() {

@@ -25,7 +25,7 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
     private var snapshot: (image: DatabaseFiles.Image, runtimeRecord: [UInt8], account: AccountFile?)?
     /// The account that its user wants it to be signed in to.
     private var wanted: Int?
-    private var isSigningIn = false
+    private(set) var isSigningIn = false
     /// The remotes in which its user knows to have an account: none is made there anew.
     private var known: Set<Int> = []
     /// Keys whose markers its user does not want.
@@ -162,7 +162,16 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
 
     func signIn(to place: Place<[UInt8]>) {
         wanted = place.number
+        // The service refuses to leave an account while only this device has its key.
+        if isMoving, account?.place != wanted { return signInLater() }
         if isSignedIn, account?.place == wanted { takeUp() } else { trySigningIn() }
+    }
+
+    private func signInLater() {
+        world.timeline.after(minute) { [weak self] in
+            guard let self, isRunning, let wanted, account?.place != wanted else { return }
+            signIn(to: world.places[wanted])
+        }
     }
 
     /// Tries until it works, as a patient user does.
@@ -174,7 +183,7 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
         world.executor.start { [self] in
             do throws(RemoteError) {
                 let backend = try process.backend(of: world.places[wanted])
-                let remote = try await backend.open(creatingAccount: !known.contains(wanted))
+                let remote = try await open(backend, at: wanted, creatingAccount: !known.contains(wanted))
                 let held = await (backend as? any KeyHolding)?.heldKey
                 guard self.process === process else { return }
                 isSigningIn = false
@@ -203,7 +212,7 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
             return
         }
         wanted = place
-        if world.isEmptied || account?.key != nil { resolve() } else { trySigningIn() }
+        if world.isEmptied || world.isRolledBack || account?.key != nil { resolve() } else { trySigningIn() }
     }
 
     func loseKey() {
@@ -236,6 +245,7 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
             isSigningIn = false
             guard process.sync.isReset else { return }
             switch restored {
+            case .success where account.next != nil: return process.sync.change(to: backend, onlyReads: true)
             case .success(let remote):
                 return process.enter(remote, backend, account.place, account.key?.held, isRestored: true)
             case .failure(let error) where error.code == .keyNeeded: return process.sync.postpone(error)
@@ -248,7 +258,7 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
     func noteEntry(_ file: AccountFile) {
         if account == nil { world.noteEntry(self, to: file.place) }
         var file = file
-        if let account, account.key?.held.key == file.key?.held.key {
+        if let account, account.place == file.place, account.key?.held.key == file.key?.held.key {
             (file.key, file.next, file.formerly) = (account.key, account.next, account.formerly)
         }
         account = file

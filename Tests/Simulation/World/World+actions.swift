@@ -203,7 +203,9 @@ extension World {
         switch fault {
         case .lostObject: place.loseObject(chance.happens(0.7) ? "h/" : "s/")
         case .rolledBackObject: place.rollBackObject()
-        case .rolledBackPlace: place.restoreBackup()
+        case .rolledBackPlace:
+            place.restoreBackup()
+            isRolledBack = isRolledBack || movesToKeys
         case .conflictCopy: place.leaveCopy()
         case .junk: place.leaveJunk(Device.junk)
         default: break

@@ -37,7 +37,9 @@ extension World {
 
     var hasFaults: Bool { conditions.hazards.contains(.faultProfile) }
     /// That a head or a segment is gone may be noticed at any time: what a forgotten device named may go, too.
-    var mayNoticeLoss: Bool { hasFaults || hasStuckTags || hasForgottenDevice || isEmptied || attacker != nil }
+    var mayNoticeLoss: Bool { hasStuckTags || hasForgottenDevice || hasLostObjects }
+    /// The remote has lost what was acknowledged, or may have.
+    private var hasLostObjects: Bool { hasFaults || isEmptied || isRolledBack || attacker != nil }
     /// So many publish once more, at most, since they know none of the few transactions that a cluster names, and take
     /// it for one that was restored. Where it names three, one publication is more than that, and they go on for a while.
     var mostMistaken: Int {
@@ -61,7 +63,7 @@ extension World {
             passDays(3)
         } else if hasForgotten {
             passDays(2)
-        } else if hasFaults || isEmptied || attacker != nil {
+        } else if hasLostObjects {
             passDays(1)
         }
         for _ in 0..<60 {

@@ -15,6 +15,7 @@ struct Sharing {
 
 /// A device has taken its account to another key.
 struct GoingOver {
+    let place: Int
     /// The key that the account had; `nil`: it was in plain.
     let from: KeyIdentifier?
     let next: KeyIdentifier
@@ -53,6 +54,8 @@ final class World<Device: SimulatedDevice> {
     var copied: Set<Int> = []
     /// Somebody has emptied a remote.
     var isEmptied = false
+    /// Somebody has put back a backup of a remote whose account moves.
+    var isRolledBack = false
     /// Somebody took a device off the list.
     var hasForgottenDevice = false
     /// Somebody finds after a while that a device's sync is paused because the remote is another one, and acts.
@@ -274,7 +277,7 @@ final class World<Device: SimulatedDevice> {
 
     /// In moving plans, whether all that is in the remote is seen by whoever looks.
     private var showsAll: Bool {
-        !conditions.isFolder && !conditions.hazards.contains(.faultProfile) && !plan.agesListings
+        !conditions.isFolder && !conditions.hazards.contains(.faultProfile) && !plan.agesListings && attacker == nil
             && [.none, .right].contains(plan.tags)
     }
 
