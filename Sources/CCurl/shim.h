@@ -34,6 +34,10 @@ static inline CURLcode shim_easy_set_debug_callback(void *function, CURL *easy, 
     return ((CURLcode (*)(CURL *, CURLoption, ...)) function)(easy, CURLOPT_DEBUGFUNCTION, value);
 }
 
+static inline CURLcode shim_easy_set_tls_callback(void *function, CURL *easy, curl_ssl_ctx_callback value) {
+    return ((CURLcode (*)(CURL *, CURLoption, ...)) function)(easy, CURLOPT_SSL_CTX_FUNCTION, value);
+}
+
 static inline CURLcode shim_easy_get_number(void *function, CURL *easy, CURLINFO info, long *value) {
     return ((CURLcode (*)(CURL *, CURLINFO, ...)) function)(easy, info, value);
 }

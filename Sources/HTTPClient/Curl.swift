@@ -49,6 +49,8 @@ final class Curl {
     /// Whether it is the OpenSSL flavour, judged by the library's name: curl_version(3) would look up this machine's
     /// name, for LDAP, and block.
     let usesOpenSSL: Bool
+    /// SSL_CTX_set_verify_depth(3), of the library that libcurl uses; `nil` if that is another one.
+    let chainDepthFunction: UnsafeMutableRawPointer?
     private let easySet: UnsafeMutableRawPointer
     private let easyGet: UnsafeMutableRawPointer
     private let multiSet: UnsafeMutableRawPointer
@@ -80,6 +82,7 @@ final class Curl {
         (easySet, easyGet) = (try symbol("curl_easy_setopt"), try symbol("curl_easy_getinfo"))
         multiSet = try symbol("curl_multi_setopt")
         usesOpenSSL = dlopen(Self.names[0], RTLD_NOW | RTLD_NOLOAD) != nil
+        chainDepthFunction = dlsym(handle, "SSL_CTX_set_verify_depth")
         let start: @convention(c) (Int) -> CURLcode = try function("curl_global_init")
         guard start(shim_global_default) == CURLE_OK else { throw .libraryMissing("it could not be started") }
     }
@@ -142,6 +145,10 @@ final class Curl {
 
     func set(_ easy: Easy, _ option: CURLoption, _ callback: @escaping shim_data_callback) throws(HTTPFailure) {
         try check(shim_easy_set_data_callback(easySet, easy, option, callback))
+    }
+
+    func set(_ easy: Easy, _ callback: @escaping curl_ssl_ctx_callback) throws(HTTPFailure) {
+        try check(shim_easy_set_tls_callback(easySet, easy, callback))
     }
 
     func set(_ easy: Easy, _ callback: @escaping curl_debug_callback) throws(HTTPFailure) {

@@ -70,22 +70,6 @@ final class HTTPTransfer {
         try curl.set(easy, CURLOPT_TCP_KEEPALIVE, 1)
     }
 
-    private func setTrust(_ options: HTTPOptions) throws(HTTPFailure) {
-        try curl.set(easy, CURLOPT_SSLVERSION, shim_tls_1_2)
-        guard let authority = options.authority else { return try setSystemTrust(options.systemAuthorities) }
-        // Instead of the system's, not in addition: a user who gives an authority trusts no other.
-        try curl.set(easy, CURLOPT_CAPATH, nil)
-        try curl.set(easy, authority: authority)
-    }
-
-    /// Makes OpenSSL look up a server's authority by name. Reading all authorities would block the event loop for 25 ms
-    /// per connection.
-    private func setSystemTrust(_ directory: String) throws(HTTPFailure) {
-        guard curl.usesOpenSSL, Authorities.areHashed(in: directory) else { return }
-        try curl.set(easy, CURLOPT_CAINFO, nil)
-        try curl.set(easy, CURLOPT_CAPATH, directory)
-    }
-
     private func setCallbacks() throws(HTTPFailure) {
         let object = UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque())
         try curl.set(easy, pointer: CURLOPT_WRITEDATA, object)

@@ -408,6 +408,32 @@ struct HTTPClientTests {
         }
     }
 
+    /// TLS runs on the loop, where everybody's calls wait for it.
+    @Test(arguments: [["-tls1_2"], ["-tls1_3"], ["-tls1_2", "-cipher", "DHE"], ["-tls1_3", "-groups", "ffdhe8192"]])
+    func `a server doesn't get to choose a prime, which may be as large as it likes`(_ options: [String]) async throws {
+        let server = try TLSServer(options)
+        let outcome = try await outcome(of: server)
+        #expect(outcome == (options.count == 1 ? "200" : "no connection"))
+    }
+
+    @Test(arguments: [(8, "200"), (9, "certificate chain too long")])
+    func `a server has few certificates checked`(_ intermediates: Int, _ expected: String) async throws {
+        let server = try TLSServer(intermediates: intermediates)
+        #expect(try await outcome(of: server) == expected)
+    }
+
+    private func outcome(of server: TLSServer) async throws -> String {
+        let client = HTTPClient(HTTPOptions(authority: server.authority))
+        let place = try #require(HTTPAddress(server.url + "/"))
+        do throws(HTTPFailure) { return "\(try await client.send(HTTPRequest("GET", place)).status)" } catch {
+            switch error {
+            case .secureConnection: return "no connection"
+            case .certificate(_, let reason): return reason
+            default: return "\(error)"
+            }
+        }
+    }
+
     // MARK: Proxies
 
     @Test(arguments: [

@@ -4,24 +4,47 @@ internal import Foundation
 
 /// An authority of its own for each server, made by the openssl program.
 enum Certificates {
-    /// Makes `cert.pem` and `key.pem` for 127.0.0.1 and localhost.
+    private static let usualKey = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+
+    /// Makes `cert.pem` and `key.pem` for 127.0.0.1 and localhost, and `chain.pem` with what is between it and the
+    /// authority.
     /// - Returns: the authority's certificate.
-    static func make(in directory: String) throws -> [UInt8] {
-        let (ca, key) = ("\(directory)/ca.pem", "\(directory)/ca.key")
-        let usual = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    static func make(
+        in directory: String, serverKey: [String] = usualKey, intermediates: Int = 0
+    ) throws -> [UInt8] {
+        let authority = "\(directory)/ca"
         try run(
-            ["openssl", "req", "-x509", "-days", "2", "-subj", "/CN=Tests", "-keyout", key, "-out", ca] + usual)
-        try run(
-            ["openssl", "req", "-subj", "/CN=localhost", "-keyout", "\(directory)/key.pem", "-out", "\(directory)/csr"]
-                + usual)
-        let names = "subjectAltName=DNS:localhost,IP:127.0.0.1\n"
-        try names.write(toFile: "\(directory)/names", atomically: false, encoding: .utf8)
-        try run([
-            "openssl", "x509", "-req", "-days", "2", "-in", "\(directory)/csr", "-CA", ca, "-CAkey", key,
-            "-CAcreateserial", "-extfile", "\(directory)/names", "-out", "\(directory)/cert.pem",
-        ])
+            [
+                "openssl", "req", "-x509", "-days", "2", "-subj", "/CN=Tests", "-keyout", authority + ".key", "-out",
+                authority + ".pem",
+            ] + usualKey)
+        var (issuer, chain) = (authority, "")
+        for number in 0..<intermediates {
+            let next = "\(directory)/intermediate\(number)"
+            try sign(next, "Intermediate \(number)", usualKey, "basicConstraints=critical,CA:TRUE\n", by: issuer)
+            issuer = next
+            chain = try String(contentsOfFile: issuer + ".pem", encoding: .utf8) + chain
+        }
+        try chain.write(toFile: "\(directory)/chain.pem", atomically: false, encoding: .utf8)
+        try sign(
+            "\(directory)/server", "localhost", serverKey, "subjectAltName=DNS:localhost,IP:127.0.0.1\n", by: issuer)
+        let files = FileManager.default
+        try files.moveItem(atPath: "\(directory)/server.pem", toPath: "\(directory)/cert.pem")
+        try files.moveItem(atPath: "\(directory)/server.key", toPath: "\(directory)/key.pem")
         chmod("\(directory)/key.pem", 0o644)
-        return Array(try Data(contentsOf: URL(filePath: ca)))
+        return Array(try Data(contentsOf: URL(filePath: authority + ".pem")))
+    }
+
+    /// Makes a key, and a certificate for it that somebody has signed.
+    private static func sign(
+        _ path: String, _ name: String, _ key: [String], _ extensions: String, by issuer: String
+    ) throws {
+        try run(["openssl", "req", "-subj", "/CN=\(name)", "-keyout", path + ".key", "-out", path + ".csr"] + key)
+        try extensions.write(toFile: path + ".ext", atomically: false, encoding: .utf8)
+        try run([
+            "openssl", "x509", "-req", "-days", "2", "-in", path + ".csr", "-CA", issuer + ".pem", "-CAkey",
+            issuer + ".key", "-CAcreateserial", "-extfile", path + ".ext", "-out", path + ".pem",
+        ])
     }
 
     /// Runs a program.

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// TLS runs on the event loop, where everybody's calls wait for it, and the server chooses much of what it costs. So what a
+// server may choose is what costs little.
+
+internal import CCurl
+internal import Glibc
+
+extension HTTPTransfer {
+    /// Sets whom to trust, and how to agree on a key.
+    func setTrust(_ options: HTTPOptions) throws(HTTPFailure) {
+        try curl.set(easy, CURLOPT_SSLVERSION, shim_tls_1_2)
+        try boundCost()
+        guard let authority = options.authority else { return try setSystemTrust(options.systemAuthorities) }
+        // Instead of the system's, not in addition: a user who gives an authority trusts no other.
+        try curl.set(easy, CURLOPT_CAPATH, nil)
+        try curl.set(easy, authority: authority)
+    }
+
+    /// Makes OpenSSL look up a server's authority by name. Reading all authorities would block the event loop for 25 ms
+    /// per connection.
+    private func setSystemTrust(_ directory: String) throws(HTTPFailure) {
+        guard curl.usesOpenSSL, Authorities.areHashed(in: directory) else { return }
+        try curl.set(easy, CURLOPT_CAINFO, nil)
+        try curl.set(easy, CURLOPT_CAPATH, directory)
+    }
+
+    /// A server can name a prime of 10,000 bits for an agreement after Diffie and Hellman, which then takes a second and
+    /// more, and send a hundred certificates whose signatures take milliseconds each.
+    private func boundCost() throws(HTTPFailure) {
+        guard curl.usesOpenSSL else { return }
+        try curl.set(easy, CURLOPT_SSL_CIPHER_LIST, "DEFAULT:!kDHE")
+        try curl.set(easy, CURLOPT_SSL_EC_CURVES, "X25519:P-256:P-384:P-521")
+        guard let setDepth = curl.chainDepthFunction else { return }
+        try curl.set(easy, pointer: CURLOPT_SSL_CTX_DATA, setDepth)
+        try curl.set(easy) { _, context, setDepth in
+            let function = unsafeBitCast(setDepth, to: (@convention(c) (UnsafeMutableRawPointer?, Int32) -> Void)?.self)
+            function?(context, HTTPTransfer.mostIntermediates)
+            return CURLE_OK
+        }
+    }
+
+    /// Certificates between a server's and its authority's. In use are one to three.
+    private nonisolated static let mostIntermediates: Int32 = 8
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Foundation
+internal import Synchronization
+
+/// The openssl program as a server on loopback, which answers every request with a page about the connection. It is killed
+/// when this is released.
+public final class TLSServer: Sendable {
+    /// Where it listens.
+    public let port: UInt16
+    /// Its certificate's authority in PEM.
+    public let authority: [UInt8]
+    private let directory: String
+    private let process: pid_t
+
+    /// Starts one, and waits until it takes connections.
+    ///
+    /// - Parameters:
+    ///   - options: how it agrees on a key: options of `openssl s_server`.
+    ///   - intermediates: how many certificates there are between its own and its authority's.
+    public init(_ options: [String] = [], intermediates: Int = 0) throws {
+        port = try Socket.freePort()
+        directory = FileManager.default.temporaryDirectory.path + "/ubiquitous-store-tls-\(UUID().uuidString.prefix(8))"
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        authority = try Certificates.make(
+            in: directory, serverKey: ["-newkey", "rsa:2048", "-nodes"], intermediates: intermediates)
+        let program = try Certificates.run(["which", "openssl"])
+        let files = ["-cert", directory + "/cert.pem", "-key", directory + "/key.pem"]
+        let chain = intermediates > 0 ? ["-cert_chain", directory + "/chain.pem"] : []
+        process = try ServerProcess.spawn(
+            [program, "s_server", "-accept", "127.0.0.1:\(port)", "-www"] + files + chain + options,
+            log: directory + "/output")
+        for _ in 0..<6000 {
+            if (try? Socket.connected(to: port)) != nil { return }
+            usleep(10_000)
+        }
+    }
+
+    deinit {
+        ServerProcess.end(process)
+        try? FileManager.default.removeItem(atPath: directory)
+    }
+
+    /// Its address.
+    public var url: String { "https://127.0.0.1:\(port)" }
+}
