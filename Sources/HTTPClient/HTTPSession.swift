@@ -77,6 +77,10 @@ final class HTTPSession {
         let multi = try connectedMulti(curl)
         let transfer = try nextTransfer(curl)
         try transfer.prepare(request, scheme)
+        transfer.whenRefused = { [weak self, weak transfer] in
+            guard let self, let transfer else { return }
+            end(transfer, transfer.result(CURLE_WRITE_ERROR))
+        }
         keepTimer = nil
         transfers[transfer.easy] = transfer
         let result = await withCheckedContinuation { continuation in
@@ -168,6 +172,7 @@ final class HTTPSession {
         if readiness.contains(.read) { events |= CURL_CSELECT_IN }
         if readiness.contains(.write) { events |= CURL_CSELECT_OUT }
         if !readiness.isDisjoint(with: [.error, .hangup]) { events |= CURL_CSELECT_ERR }
+        for transfer in transfers.values { transfer.beginTurn() }
         var running: Int32 = 0
         _ = curl.multiAct(multi, socket, events, &running)
         while let message = curl.multiRead(multi, &running) {

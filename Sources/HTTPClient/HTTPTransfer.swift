@@ -13,8 +13,12 @@ final class HTTPTransfer {
     private(set) var socket: Int32?
     /// Checks for silence.
     var timer: EventSource?
-    /// Resumes an answer that waits for its sink.
+    /// Called when what libcurl kept during a pause is refused, which libcurl doesn't report by itself.
+    var whenRefused: (() -> Void)?
+    /// Resumes a paused answer.
     private var pause: EventSource?
+    /// What was taken of the body in this turn of the loop.
+    private var turn = (pieces: 0, bytes: 0)
     /// The proxy in use.
     private(set) var proxy: HTTPProxy?
     private let options: HTTPOptions
@@ -76,7 +80,7 @@ final class HTTPTransfer {
         try curl.set(easy, pointer: CURLOPT_HEADERDATA, object)
         try curl.set(easy, pointer: CURLOPT_ERRORBUFFER, UnsafeRawPointer(reason))
         try curl.set(easy, CURLOPT_WRITEFUNCTION) { data, size, count, object in
-            HTTPTransfer.call(object, data, size * count, unless: { $0.waitsForSink() }) { $0.take(body: $1) }
+            HTTPTransfer.call(object, data, size * count, unless: { $0.pauses() }) { $0.take(body: $1) }
         }
         try curl.set(easy, CURLOPT_HEADERFUNCTION) { data, size, count, object in
             HTTPTransfer.call(object, data, size * count) { $0.take(header: $1) }
@@ -154,7 +158,7 @@ final class HTTPTransfer {
 
     /// Resets the state of the request.
     func finish() {
-        (request, timer, pause, socket) = (nil, nil, nil, nil)
+        (request, timer, pause, socket, whenRefused) = (nil, nil, nil, nil, nil)
         response = HTTPResponse()
     }
 
@@ -201,6 +205,7 @@ final class HTTPTransfer {
 
     private func take(body data: UnsafeRawBufferPointer) -> Bool {
         guard let request else { return false }
+        turn = (turn.pieces + 1, turn.bytes + data.count)
         if let sink = request.sink, sink.status == response.status {
             return sink.take(data) || refuse(.tooLarge(host))
         }
@@ -216,18 +221,27 @@ final class HTTPTransfer {
 
     private static let mostUselessBytes = 1 << 20
 
-    /// Pauses the transfer while the sink processes what it has received.
-    private func waitsForSink() -> Bool {
-        guard let sink = request?.sink, sink.status == response.status, sink.isBusy() else { return false }
-        pause = EventLoop.shared.after(Self.sinkPause) { [weak self] in
-            guard let self else { return }
-            pause = nil
-            _ = curl.easyPause(easy, CURLPAUSE_CONT)
-        }
+    /// Begins a turn of the loop.
+    func beginTurn() { turn = (0, 0) }
+
+    /// Pauses the transfer while the sink processes what it has received, and when the loop's next turn is due: libcurl
+    /// reads on as long as a server sends faster than that, and a server may send bytes one by one.
+    private func pauses() -> Bool {
+        let isBusy = request?.sink.map { $0.status == response.status && $0.isBusy() } ?? false
+        guard isBusy || turn.pieces >= Self.mostPieces || turn.bytes >= Self.mostBytes else { return false }
+        pause = EventLoop.shared.after(isBusy ? Self.sinkPause : .zero) { [weak self] in self?.resume() }
         return true
     }
 
+    private func resume() {
+        pause = nil
+        beginTurn()
+        if curl.easyPause(easy, CURLPAUSE_CONT) != CURLE_OK { whenRefused?() }
+    }
+
     private static let sinkPause = Duration.milliseconds(5)
+    /// Of a body, in a turn of the loop.
+    private static let (mostPieces, mostBytes) = (1024, 256 << 10)
 
     private func refuse(_ failure: HTTPFailure) -> Bool {
         refusal = failure

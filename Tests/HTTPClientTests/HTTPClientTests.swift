@@ -196,6 +196,16 @@ struct HTTPClientTests {
         }
     }
 
+    @Test func `a server that calls each proof stale is given up`() async throws {
+        let challenge = #"Digest realm="r", nonce="n", qop="auth", stale=true"#
+        let server = try ScriptedServer { _ in ServerAnswer(401, ["WWW-Authenticate": challenge]) }
+        let credentials = HTTPCredentials.password(user: "ada", password: "s3cret")
+        let failure = await failure {
+            _ = try await HTTPClient(options(credentials)).send(HTTPRequest("GET", address(server)))
+        }
+        #expect(failure == .tooLarge("127.0.0.1"))
+    }
+
     @Test func `a header can't be made of a token`() async throws {
         let server = try ScriptedServer { _ in ServerAnswer(200) }
         let failure = await failure {
@@ -331,6 +341,33 @@ struct HTTPClientTests {
         #expect(response.status == 500 && response.body.count == 100)
     }
 
+    /// What libcurl has read when it pauses, it joins to one piece.
+    @Test func `a body in pieces of a byte pauses for the loop's next turn, and arrives whole`() async throws {
+        let count = 300_000
+        let text =
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + String(repeating: "1\r\nx\r\n", count: count)
+        let server = try ScriptedServer { _ in ServerAnswer(bytes: Array((text + "0\r\n\r\n").utf8)) }
+        var request = HTTPRequest("GET", try address(server), limit: count)
+        let pieces = Mutex(0)
+        request.mayKeep = { _ in
+            pieces.withLock { $0 += 1 }
+            return true
+        }
+        let response = try await HTTPClient(options()).send(request)
+        #expect(response.body == [UInt8](repeating: UInt8(ascii: "x"), count: count))
+        #expect(pieces.withLock(\.self) < count / 2)
+    }
+
+    @Test func `what libcurl has kept in a pause and is refused then ends the request`() async throws {
+        let text =
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + String(repeating: "1\r\nx\r\n", count: 2000)
+        let server = try ScriptedServer { _ in ServerAnswer(bytes: Array(text.utf8)) }
+        var request = HTTPRequest("GET", try address(server), limit: 2000)
+        request.mayKeep = { $0 == 1 }
+        let failure = await failure { _ = try await HTTPClient(options()).send(request) }
+        #expect(failure == .noRoom("127.0.0.1"))
+    }
+
     @Test func `what is taken as it comes may be ended by who takes it`() async throws {
         let server = try ScriptedServer { _ in ServerAnswer(207, [:], String(repeating: "x", count: 1 << 20)) }
         let taken = Mutex(0)
@@ -356,12 +393,28 @@ struct HTTPClientTests {
                 .cut("127.0.0.1")
             ),
         ]
-        for (answer, expected) in answers {
+        let framed: [(String, HTTPFailure)] = [
+            ("Transfer-Encoding: chunked\r\n\r\n8000000000000000\r\nabc", .cut("127.0.0.1")),
+            ("Transfer-Encoding: chunked\r\n\r\n-1\r\nabc", .cut("127.0.0.1")),
+            ("Transfer-Encoding: chunked\r\n\r\n1;\(String(repeating: "x", count: 100_000))", .cut("127.0.0.1")),
+            (
+                "Transfer-Encoding: chunked\r\n\r\n0\r\n\(String(repeating: "X: y\r\n", count: 20_000))",
+                .tooLarge("127.0.0.1")
+            ),
+            ("Content-Length: -5\r\n\r\nabc", .corrupt("127.0.0.1")),
+            ("X: a\0b\r\n\r\n", .corrupt("127.0.0.1")),
+            ("\r\n\(String(repeating: "HTTP/1.1 102 Wait\r\n\r\n", count: 5000))", .tooLarge("127.0.0.1")),
+        ]
+        let others = framed.map { (text, failure) in
+            let status = text.hasPrefix("\r\n") ? "102 Wait" : "200 OK"
+            return (ServerAnswer(bytes: Array("HTTP/1.1 \(status)\r\n\(text)".utf8), closes: true), failure)
+        }
+        for (answer, expected) in answers + others {
             let server = try ScriptedServer { _ in answer }
             let failure = await failure {
                 _ = try await HTTPClient(options()).send(HTTPRequest("GET", address(server)))
             }
-            #expect(failure == expected)
+            #expect(failure == expected, "\(String(decoding: answer.bytes.prefix(100), as: UTF8.self))")
         }
         let gone = try ScriptedServer { _ in .cut }
         let place = try address(gone)
@@ -378,6 +431,8 @@ struct HTTPClientTests {
     @Test func `when to ask again is said in seconds or as a date by the server's clock`() async throws {
         let headers: [(KeyValuePairs<String, String>, Int?)] = [
             (["Retry-After": "120"], 120), (["Retry-After": "-5"], 0), (["Retry-After": "soon"], nil), ([:], nil),
+            (["Retry-After": "100000000000000000000"], nil), (["Retry-After": "9223372036854775807"], .max),
+            (["Retry-After": "-9223372036854775808"], 0),
             (["Date": "Sun, 06 Nov 1994 08:49:37 GMT", "Retry-After": "Sun, 06 Nov 1994 08:50:37 GMT"], 60),
             (["Date": "Sunday, 06-Nov-94 08:49:37 GMT", "Retry-After": "Sun Nov  6 08:49:07 1994"], 0),
         ]
