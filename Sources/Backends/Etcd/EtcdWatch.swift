@@ -38,6 +38,8 @@ final class EtcdWatch: Sendable {
     private static let mostOwn = 64
     /// How often in a row nobody could be listened to before that is a reason to look.
     fileprivate static let manyFailures = 4
+    /// How long nobody is listened to after a hint: a member may have something to tell each time.
+    private static let rest = Duration.milliseconds(100)
 
     init(_ client: EtcdClient, key: [UInt8], token: @escaping @Sendable (EtcdRow) -> UInt64?) {
         (self.client, self.key, self.token) = (client, key, token)
@@ -80,10 +82,12 @@ final class EtcdWatch: Sendable {
     // MARK: Listening
 
     private func next() async -> Void? {
+        // What is changed meanwhile is told of then.
+        if state.withLock(\.hint) { await client.pause(for: Self.rest) }
         while true {
             let gateway = client.gateway.another()
             let isClosed = state.withLock { state in
-                (state.gateway, state.member, state.hint) = (gateway, client.member, false)
+                (state.gateway, state.member, state.hint, state.isLive) = (gateway, client.member, false, false)
                 return state.isClosed
             }
             if isClosed { return nil }
@@ -91,7 +95,7 @@ final class EtcdWatch: Sendable {
             let (hint, failures, member) = state.withLock { state in
                 let isOver = state.gateway == nil
                 if !state.hint, !isOver { state.failures += 1 }
-                defer { state.isLive = false }
+                defer { state.isLive = state.isLive && state.hint }
                 return (
                     state.hint || state.tellsOfOutage(), state.failures, state.isLive || isOver ? nil : state.member
                 )

@@ -68,6 +68,48 @@ struct EtcdHostileTests {
         func close() {}
     }
 
+    /// Has a change to tell of whenever it is listened to.
+    private final class Talker: EtcdGateway {
+        private let counts = Mutex((listenings: 0, rests: 0))
+        var listenings: Int { counts.withLock(\.listenings) }
+        var rests: Int { counts.withLock(\.rests) }
+
+        func ask(
+            _ question: EtcdQuestion, of member: HTTPAddress, within time: Duration
+        ) async throws(EtcdFailure) -> (answer: Value, time: Int?) { throw .http(.closed, member) }
+
+        func listen(
+            _ question: EtcdQuestion, to member: HTTPAddress, _ take: @escaping @Sendable (Value?) -> Bool
+        ) async -> Bool {
+            let number = counts.withLock { counts in
+                counts.listenings += 1
+                return counts.listenings
+            }
+            let row = Server.row(question.body["create_request"]?["key"]?.bytes ?? [], [], modified: "\(number)")
+            let header = Value.dictionary(["revision": .string(Text("\(number)"))])
+            _ = take(.dictionary(["header": header, "events": .array([.dictionary(["kv": row])])]))
+            return true
+        }
+
+        func pause(for time: Duration) async { counts.withLock { $0.rests += 1 } }
+        func another() -> any EtcdGateway { self }
+        func close() {}
+    }
+
+    @Test func `a member that has something to tell whenever it is listened to is not listened to without a pause`()
+        async throws
+    {
+        let member = Talker()
+        let backend = try backend(member)
+        var hints = 0
+        for await _ in backend.hints() {
+            hints += 1
+            if hints == 20 { break }
+        }
+        #expect(member.listenings == 20 && member.rests == 19)
+        await backend.close()
+    }
+
     private func backend(_ gateway: any EtcdGateway) throws -> EtcdBackend {
         try EtcdBackend.make(
             url: "etcd://127.0.0.1:1/x", gateway: gateway, environment: .system, executor: ThreadExecutor(),
