@@ -42,6 +42,8 @@ public final class BusConnection {
     /// Decides which calls are dispatched; `nil` while nothing is registered.
     var admission: Admission?
     var pendingCalls: [ObjectIdentifier: PendingCall] = [:]
+    /// The bus doesn't say what it holds for one connection, and does for all: dbus-broker.
+    var tellsOfAllOnly = false
 
     private init(owning bus: OpaquePointer, isBusClient: Bool, uniqueName: String?) throws(BusError) {
         self.bus = bus

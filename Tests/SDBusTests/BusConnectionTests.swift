@@ -13,6 +13,64 @@ struct BusConnectionTests {
         bus = try PrivateBus()
     }
 
+    // MARK: Counts
+
+    /// As dbus-daemon says it, and as dbus-broker does, which has no such method.
+    @Test(arguments: [true, false])
+    func `a bus is asked for what it holds in the way that it knows`(_ tellsOfOne: Bool) async throws {
+        let (server, client) = try BusConnection.pair()
+        let statistics = Interface<Thing>(
+            "org.freedesktop.DBus.Debug.Stats",
+            [
+                .method("GetConnectionStats", in: ["name": "s"], out: ["counts": "a{sv}"]) { thing, call in
+                    thing.calls += 1
+                    guard tellsOfOne else { throw BusError.unknownMethod("No such method.") }
+                    try call.reply { try Self.write($0, "OutgoingBytes", "u") { try $0.append(UInt32(7)) } }
+                },
+                .method("GetStats", out: ["counts": "a{sv}"]) { _, call in
+                    try call.reply {
+                        try Self.write($0, "org.bus1.DBus.Debug.Stats.PeerAccounting", "a(sa{sv}a{su})") { reply in
+                            try reply.container("a", "(sa{sv}a{su})") {
+                                for (name, bytes) in [(":1.6", 6), (":1.7", 7)] as [(String, UInt32)] {
+                                    try Self.writePeer(reply, name, bytes)
+                                }
+                            }
+                        }
+                    }
+                },
+            ])
+        let thing = Thing()
+        let slot = try server.register(statistics, at: "/org/freedesktop/DBus", thing)
+        for _ in 0..<3 { #expect(try await client.undeliveredBytes(to: ":1.7") == 7) }
+        #expect(thing.calls == (tellsOfOne ? 3 : 1))
+        withExtendedLifetime(slot) {}
+    }
+
+    /// Writes a dictionary of one entry.
+    private static func write(
+        _ message: Message, _ name: String, _ signature: String, _ body: (Message) throws -> Void
+    ) throws {
+        try message.container("a", "{sv}") {
+            try message.container("e", "sv") {
+                try message.append(name)
+                try message.container("v", signature) { try body(message) }
+            }
+        }
+    }
+
+    private static func writePeer(_ message: Message, _ name: String, _ bytes: UInt32) throws {
+        try message.container("r", "sa{sv}a{su}") {
+            try message.append(name)
+            try message.container("a", "{sv}") {}
+            try message.container("a", "{su}") {
+                try message.container("e", "su") {
+                    try message.append("OutgoingBytes")
+                    try message.append(bytes)
+                }
+            }
+        }
+    }
+
     // MARK: Rounds
 
     @Test func `calls that arrive together are one round`() async throws {

@@ -9,11 +9,9 @@
 // until it holds less. A user's clients share a budget (see UserShare): once it is spent, answers that may be large
 // wait for any of them to read.
 //
-// dbus-daemon tells it (GetConnectionStats), and dbus-broker does (GetStats). Where that is not to be had, the client is
-// asked for a sign of life, which a library gives by itself once it has read what came before, unless it blocks in a
-// call of its own.
+// Both buses tell it (BusAccounting). Where that is not to be had, the client is asked for a sign of life, which a library
+// gives by itself once it has read what came before, unless it blocks in a call of its own.
 
-internal import PropertyList
 internal import SDBus
 internal import StoreBus
 
@@ -207,24 +205,8 @@ final class Delivery {
 extension BusConnection {
     /// How many bytes the bus holds for a client; `nil` if neither the bus nor the client says.
     fileprivate func undelivered(to name: String) async -> Int? {
-        do {
-            return try await call(
-                "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus.Debug.Stats",
-                "GetConnectionStats", build: { try $0.append(name) }, decode: Self.outgoingBytes)
-        } catch {
-            if let bytes = try? await undeliveredBytes(to: name) { return bytes }
-            return await hasRead(name) ? 0 : nil
-        }
-    }
-
-    private static let outgoingBytes: @BusActor (Message) throws -> Int = { reply in
-        var bytes: Int?
-        try reply.readDictionary { name in
-            guard name == "OutgoingBytes" else { return try reply.skip() }
-            if case .integer(let number) = try reply.readValue() { bytes = Int(number) }
-        }
-        guard let bytes else { throw BusError.notSupported("The bus doesn't say what it holds for a connection.") }
-        return bytes
+        if let bytes = try? await undeliveredBytes(to: name) { return bytes }
+        return await hasRead(name) ? 0 : nil
     }
 
     /// Waits until a client has read what was sent to it. An error is an answer as well, but for none at all.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What dbus-broker says of its users and connections, in one answer for all of them (GetStats). Other buses, and one
-// whose policy forbids it, answer with an error, or without what is looked for.
+// What the bus says of its users and connections. dbus-daemon is asked for each connection (GetConnectionStats);
+// dbus-broker has one answer for all of them (GetStats). A bus whose policy forbids it answers with an error, and one of
+// the other kind too, or without what is looked for.
 
 extension BusConnection {
     /// How many bytes dbus-broker would still keep for a user's connections; `nil` if the bus doesn't know the user.
@@ -23,11 +24,41 @@ extension BusConnection {
         }
     }
 
-    /// How many bytes dbus-broker holds for a connection, which has not read them.
+    /// How many bytes the bus holds for a connection, which has not read them.
     ///
     /// - Throws: ``BusError`` if the bus doesn't say.
     public func undeliveredBytes(to name: String) async throws -> Int {
-        let bytes = try await statistic("PeerAccounting", ofEach: "sa{sv}a{su}") { account in
+        let bytes =
+            tellsOfAllOnly ? try await bytesAmongAll(of: name) : try await bytesAlone(of: name)
+        guard let bytes else { throw BusError.notSupported("The bus doesn't say what it holds for a connection.") }
+        return bytes
+    }
+
+    /// What dbus-daemon says. A bus that has no such method is not asked again.
+    private func bytesAlone(of name: String) async throws -> Int? {
+        do {
+            return try await call(
+                Self.bus, Self.busPath, Self.statistics, "GetConnectionStats", build: { try $0.append(name) },
+                decode: { reply in
+                    var bytes: Int?
+                    try reply.readDictionary { name in
+                        guard name == "OutgoingBytes" else { return try reply.skip() }
+                        try reply.enterVariant()
+                        bytes = Int(try reply.readUInt32())
+                        try reply.exitContainer()
+                    }
+                    return bytes
+                })
+        } catch let error as BusError where error.name == BusError.unknownMethod("").name {
+            let bytes = try await bytesAmongAll(of: name)
+            tellsOfAllOnly = true
+            return bytes
+        }
+    }
+
+    /// What dbus-broker says.
+    private func bytesAmongAll(of name: String) async throws -> Int? {
+        try await statistic("PeerAccounting", ofEach: "sa{sv}a{su}") { account in
             let isMeant = try account.readString() == name
             var bytes: Int?
             try account.skip()
@@ -37,8 +68,6 @@ extension BusConnection {
             }
             return isMeant ? bytes : nil
         }
-        guard let bytes else { throw BusError.notSupported("The bus doesn't say what it holds for a connection.") }
-        return bytes
     }
 
     /// Looks through the records of a part of the answer.
@@ -49,8 +78,7 @@ extension BusConnection {
     private func statistic(
         _ part: String, ofEach record: String, _ read: @escaping @BusActor (Message) throws -> Int?
     ) async throws -> Int? {
-        let name = "org.freedesktop.DBus"
-        return try await call(name, "/org/freedesktop/DBus", name + ".Debug.Stats", "GetStats") { reply in
+        try await call(Self.bus, Self.busPath, Self.statistics, "GetStats") { reply in
             var found: Int?
             try reply.readDictionary { name in
                 guard name == "org.bus1.DBus.Debug.Stats." + part else { return try reply.skip() }
@@ -66,4 +94,7 @@ extension BusConnection {
             return found
         }
     }
+
+    private static let (bus, busPath) = ("org.freedesktop.DBus", "/org/freedesktop/DBus")
+    private static let statistics = bus + ".Debug.Stats"
 }
