@@ -33,7 +33,8 @@ public actor BusActor {
 
     /// Runs `body` at once, isolated to this actor, with an argument that a C library lends to a callback.
     ///
-    /// - Parameter body: should capture nothing, so that the callback allocates nothing.
+    /// - Parameter body: a function, where calls are many: what a closure captures is allocated, and each closure that is
+    ///   isolated asks the runtime once more whether it runs where it belongs.
     /// - Throws: what `body` throws.
     @inlinable
     @inline(__always)

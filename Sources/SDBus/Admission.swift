@@ -118,9 +118,12 @@ private func admitCall(
     _ userdata: UnsafeMutableRawPointer?,
     _ error: UnsafeMutablePointer<sd_bus_error>?
 ) -> Int32 {
-    BusActor.assumeIsolated(lending: (message, userdata)) { lent in
-        guard case (let message?, let userdata?) = lent else { return 0 }
-        // 1: the call has been taken over.
-        return Unmanaged<Admission>.fromOpaque(userdata).takeUnretainedValue().decide(message) ? 0 : 1
-    }
+    // 1: the call has been taken over.
+    BusActor.assumeIsolated(lending: (message, userdata), isAdmitted) ? 0 : 1
+}
+
+@BusActor
+private func isAdmitted(_ lent: (message: OpaquePointer?, userdata: UnsafeMutableRawPointer?)) -> Bool {
+    guard case (let message?, let userdata?) = lent else { return true }
+    return Unmanaged<Admission>.fromOpaque(userdata).takeUnretainedValue().decide(message)
 }

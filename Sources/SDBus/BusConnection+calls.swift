@@ -240,8 +240,14 @@ func receiving<Target: AnyObject>(
     as type: Target.Type,
     _ body: @escaping @BusActor (Target, Message) -> Void
 ) {
-    BusActor.assumeIsolated(lending: (message, userdata, body)) { lent in
-        guard case (let message?, let userdata?, let body) = lent else { return }
-        body(Unmanaged<Target>.fromOpaque(userdata).takeUnretainedValue(), Message(retaining: message))
-    }
+    BusActor.assumeIsolated(lending: (message, userdata, body), receive)
+}
+
+@BusActor
+@inline(__always)
+private func receive<Target: AnyObject>(
+    _ lent: (OpaquePointer?, UnsafeMutableRawPointer?, body: @BusActor (Target, Message) -> Void)
+) {
+    guard case (let message?, let userdata?, let body) = lent else { return }
+    body(Unmanaged<Target>.fromOpaque(userdata).takeUnretainedValue(), Message(retaining: message))
 }

@@ -38,13 +38,13 @@ final class Dispatcher {
         let socket = try check(sd_bus_get_fd(bus), "the socket of a connection")
         watched = fcntl(socket, F_DUPFD_CLOEXEC, 3)
         if watched < 0 { throw BusError(errno: errno, "the socket of a connection") }
-        try check(sd_event_add_io(event, &readiness, watched, 0, { dispatchConnection($3) }, userdata), "a socket")
+        try check(sd_event_add_io(event, &readiness, watched, 0, connectionIsReady, userdata), "a socket")
         // Waking up a millisecond late is good enough for a timeout.
         try check(
-            sd_event_add_time(event, &deadline, CLOCK_MONOTONIC, .max, 1000, { dispatchConnection($2) }, userdata),
+            sd_event_add_time(event, &deadline, CLOCK_MONOTONIC, .max, 1000, connectionIsDue, userdata),
             "a timeout"
         )
-        try check(sd_event_source_set_prepare(readiness, prepareConnection), "a socket")
+        try check(sd_event_source_set_prepare(readiness, connectionWaits), "a socket")
     }
 
     /// Has the event loop forget this connection.
@@ -110,16 +110,34 @@ final class Dispatcher {
 
 // MARK: Callbacks of libsystemd
 
-private func dispatchConnection(_ userdata: UnsafeMutableRawPointer?) -> Int32 {
-    BusActor.assumeIsolated(lending: userdata) {
-        if let connection = connection($0) { connection.dispatcher.dispatch(for: connection) }
-    }
+/// sd_event_io_handler_t.
+private func connectionIsReady(
+    _ source: OpaquePointer?, _ socket: Int32, _ events: UInt32, _ userdata: UnsafeMutableRawPointer?
+) -> Int32 {
+    BusActor.assumeIsolated(lending: userdata, dispatchConnection)
     return 0
 }
 
-private func prepareConnection(_ source: OpaquePointer?, _ userdata: UnsafeMutableRawPointer?) -> Int32 {
-    BusActor.assumeIsolated(lending: userdata) { connection($0)?.dispatcher.prepare() }
+/// sd_event_time_handler_t.
+private func connectionIsDue(_ source: OpaquePointer?, _ time: UInt64, _ userdata: UnsafeMutableRawPointer?) -> Int32 {
+    BusActor.assumeIsolated(lending: userdata, dispatchConnection)
     return 0
+}
+
+/// sd_event_handler_t, before the loop waits.
+private func connectionWaits(_ source: OpaquePointer?, _ userdata: UnsafeMutableRawPointer?) -> Int32 {
+    BusActor.assumeIsolated(lending: userdata, prepareConnection)
+    return 0
+}
+
+@BusActor
+private func dispatchConnection(_ userdata: UnsafeMutableRawPointer?) {
+    if let connection = connection(userdata) { connection.dispatcher.dispatch(for: connection) }
+}
+
+@BusActor
+private func prepareConnection(_ userdata: UnsafeMutableRawPointer?) {
+    connection(userdata)?.dispatcher.prepare()
 }
 
 @BusActor

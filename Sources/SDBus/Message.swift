@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CSystemd
+internal import Glibc
 
 /// A message: a call, an answer or a signal.
 ///
@@ -35,6 +36,8 @@ public final class Message {
     public var destination: String? { string(sd_bus_message_get_destination(message)) }
     /// The object.
     public var path: String? { string(sd_bus_message_get_path(message)) }
+    /// How many bytes its path has.
+    public var pathLength: Int { sd_bus_message_get_path(message).map(strlen) ?? 0 }
     /// The interface.
     public var interface: String? { string(sd_bus_message_get_interface(message)) }
     /// The method or signal.

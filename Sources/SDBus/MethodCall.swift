@@ -111,6 +111,10 @@ extension BusConnection {
 
     /// Tells how many bytes were sent to a peer; the head of a message has about 128 beside its body.
     nonisolated func weigh(_ bytes: Int, for peer: Peer) {
-        BusActor.assumeIsolated(lending: (self, peer)) { $0.onSent?($1, bytes + 128) }
+        BusActor.assumeIsolated(lending: (self, peer, bytes + 128), Self.noteSent)
+    }
+
+    private static func noteSent(_ sent: (connection: BusConnection, peer: Peer, bytes: Int)) {
+        sent.connection.onSent?(sent.peer, sent.bytes)
     }
 }

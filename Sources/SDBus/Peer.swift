@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
+/// What a service keeps about a peer. A class to inherit from: a cast to a subclass looks at one word, which one from
+/// `AnyObject` doesn't.
+@BusActor
+open class PeerContext {
+    /// Makes one.
+    public init() {}
+}
+
 /// Someone at the other end: a connection to the bus, under its unique name.
 ///
 /// There is one object for a unique name as long as it is needed: while it is held or referred to, and for a while after
@@ -11,7 +19,7 @@ public final class Peer {
     /// Who it is.
     public nonisolated let credentials: Credentials
     /// What the service keeps about this peer; it goes when the peer is forgotten.
-    public var context: AnyObject?
+    public var context: PeerContext?
 
     private let reference: ConnectionReference
     private var holds = 0

@@ -304,12 +304,22 @@ func findObject(
     _ found: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
     _ error: UnsafeMutablePointer<sd_bus_error>?
 ) -> Int32 {
-    BusActor.assumeIsolated(lending: (path, userdata, found, error)) { lent in
-        guard case (let path?, let userdata?, let found?, let error) = lent else { return -EINVAL }
-        found.pointee = userdata
-        return answering(error) {
-            try Unmanaged<Registration>.fromOpaque(userdata).takeUnretainedValue().findObject(path) ? 1 : 0
-        }
+    BusActor.assumeIsolated(lending: (path, userdata, found, error), find)
+}
+
+@BusActor
+private func find(
+    _ lent: (
+        path: UnsafePointer<CChar>?, userdata: UnsafeMutableRawPointer?,
+        found: UnsafeMutablePointer<UnsafeMutableRawPointer?>?, error: UnsafeMutablePointer<sd_bus_error>?
+    )
+) -> Int32 {
+    guard case (let path?, let userdata?, let found?, let error) = lent else { return -EINVAL }
+    found.pointee = userdata
+    do {
+        return try Unmanaged<Registration>.fromOpaque(userdata).takeUnretainedValue().findObject(path) ? 1 : 0
+    } catch let thrown {
+        return BusError(thrown).set(error)
     }
 }
 

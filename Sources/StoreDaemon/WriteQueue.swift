@@ -48,7 +48,8 @@ final class WriteQueue {
         waiting = []
         while let user = rest.first?.store.user {
             // Empty, most often, and then nothing is copied.
-            let others = rest.filter { $0.store.user !== user }
+            var others: [Waiting] = []
+            for write in rest where write.store.user !== user { others.append(write) }
             if !others.isEmpty { rest.removeAll { $0.store.user !== user } }
             commit(rest, of: user)
             rest = others

@@ -6,7 +6,7 @@ internal import SDBus
 ///
 /// The peer owns this object, so this doesn't own the peer: a connection that holds nothing is forgotten with it.
 @BusActor
-final class Client {
+final class Client: PeerContext {
     /// The connection's unique name.
     let name: String
     let uid: UInt32

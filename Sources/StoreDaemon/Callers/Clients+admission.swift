@@ -9,7 +9,7 @@ extension Clients {
     /// Decides about a call: true lets it be answered now; otherwise it waits, is refused, or is left without an answer.
     func admit(_ call: IncomingCall) -> Bool {
         let client = client(call.peer)
-        let kind = CallKind(call.message)
+        let kind = kinds.kind(of: call.message)
         let refusal = client.isSubordinate ? Self.subordinate : kind.refusal(of: call.message)
         guard call.message.expectsReply else {
             client.share.countUnanswered(size(ofUnanswered: call.message) + CallKind.overhead, EventLoop.now)
@@ -106,6 +106,21 @@ extension Clients {
     }
 }
 
+/// Finds the kinds of calls, and remembers the last one: most often the next call is of the same method.
+@BusActor
+struct CallKinds {
+    private var method = LastMethod()
+    private var last: CallKind?
+
+    /// The kind of a call.
+    mutating func kind(of call: Message) -> CallKind {
+        if method.note(call), let last { return last }
+        let kind = CallKind(call)
+        last = kind
+        return kind
+    }
+}
+
 /// What a call brings and asks for, as far as its name tells.
 struct CallKind {
     /// About how large the answer may be: small, or too large to be sent where a user's budget is spent.
@@ -153,7 +168,7 @@ struct CallKind {
     /// Why the call is refused before anything looks at it; `nil` if it isn't.
     @BusActor
     func refusal(of message: Message) -> BusError? {
-        guard message.path?.utf8.count ?? 0 <= Self.longestPath else { return .unknownObject }
+        guard message.pathLength <= Self.longestPath else { return .unknownObject }
         guard arguments < .max, message.argumentSize(atMost: arguments) == nil else { return nil }
         return .limitsExceeded("The arguments of this call may have \(arguments) bytes.")
     }

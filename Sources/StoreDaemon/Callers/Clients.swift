@@ -10,6 +10,7 @@ final class Clients {
     private var present: [ObjectIdentifier: Presence] = [:]
     private var shares: [ShareKey: UserShare] = [:]
     private let pool = SharePool()
+    var kinds = CallKinds()
 
     /// A client whose end has to be known.
     private struct Presence {
