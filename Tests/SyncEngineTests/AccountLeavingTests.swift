@@ -26,6 +26,28 @@ struct AccountLeavingTests {
         #expect(await backend.uploads["app"] == nil)
     }
 
+    @Test(arguments: ["written here", "received"])
+    func `a store that takes part in the sync again is published where the account was published without it`(
+        values: String
+    ) async throws {
+        let former = ScriptedBackend()
+        try device.sync.signIn(to: former, as: RemoteAccount(identifier: "A"), bringingValues: false)
+        if values == "received" { await former.change { $0.changes = ["app": arriving(["k": 1])] } }
+        try await device.syncNow()
+        if values == "written here" { try device.write("k", 1) }
+        try await device.syncNow()
+        try device.database.synchronize(store: "app", false)
+        // As an account that moves to another key: nothing of it is under that yet.
+        let backend = ScriptedBackend()
+        await backend.change { $0.account = RemoteAccount(identifier: "B", aliases: ["A"]) }
+        try device.sync.signIn(to: backend, asRestored: RemoteAccount(identifier: "B", aliases: ["A"]))
+        try await device.syncNow()
+        #expect(await backend.uploads["app"] == nil)
+        try device.database.synchronize(store: "app", true)
+        try await device.syncNow()
+        #expect(await backend.uploads["app"]?.entries.count == 1)
+    }
+
     @Test func `whoever waits is told at once that the account is paused, and nothing more happens`() async throws {
         let backend = ScriptedBackend()
         let waiting = try await device.startHeldUpload(to: backend)

@@ -17,7 +17,7 @@ extension UserDatabase {
     public func completeDownload(
         cursor: [UInt8], isComplete: Bool = true, besides waiting: Set<String> = []
     ) throws(EngineError) -> [StoreViewChange] {
-        let (id, hadPreviousValues) = (account.id, previous != nil)
+        let (id, hadPreviousValues, beganAnew) = (account.id, previous != nil, account.beginsAnew)
         let late = loadedStores.filter { !$0.shared.isDownloaded && $0.isReplicated }.map { ($0, $0.values) }
         let arrived = try storesAwaitingDownload().filter { !waiting.contains($0) }
         let lastPull = isComplete ? environment.time() : account.lastPull
@@ -26,6 +26,8 @@ extension UserDatabase {
             try db.run(
                 sql: "UPDATE account SET cursor = ?, pulled = ? WHERE id = ?",
                 arguments: [Data(cursor), Int64(bitPattern: lastPull), id])
+            // While a store took no part in the sync, the account may have been published anew without it.
+            if beganAnew { try db.run(sql: "UPDATE account SET pushed = 0 WHERE id = ?", arguments: [id]) }
             for store in arrived {
                 try db.run(
                     sql: """
