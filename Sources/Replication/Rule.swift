@@ -88,6 +88,8 @@ package enum Rule: String, CaseIterable, Sendable {
     case provenLinks = "proven-links"
     /// Notes say what the account was called before it was under its key.
     case formerNames = "former-names"
+    /// An account that a device has left is found by the names that it had on that device, too.
+    case ownNames = "own-names"
     /// A move gives way to another key that has become the account's.
     case giveWay = "give-way"
     /// A device keeps the key that it moves to before anybody learns of it.

@@ -47,8 +47,8 @@ package final class AccountReplica {
 
     /// Goes over to an account.
     func enter(_ remote: RemoteAccount, bringsValues: Bool) throws(EngineError) {
-        let current = database.account.identifier
-        if database.hasAccount, remote.isNamed(current) || remote.formerNames.contains(current) {
+        let (current, formerNames) = (database.account.identifier, try formerNames(of: remote))
+        if database.hasAccount, remote.isNamed(current) || formerNames.contains(current) {
             return try rename(to: remote)
         }
         let changes = try database.enter(account: remote.identifier, bringingValues: bringsValues)
@@ -59,15 +59,24 @@ package final class AccountReplica {
     /// Goes on under the smallest of the identifiers that devices have given the account, with all that is here of it
     /// under others.
     private func rename(to remote: RemoteAccount) throws(EngineError) {
-        let (before, others) = (database.account.identifier, remote.aliases.union(remote.formerNames))
+        let (before, formerNames) = (database.account.identifier, try formerNames(of: remote))
+        let others = remote.aliases.union(formerNames)
         if remote.identifier == before, others.isEmpty { return }
         // What was uploaded under that name may have been read by nobody.
-        if remote.formerNames.contains(before) { try database.forgetPublication() }
+        if formerNames.contains(before) { try database.forgetPublication() }
         try joinOthers(named: others.union([remote.identifier]))
         for change in try database.rename(accountTo: remote.identifier, aliases: others) {
             tell([change], ownReason(in: change.store))
         }
         if remote.identifier != before { onRename?() }
+    }
+
+    /// Under which names this device may have the account that it has no more: those that the account says, and those
+    /// that it had after them here alone. A device that moves the account gives it a name that nobody takes over if
+    /// another device's move counts.
+    private func formerNames(of remote: RemoteAccount) throws(EngineError) -> Set<String> {
+        let others = Rule.ownNames.isOn ? try database.accounts(formerly: remote.formerNames) : []
+        return remote.formerNames.union(others).subtracting([remote.identifier])
     }
 
     /// Joins what this device has of the account under its other names: it is the state of one account.

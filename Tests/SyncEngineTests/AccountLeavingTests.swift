@@ -48,6 +48,30 @@ struct AccountLeavingTests {
         #expect(await backend.uploads["app"]?.entries.count == 1)
     }
 
+    @Test(arguments: [Set(["A"]), []])
+    func `an account that was left under a key is found under another one that came after the same account`(
+        formerNames: Set<String>
+    ) async throws {
+        try device.sync.signIn(to: ScriptedBackend(), as: RemoteAccount(identifier: "A"), bringingValues: false)
+        try device.write("before", 1)
+        try await device.syncNow()
+        let own = ScriptedBackend()
+        await own.change { $0.account = RemoteAccount(identifier: "K1", aliases: ["A"]) }
+        try device.sync.signIn(to: own, asRestored: RemoteAccount(identifier: "K1", aliases: ["A"]))
+        try device.write("published", 1)
+        try await device.syncNow()
+        try device.sync.signOut(keepingValues: true)
+        try device.write("pending", 1)
+        // Without proof it is another account, be it called what this one was.
+        let remote = RemoteAccount(identifier: formerNames.isEmpty ? "A" : "K2", formerNames: formerNames)
+        let other = ScriptedBackend()
+        await other.change { $0.account = remote }
+        try device.sync.signIn(to: other, as: remote, bringingValues: false)
+        try await device.syncNow()
+        #expect(await other.uploads["app"]?.entries.count == (formerNames.isEmpty ? nil : 3))
+        #expect(try device.value("pending") == (formerNames.isEmpty ? nil : 1))
+    }
+
     @Test func `whoever waits is told at once that the account is paused, and nothing more happens`() async throws {
         let backend = ScriptedBackend()
         let waiting = try await device.startHeldUpload(to: backend)

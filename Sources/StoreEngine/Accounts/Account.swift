@@ -75,6 +75,20 @@ extension Database {
             sql: "INSERT OR REPLACE INTO property (name, value) VALUES (?, ?)", arguments: [name, value])
     }
 
+    /// What an account was called before on this device.
+    func formerNames(of account: Int64) throws -> Set<String> {
+        let names = try String.fetchOne(
+            cachedStatement(sql: "SELECT value FROM property WHERE name = ?"), arguments: ["former-names-\(account)"])
+        return Set(names?.split(separator: "\n").map(String.init) ?? [])
+    }
+
+    func saveFormerNames(_ names: Set<String>, of account: Int64) throws {
+        let text = names.isEmpty ? nil : names.sorted().joined(separator: "\n")
+        try run(
+            sql: "INSERT OR REPLACE INTO property (name, value) VALUES (?, ?)",
+            arguments: ["former-names-\(account)", text])
+    }
+
     func account(_ id: Int64) throws -> Account? {
         try Row.fetchOne(cachedStatement(sql: "SELECT * FROM account WHERE id = ?"), arguments: [id])
             .map(Account.init(row:))

@@ -115,6 +115,16 @@ extension UserDatabase {
         }
     }
 
+    /// The identifiers of accounts on this device, the current one among them, that were called one of these names before.
+    public func accounts(formerly names: Set<String>) throws(EngineError) -> Set<String> {
+        if names.isEmpty { return [] }
+        return try read { db in
+            let found = try Row.fetchAll(db.cachedStatement(sql: "SELECT id, identifier FROM account WHERE id > 0"))
+                .filter { try !db.formerNames(of: $0.decode(atIndex: 0)).isDisjoint(with: names) }
+            return Set(try found.map { try $0.decode(atIndex: 1) })
+        }
+    }
+
     /// Goes on with the current account under the smallest identifier of several that are the same account.
     ///
     /// The device may have been signed in to it under the others as well. What it has there was to be joined before
@@ -143,9 +153,12 @@ extension UserDatabase {
                     from: other, to: current, ids: replicaIDs, under: origin, time: environment.time(),
                     changes: "\(Cause.isOwn) AND sequence > published")
                 try db.deleteReplicas("account = ?", [other.id])
+                try db.saveFormerNames([], of: other.id)
                 try db.execute(sql: "DELETE FROM account WHERE id = ?", arguments: [other.id])
                 try skipReplicaIDs(db)
             }
+            let names = try db.formerNames(of: id).union(others).union([current.identifier]).subtracting([identifier])
+            try db.saveFormerNames(names, of: id)
             try db.execute(sql: "UPDATE account SET identifier = ? WHERE id = ?", arguments: [identifier, id])
             return try db.account(id) ?? account
         }
