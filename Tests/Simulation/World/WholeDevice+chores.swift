@@ -74,7 +74,9 @@ extension WholeDevice {
         process.noteOwnWrite(store)
         process.noteAccount()
         process.sync.noteHint()
-        world.excuse(self, for: .removedStore, before: before, place: place, after: world.states(self))
+        world.excuse(
+            self, for: .removedStore, before: before, place: place, after: world.states(self),
+            losesPlace: world.mayLosePublished)
     }
 
     private func fill(_ index: Int, bytes: Bool) throws(EngineError) {
