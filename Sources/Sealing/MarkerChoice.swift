@@ -26,6 +26,18 @@ package struct SeenMarkers: Sendable {
     }
 }
 
+extension SeenMarkers {
+    /// Whether a holder of a key has given the account another one that is there, or was replaced by one that is.
+    package func hasSuccessor(of key: AccountKey) -> Bool {
+        let links = notes + sealed.flatMap(\.links)
+        let graph = KeyGraph(Set(sealed.map(\.identifier)), links)
+        // A move that gave way has removed its marker, but not its note: that leads nowhere.
+        return links.contains {
+            $0.first == key.identifier && graph.leadsToMarker(from: $0.second) && $0.isProven(by: key.blobs)
+        }
+    }
+}
+
 /// Which marker is the account's, and what that means for a device.
 package enum MarkerChoice: Equatable, Sendable {
     /// No sealed marker is there: plain ones decide.

@@ -257,6 +257,18 @@ import Testing
         #expect(await (b.backend as? any KeyHolding)?.heldKey?.rejected == [planted.key.identifier])
     }
 
+    @Test func `a key is kept whose move gave way to a marker that somebody planted`() async throws {
+        let (storage, a, held) = try await world()
+        let planted = try #require((1...50).lazy.map(Self.key).first { $0.key.identifier < held.key.identifier })
+        storage.blobs["a/\(planted.key.identifier)"] = planted.marker.bytes
+        // The marker of the move is gone, and its note stays.
+        let link = KeyLink(from: held.key, to: Self.key(60).key.identifier, .replaced)
+        storage.blobs["a/\(link.noteName)"] = link.note()
+        #expect(await code { for _ in 0..<25 { try await a.sync() } } == .keyNeeded)
+        try await (a.backend as? any KeyHolding)?.rejectOtherKeys(andSuccessors: false)
+        try await a.sync()
+    }
+
     @Test func `a key that was replaced by one who had it can't be kept`() async throws {
         let (storage, a, held) = try await world()
         let next = Self.key(7)

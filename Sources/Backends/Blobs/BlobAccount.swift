@@ -262,8 +262,7 @@ final class BlobAccount<Storage: BlobStorage> {
         guard case .key(var held) = protection else { throw RemoteError.keyNeeded }
         try await storage.check(makingPlace: false)
         let seen = try await markers.proving(try await markers.read(protection), notesOf: held.key.identifier)
-        let links = seen.notes + seen.sealed.flatMap(\.links)
-        if !successors, links.contains(where: { $0.first == held.key.identifier && $0.isProven(by: held.key.blobs) }) {
+        if !successors, seen.hasSuccessor(of: held.key) {
             throw RemoteError(
                 .keyNeeded, "Another device of the account has given it a new key. Enter its recovery phrase.")
         }
