@@ -69,6 +69,15 @@ import Testing
         #expect(try await b.pull(after: nil, as: a.origin).account.formerNames == ["\(said)"])
     }
 
+    @Test func `what somebody has put in the place of a note is put right`() async throws {
+        let (storage, a, held) = try await world()
+        let note = FormerName(KeyIdentifier(high: 7, low: 1), of: held.key)
+        storage.blobs["a/\(note.noteName)"] = [UInt8](repeating: 1, count: 600)
+        let holding = try #require(a.backend as? any KeyHolding)
+        try await holding.noteJoining(from: nil, FormerForms(plain: [note.name]))
+        #expect(storage.blobs["a/\(note.noteName)"] == note.note())
+    }
+
     @Test func `without the key nothing is read, written or removed`() async throws {
         let (storage, _, _) = try await world()
         let before = storage.blobs

@@ -187,11 +187,16 @@ final class MarkerFolder<Storage: BlobStorage> {
         try await storage.create(note)
     }
 
-    /// Writes the notes that are not there of what the account of a key was called before.
+    /// Writes the notes of what the account of a key was called before, where they are missing or something else is in
+    /// their place.
     func writeFormerNames(of held: HeldKey) async throws(RemoteError) {
         let there = Set(try await storage.list(BlobName.markers).map(\.name))
-        for note in held.formerNotes where !there.contains(note.noteName) {
-            try await storage.create(note)
+        for note in held.formerNotes {
+            if !there.contains(note.noteName) {
+                try await storage.create(note)
+            } else if try await self.note(named: note.noteName) != note.note() {
+                try await storage.put("\(BlobName.markers)/\(note.noteName)", note.note())
+            }
         }
     }
 }
