@@ -23,3 +23,23 @@ struct NameTests {
         #expect(BusError.store(.conflict, "why").name == "org.example.UbiquitousStore.Error.Conflict")
     }
 }
+
+/// The names of data that was set aside.
+struct DataNameTests {
+    private func next(_ seconds: UInt64, besides names: [String]) -> String {
+        DataNames.setAside(uid: 1000, user: "ada", seconds: seconds, besides: names)
+    }
+
+    @Test func `data that is set aside now is later than all that the user has`() {
+        #expect(next(50, besides: []) == "u1000.ada.50")
+        #expect(next(50, besides: ["u1000.ada.50", "u1000.ada.49"]) == "u1000.ada.51")
+        // One in between is free again, since the oldest are removed.
+        #expect(next(50, besides: ["u1000.ada.52", "u1000.ada.50"]) == "u1000.ada.53")
+        #expect(next(50, besides: ["u1000.ada.4000"]) == "u1000.ada.4001")
+    }
+
+    @Test(arguments: ["u1000", "u1000.ada.b.60", "u100.ada.60", "u10000.ada.60", "u1000.ada.-1", "u1000.ada.x", "60"])
+    func `others' names are none of the user's`(name: String) {
+        #expect(next(50, besides: [name]) == "u1000.ada.50")
+    }
+}

@@ -106,17 +106,23 @@ import UbiquitousStoreTesting
             // Somebody of this number and name had this before.
             let other = "u\(geteuid()).\(user).1000000000"
             _ = try terminal.device.directory.makeDirectory("state/\(other)", mode: 0o700)
+            // A copy was made while the clock was an hour ahead.
+            let ahead = "u\(geteuid()).\(user).\(time(nil) + 3600)"
+            _ = try terminal.device.directory.makeDirectory("state/\(ahead)", mode: 0o700)
+            try terminal.write("state/\(ahead)/copy", "")
+            try terminal.write("state/\(ahead)/user", user)
             var newest: [String] = []
             for number in 0..<10 {
                 let replaces = !number.isMultiple(of: 3)
                 let result = try await terminal.ctl2(
                     ["admin", "restore"] + (replaces ? ["--replace"] : []) + [archive])
                 #expect(result.code == (replaces ? 0 : 3), "\(result)")
-                #expect(result.error.contains("was removed: the newest 4") == (number > 3), "\(number): \(result)")
+                #expect(result.error.contains("was removed: the newest 4") == (number > 2), "\(number): \(result)")
                 let listed = try await terminal.ctl("admin", "list", "--json").output
                 newest.append(listed)
-                #expect(listed.components(separatedBy: #""copy":true"#).count == min(number + 1, 4) + 1, "\(listed)")
+                #expect(listed.components(separatedBy: #""copy":true"#).count == min(number + 2, 4) + 1, "\(listed)")
                 #expect(listed.contains("\"\(other)\""))
+                #expect(listed.contains("\"\(ahead)\"") == (number < 3))
             }
             #expect(Set(newest).count == newest.count)
             #expect(try await terminal.store().value("theme") == .string("dark"))

@@ -4,6 +4,7 @@ internal import Files
 internal import Foundation
 internal import Glibc
 internal import SDBus
+internal import StoreBus
 
 /// The data of one user in the state directory, in use or set aside.
 struct UserData {
@@ -20,7 +21,7 @@ struct UserData {
     var isSetAside: Bool { name != "u\(uid)" }
 
     /// Whether restoring has set it aside.
-    var isCopy: Bool { isSetAside && access("\(path)/\(UserDirectory.copyMark)", F_OK) == 0 }
+    var isCopy: Bool { isSetAside && access("\(path)/\(DataNames.copyMark)", F_OK) == 0 }
 
     /// Data by its name in the state directory; `nil` if it isn't the name of a user's data.
     private init?(_ name: String, in stateDirectory: String) {

@@ -3,6 +3,7 @@
 internal import Files
 internal import Glibc
 internal import Logging
+internal import StoreBus
 
 /// The place of one user's data in the state directory.
 struct UserDirectory {
@@ -78,9 +79,9 @@ struct UserDirectory {
 
     /// Gives the data a name that says whose it was, and since when it isn't in use.
     private func setAside(as owner: String, time: UInt64) throws(PrivateFile.Failure) -> String {
-        var seconds = time / 1_000_000
-        while access("\(path).\(owner).\(seconds)", F_OK) == 0 { seconds += 1 }
-        let aside = "\(path).\(owner).\(seconds)"
+        let name = DataNames.setAside(
+            uid: uid, user: owner, seconds: time / 1_000_000, besides: DirectoryListing.names(in: stateDirectory))
+        let aside = "\(stateDirectory)/\(name)"
         guard rename(path, aside) == 0 else { throw PrivateFile.Failure(path: aside, code: errno) }
         return aside
     }
@@ -111,10 +112,6 @@ struct UserDirectory {
         Files.text(of: path + "/user", atMost: 256).flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// The name of an empty file in data that restoring has set aside: what it brought, or what it replaced. Only the
-    /// newest of a user's are kept; `ubiquitousctl admin restore` makes the file, too.
-    static let copyMark = "copy"
-
     /// Notes in data that was set aside that it is this user's; not on the bus's thread.
     func mark(_ data: UserData) throws(PrivateFile.Failure) {
         // Without a name here, the first name that is found when the data is opened counts.
@@ -129,9 +126,9 @@ struct UserDirectory {
     func adopt(_ data: UserData, time: UInt64) throws(PrivateFile.Failure) {
         if exists {
             let aside = try setAside(as: recordedName ?? "unknown", time: time)
-            close(open("\(aside)/\(Self.copyMark)", O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600))
+            close(open("\(aside)/\(DataNames.copyMark)", O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600))
         }
-        unlink("\(data.path)/\(Self.copyMark)")
+        unlink("\(data.path)/\(DataNames.copyMark)")
         guard rename(data.path, path) == 0 else { throw PrivateFile.Failure(path: path, code: errno) }
     }
 

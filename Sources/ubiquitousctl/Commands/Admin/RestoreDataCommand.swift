@@ -4,6 +4,7 @@ internal import ArgumentParser
 internal import Files
 internal import Glibc
 internal import SDBus
+internal import StoreBus
 internal import UbiquitousStore
 
 /// `admin restore`.
@@ -154,9 +155,8 @@ struct ArrivedData: Sendable {
         else { return nil }
         self.directory = directory
         user = Self.recordedName(in: "\(place)/\(directory)") ?? "unknown"
-        var seconds = time(nil)
-        while present.contains("u\(uid).\(user).\(seconds)") { seconds += 1 }
-        name = directory == "u\(uid)" ? "u\(uid).\(user).\(seconds)" : directory
+        let aside = DataNames.setAside(uid: uid, user: user, seconds: UInt64(max(0, time(nil))), besides: present)
+        name = directory == "u\(uid)" ? aside : directory
     }
 
     /// The user's number in the name of data, `u1000` or `u1000.ada.1763800000`; `nil` if it is no such name.

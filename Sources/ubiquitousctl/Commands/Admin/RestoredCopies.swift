@@ -2,6 +2,7 @@
 
 internal import Glibc
 internal import SDBus
+internal import StoreBus
 internal import UbiquitousStore
 
 /// What restoring sets aside: data of users who have some already, and data that was replaced.
@@ -9,9 +10,9 @@ enum RestoredCopies {
     /// As many of a user's are kept.
     private static let most = 4
 
-    /// Marks a directory as one; the service knows the file's name as well.
+    /// Marks a directory as one.
     static func mark(_ directory: String) {
-        close(open("\(directory)/copy", O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600))
+        close(open("\(directory)/\(DataNames.copyMark)", O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600))
     }
 
     /// Removes the oldest where a user has too many. Data that was set aside for another reason stays.
