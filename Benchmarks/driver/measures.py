@@ -480,6 +480,31 @@ def sync(run: Run) -> list[Row]:
     return rows
 
 
+def encrypted(run: Run) -> list[Row]:
+    """Do calls on a device whose account is encrypted take longer than on one whose account is in plain?"""
+    rows = []
+    with ExitStack() as started:
+        devices = {}
+        for name in ["encrypted", "plain"]:
+            folder = run.directory / f"folder-{name}"
+            folder.mkdir(mode=0o700)
+            daemon = devices[name] = started.enter_context(Daemon(run.programs, run.directory / name))
+            daemon.set(calls=100, keys=100, warm_up=0)
+            options = [1, "encrypt", "b", "true"] if name == "encrypted" else [0]
+            call(daemon, store_path("")[:-1], "Account", "SignIn", "sa{sv}", f"folder://{folder}", *options)
+            call(daemon, store_path("")[:-1], "Account", "SyncNow", "t", 0)
+        for method, operation in [("GetValue", Subject.get), ("SetValue", Subject.set)]:
+            # What is written goes up beside the calls, as in use.
+            calls = {"calls": run.scaled(5_000, 1_000), "keys": 100, "spread": False}
+            rates = take_turns(run, f"{method}, with an account, {ON_ONE_CPU}", {
+                name: lambda daemon=daemon: operation(daemon, **calls)["rate"] for name, daemon in devices.items()
+            })
+            rows.append(table.compare(
+                f"{method} on a device of an encrypted account, {ON_ONE_CPU}", rates["encrypted"], rates["plain"],
+                table.rate, "an account in plain", Goal(least=0.95, text="≥ 0.95")))
+    return rows
+
+
 SCHEMA = """\
 <schemalist><schema id="com.example.benchmarks" path="/com/example/benchmarks/">
   <key name="number" type="i"><default>0</default></key>
@@ -687,6 +712,7 @@ MEASURES = {
     "folder": (folder, False),
     "etcd": (etcd, False),
     "sync": (sync, False),
+    "encrypted": (encrypted, False),
     "library": (library, False),
     "settings": (settings, False),
     "command": (command, False),
