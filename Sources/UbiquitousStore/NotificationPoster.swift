@@ -41,12 +41,19 @@ extension SharedStore {
     /// Reports in the log and to observers that a write was refused locally. Its key stays as it was.
     func announce(refusing name: String, _ error: any Error) {
         let error = error as? UbiquitousStoreError ?? UbiquitousStoreError(.other, "\(error)", cause: error)
-        try? FileHandle.standardError.write(contentsOf: Data("UbiquitousStore: \(error)\n".utf8))
+        error.log()
         let key = Text(name)
         let value = value(name)
         announce(
             Announcement(
                 reason: ExternalChange.reason(of: error), changes: [KeyChange(key: key, old: value, new: value)],
                 error: error))
+    }
+}
+
+extension UbiquitousStoreError {
+    /// Tells the person at the terminal, or the journal, what a member that can't throw has not done.
+    func log() {
+        try? FileHandle.standardError.write(contentsOf: Data("UbiquitousStore: \(self)\n".utf8))
     }
 }

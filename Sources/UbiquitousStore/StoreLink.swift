@@ -28,6 +28,7 @@ final class StoreLink {
     private var attempt = 0
     private var retry: EventSource?
     private var failures = 0
+    private var hasComplained = false
 
     nonisolated init(_ address: BusAddress, _ identifier: String) {
         self.address = address
@@ -122,8 +123,19 @@ final class StoreLink {
         attempt += 1
         opening = nil
         match = nil
+        complainOnce(error)
         store?.lose()
         retryLater(error)
+    }
+
+    /// Tells the developer or the user of a store that stays closed until one of them changes something: Apple's members
+    /// don't throw, and the app may never ask.
+    private func complainOnce(_ error: any Error) {
+        guard !hasComplained, let error = error as? UbiquitousStoreError, Self.isFinal(error.code) else { return }
+        hasComplained = true
+        let store = identifier.isEmpty ? "The app's default store" : "The store \"\(identifier)\""
+        let sentence = "\(store) can't be opened, and what the app writes is not stored. \(error.message)"
+        UbiquitousStoreError(error.code, sentence).log()
     }
 
     /// Retries after 0.1 s, and then after twice as long each time, up to a minute.
@@ -138,14 +150,18 @@ final class StoreLink {
     /// Whether nothing will change until another service appears, which the bus signals, so retrying is pointless.
     private func isForTheServiceToChange(_ error: any Error) -> Bool {
         guard connection?.isOpen == true, let error = error as? UbiquitousStoreError else { return false }
-        switch error.code {
-        case .notEntitled, .identityUnknown, .ambiguousIdentity, .accessDenied, .unknownObject, .noSuchStore:
-            return true
-        default:
-            // The bus can't activate it; unless it has started since, which was signalled before this attempt learnt of
-            // its failure.
-            return (error.cause as? BusError)?.name == "org.freedesktop.DBus.Error.ServiceUnknown"
-                && connection?.owner == nil
+        if Self.isFinal(error.code) { return true }
+        // The bus can't activate it; unless it has started since, which was signalled before this attempt learnt of its
+        // failure.
+        return (error.cause as? BusError)?.name == "org.freedesktop.DBus.Error.ServiceUnknown"
+            && connection?.owner == nil
+    }
+
+    /// Whether this service will always give this answer.
+    private static func isFinal(_ code: UbiquitousStoreError.Code) -> Bool {
+        switch code {
+        case .notEntitled, .identityUnknown, .ambiguousIdentity, .accessDenied, .unknownObject, .noSuchStore: true
+        default: false
         }
     }
 

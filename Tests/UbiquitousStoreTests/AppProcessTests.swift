@@ -106,10 +106,18 @@ struct AppProcessTests {
         }
     }
 
-    @Test func `an app that no manifest declares starts, and its synchronize says no`() async throws {
+    @Test func `an app that no manifest declares starts, its synchronize says no, and its log why`() async throws {
         try await Desk.with(manifests: []) { desk in
             let end = try await desk.runApp("synchronize")
             #expect(end == .code(1))
+            // Its library has tried twice by then.
+            #expect(
+                desk.appError == """
+                    UbiquitousStore: The store "org.example.Notes" can't be opened, and what the app writes is not \
+                    stored. No installed manifest declares the identifier "org.example.Notes" for this caller. Install \
+                    one, or open the identifier that the app's manifest declares. (notEntitled)
+
+                    """)
         }
     }
 }
