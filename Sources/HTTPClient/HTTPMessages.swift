@@ -127,6 +127,8 @@ public struct HTTPOptions: Sendable {
     public var stallTime: Duration = .seconds(30)
     /// The time limit for a whole request.
     public var wholeTime: Duration = .seconds(300)
+    /// When everything has to be over. A request that begins later still gets a second.
+    public var deadline: ContinuousClock.Instant?
     /// A connection is closed after this long without a request.
     public var keepTime: Duration = .seconds(10)
 

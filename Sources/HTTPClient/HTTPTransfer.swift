@@ -133,6 +133,10 @@ final class HTTPTransfer {
         case .usual, .silence: break
         case .endless: (whole, stall) = (.zero, .zero)
         }
+        if let deadline = options.deadline {
+            let left = max(.seconds(1), ContinuousClock.now.duration(to: deadline))
+            whole = whole == .zero ? left : min(whole, left)
+        }
         try curl.set(easy, CURLOPT_CONNECTTIMEOUT_MS, options.connectTime.milliseconds)
         try curl.set(easy, CURLOPT_TIMEOUT_MS, whole.milliseconds)
         // With a limit, libcurl wakes up every second, whatever the time.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Replication
 import SDBus
 import Testing
 
@@ -29,6 +30,19 @@ struct AttemptsTests {
         await #expect(throws: Failure.self) { try await attempts.alone(body) }
         #expect(!attempts.isBusy)
         #expect(try await attempts.make { 7 } == 7)
+        #expect(!attempts.isBusy)
+    }
+
+    @Test func `what takes too long fails, is cancelled, and keeps nothing else waiting`() async throws {
+        let (attempts, diary) = (Attempts(limit: .milliseconds(10)), Diary())
+        let error = await #expect(throws: RemoteError.self) {
+            try await attempts.make {
+                while !Task.isCancelled { await Task.yield() }
+                await diary.note("cancelled")
+            }
+        }
+        #expect(error?.message == "The place did not answer within a minute.")
+        while await diary.lines.isEmpty { await Task.yield() }
         #expect(!attempts.isBusy)
     }
 

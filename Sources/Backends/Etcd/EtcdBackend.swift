@@ -57,11 +57,14 @@ public actor EtcdBackend: RemoteBackend {
     }
 
     /// Tries an address out, and leaves nothing behind.
-    public static func check(
-        url: String, credentials: ServerCredentials, environment: Environment = .system
+    package static func check(
+        url: String, credentials: ServerCredentials, environment: Environment = .system,
+        within time: Duration = BackendDescriptor.checkTime
     ) async -> [BackendCheck] {
         let client: EtcdClient
-        do throws(RemoteError) { client = try EtcdClient(try EtcdURL(url), credentials) } catch {
+        do throws(RemoteError) {
+            client = try EtcdClient(try EtcdURL(url), credentials, deadline: .now + time)
+        } catch {
             return [BackendCheck(step: "address", isPassed: false, detail: error.message)]
         }
         defer { client.close() }

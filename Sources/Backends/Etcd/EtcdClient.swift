@@ -28,8 +28,12 @@ final class EtcdClient: Sendable {
         var refusal: EtcdRefusal?
     }
 
-    convenience init(_ url: EtcdURL, _ credentials: ServerCredentials) throws(RemoteError) {
-        self.init(url, try credentials.proof, EtcdHTTP(HTTPOptions(authority: credentials.authority)))
+    convenience init(
+        _ url: EtcdURL, _ credentials: ServerCredentials, deadline: ContinuousClock.Instant? = nil
+    ) throws(RemoteError) {
+        var options = HTTPOptions(authority: credentials.authority)
+        options.deadline = deadline
+        self.init(url, try credentials.proof, EtcdHTTP(options))
     }
 
     init(_ url: EtcdURL, _ proof: ServerCredentials.Proof, _ gateway: any EtcdGateway) {

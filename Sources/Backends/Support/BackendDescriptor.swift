@@ -34,6 +34,9 @@ public struct BackendDescriptor: Sendable {
     /// Tries an address out, and leaves nothing behind.
     public let check: @Sendable (BackendSite) async -> [BackendCheck]
 
+    /// How long a server may take for a whole check. What is asked later gets a second each, to remove what was written.
+    package static let checkTime = Duration.seconds(45)
+
     /// A descriptor of its parts.
     package init(
         _ kind: PlaceKind,

@@ -29,12 +29,15 @@ public enum WebDAVBackend {
     }
 
     /// Tries an address out, and leaves nothing behind.
-    public static func check(
-        url: String, credentials: ServerCredentials, environment: Environment = .system
+    package static func check(
+        url: String, credentials: ServerCredentials, environment: Environment = .system,
+        within time: Duration = BackendDescriptor.checkTime
     ) async -> [BackendCheck] {
         let storage: WebDAVStorage
         do throws(RemoteError) {
-            storage = WebDAVStorage(try WebDAVURL(url), try credentials.options)
+            var options = try credentials.options
+            options.deadline = .now + time
+            storage = WebDAVStorage(try WebDAVURL(url), options)
         } catch {
             return [BackendCheck(step: "address", isPassed: false, detail: error.message)]
         }

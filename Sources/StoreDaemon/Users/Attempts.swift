@@ -14,6 +14,11 @@ final class Attempts {
     /// How often the account was signed out: what was begun before must not go over to it.
     private(set) var signOuts = 0
 
+    private let limit: Duration
+
+    /// - Parameter limit: how long an attempt may take.
+    init(limit: Duration = .seconds(60)) { self.limit = limit }
+
     private static let busy = BusError.store(
         .busy, "The account is being signed in or checked, or moves to a new key; try again after it.")
 
@@ -35,7 +40,7 @@ final class Attempts {
         await former?.giveWay()
         do {
             try own.check()
-            let result = try await alone { try await Self.limited(own, work) }
+            let result = try await alone { try await Self.limited(own, limit, work) }
             try own.check()
             return result
         } catch {
@@ -53,17 +58,19 @@ final class Attempts {
         return try await body()
     }
 
-    /// Waits for a backend, but not for ever: a dead network mount never answers.
+    /// Waits for a backend for a minute, and then cancels what it does: a dead network mount never answers, and a server
+    /// may answer a byte now and then.
     static func limited<T: Sendable>(_ work: @escaping @Sendable () async throws -> T) async throws -> T {
-        try await limited(nil, work)
+        try await limited(nil, .seconds(60), work)
     }
 
     private static func limited<T: Sendable>(
-        _ attempt: Attempt?, _ work: @escaping @Sendable () async throws -> T
+        _ attempt: Attempt?, _ limit: Duration, _ work: @escaping @Sendable () async throws -> T
     ) async throws -> T {
         let race = Race<T>()
-        let timer = EventLoop.shared.after(.seconds(60)) {
+        let timer = EventLoop.shared.after(limit) {
             race.end(.failure(RemoteError(.unavailable, "The place did not answer within a minute.")))
+            race.work?.cancel()
         }
         defer { timer.cancel() }
         return try await withCheckedThrowingContinuation { continuation in
@@ -71,6 +78,7 @@ final class Attempts {
             let task = EventLoop.task {
                 do { race.end(.success(try await work())) } catch { race.end(.failure(error)) }
             }
+            race.work = task
             attempt?.work = task
         }
     }
@@ -107,6 +115,7 @@ private final class Attempt {
 @BusActor
 private final class Race<T: Sendable> {
     var continuation: CheckedContinuation<T, any Error>?
+    var work: Task<Void, Never>?
 
     func end(_ result: Result<T, any Error>) {
         continuation?.resume(with: result)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Replication
+internal import SDBus
 internal import Sealing
 
 /// Tries a place out as that of an encrypted account.
@@ -12,13 +13,16 @@ struct EncryptionCheck {
         do throws(RemoteError) { backend = .success(try make()) } catch { backend = .failure(error) }
     }
 
-    /// What was found, step by step.
+    /// What was found, step by step. Cancelling it ends what the backend is asked.
     func steps() async -> [BackendCheck] {
         switch backend {
         case .failure(let error): return [BackendCheck(step: "key", isPassed: false, detail: error.message)]
         case .success(let backend):
-            let steps =
+            let steps = await withTaskCancellationHandler {
                 if let key = backend.keyHolding { await key.checkKey() } else { await Self.requirement(backend) }
+            } onCancel: {
+                EventLoop.task { await backend.close() }
+            }
             await backend.close()
             return steps
         }

@@ -237,10 +237,15 @@ extension UserAccount {
         let encryption =
             needsKey
             ? EncryptionCheck { () throws(RemoteError) in try makeBackend(url, tried, protection) } : nil
-        var steps = try await attempts.make { () async throws -> [BackendCheck] in
-            let steps = try await check(request)
-            guard let encryption, steps.allSatisfy({ $0.isPassed }) else { return steps }
-            return steps + (await encryption.steps())
+        var steps: [BackendCheck]
+        do {
+            steps = try await attempts.make {
+                let steps = try await check(request)
+                guard let encryption, steps.allSatisfy({ $0.isPassed }) else { return steps }
+                return steps + (await encryption.steps())
+            }
+        } catch let error as RemoteError where error.code == .unavailable {
+            steps = [BackendCheck(step: "time", isPassed: false, detail: error.message)]
         }
         if areTheAccounts, steps.allSatisfy(\.isPassed) {
             steps.append(

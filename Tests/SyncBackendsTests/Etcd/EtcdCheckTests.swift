@@ -35,6 +35,19 @@ struct EtcdCheckTests {
         #expect(one.last?.isPassed == false && ["version", "read"].contains(one.last?.step), "\(one)")
     }
 
+    @Test func `a check of a member that answers a few bytes a second ends in time`() async throws {
+        let server = try ScriptedServer { _ in
+            var answer = ServerAnswer(
+                200, ["X": String(repeating: "x", count: 200)], #"{"version":"3.5.0","leader":"1"}"#)
+            answer.pause = 1000
+            return answer
+        }
+        let checks = await EtcdBackend.check(
+            url: "etcd://127.0.0.1:\(server.port)/settings", credentials: .init(), within: .seconds(1))
+        #expect(checks.map(\.step) == ["address", "connect"])
+        #expect(checks.last?.isPassed == false && checks.last?.detail == "127.0.0.1 did not answer in time.")
+    }
+
     @Test func `a check ends with the step that fails, in words that help`() async throws {
         let cluster = try EtcdCluster(.init(isSecure: true, asksWho: true))
         func fails(_ url: String, _ credentials: ServerCredentials, at step: String, _ words: String) async {

@@ -286,6 +286,21 @@ struct WebDAVStorageTests {
             environment: Environment(time: { 1 }, random: { 1 }))
     }
 
+    @Test func `a check of a server that answers a few bytes a second ends in time, and with it what it has asked`()
+        async throws
+    {
+        let server = try ScriptedServer { _ in
+            var answer = ServerAnswer(207, ["X": String(repeating: "x", count: 200)])
+            answer.pause = 1000
+            return answer
+        }
+        let checks = await WebDAVBackend.check(
+            url: "webdav://127.0.0.1:\(server.port)/dav", credentials: .init(), within: .seconds(1))
+        #expect(checks.map(\.step) == ["address", "connect"])
+        #expect(checks.last?.isPassed == false && checks.last?.detail == "127.0.0.1 did not answer in time.")
+        while server.openConnections > 0 { try await Task.sleep(for: .milliseconds(10)) }
+    }
+
     @Test func `a check ends with the step that fails`() async throws {
         for (answer, steps) in [
             (ServerAnswer.cut, ["address", "connect"]),
