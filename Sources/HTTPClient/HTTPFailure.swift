@@ -16,6 +16,8 @@ public enum HTTPFailure: Error, Equatable {
     case certificate(String, reason: String)
     /// No secure connection could be made, for this reason.
     case secureConnection(String, reason: String)
+    /// The server refused a secure connection; the clause says why.
+    case secureConnectionRefused(String, clause: String)
     /// The certificates to trust can't be read.
     case authority
     /// The proxy failed; the clause says how.
@@ -28,6 +30,8 @@ public enum HTTPFailure: Error, Equatable {
     case corrupt(String)
     /// The server redirects to another one, to which no credentials are sent.
     case sentAway(String, to: String)
+    /// The server redirects again and again.
+    case redirections(String)
     /// The request can't be sent; the clause says why.
     case unsendable(String)
     /// The client was closed.
@@ -46,6 +50,7 @@ extension HTTPFailure: CustomStringConvertible {
         case .cut(let host): "The connection to \(host) broke off."
         case .certificate(let host, let reason): "The certificate of \(host) is not trusted: \(reason)."
         case .secureConnection(let host, let reason): "There is no secure connection to \(host): \(reason)."
+        case .secureConnectionRefused(let host, let clause): "\(host) refuses a secure connection: \(clause)."
         case .authority: "The certificates to trust are no PEM that can be read."
         case .proxy(let proxy, let clause): "The proxy \(proxy.map { "\($0) " } ?? "")\(clause)."
         case .tooLarge(let host): "\(host) answered more than what can have been asked for."
@@ -53,6 +58,7 @@ extension HTTPFailure: CustomStringConvertible {
         case .corrupt(let host): "What \(host) answers is no HTTP."
         case .sentAway(let host, let place):
             "\(host) sends to \(place). Credentials don't go there; if that is the right place, sign in with its address."
+        case .redirections(let host): "\(host) redirects again and again. The address may be another one by now."
         case .unsendable(let clause): "This can't be sent: \(clause)."
         case .closed: "The account was closed."
         }

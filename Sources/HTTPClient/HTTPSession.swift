@@ -33,7 +33,7 @@ final class HTTPSession {
             guard let place = try redirection(response, from: request) else { return response }
             request.address = place
         }
-        throw .corrupt(request.address.host)
+        throw .redirections(request.address.host)
     }
 
     private static let mostRedirections = 5

@@ -12,9 +12,9 @@ extension HTTPTransfer {
         case CURLE_PEER_FAILED_VERIFICATION: .certificate(host, reason: tlsReason)
         case CURLE_SSL_CACERT_BADFILE: .authority
         case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_SSL_CERTPROBLEM, CURLE_SSL_INVALIDCERTSTATUS:
-            .secureConnection(host, reason: tlsReason)
+            tlsRefusal ?? .secureConnection(host, reason: tlsReason)
         case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_HTTP2: .corrupt(host)
-        default: connectionFailure
+        default: tlsRefusal ?? connectionFailure
         }
     }
 
@@ -36,6 +36,23 @@ extension HTTPTransfer {
         let status = curl.number(easy, CURLINFO_HTTP_CONNECTCODE)
         return status >= 300 ? .proxy(proxy, "did not let the request through: it answered \(status)") : .cut(host)
     }
+
+    /// What the server's alert means (RFC 8446, 6), if OpenSSL has received one. With TLS 1.3 one may come after the
+    /// handshake.
+    private var tlsRefusal: HTTPFailure? {
+        let parts = String(cString: reason).split(separator: " alert ", maxSplits: 1)
+        guard parts.count == 2, parts[0].contains("SSL routines") else { return nil }
+        let clause =
+            switch parts[1].prefix(while: { $0.isLetter || $0 == " " }) {
+            case "protocol version": "it knows no TLS 1.2"
+            case "certificate required": Self.certificateWish
+            case "handshake failure": "it knows none of the ways that this device offers, or \(Self.certificateWish)"
+            case let name: "it answers \"\(name)\""
+            }
+        return .secureConnectionRefused(host, clause: clause)
+    }
+
+    private static let certificateWish = "it wants a certificate of this device, which there is no option for"
 
     /// libcurl's reason for a certificate error. For other errors its text may contain a proxy's address with its
     /// password.

@@ -257,7 +257,7 @@ struct HTTPClientTests {
     @Test func `a circle of redirections ends`() async throws {
         let server = try ScriptedServer { _ in ServerAnswer(302, ["Location": "/dav/"]) }
         let failure = await failure { _ = try await HTTPClient(options()).send(HTTPRequest("GET", address(server))) }
-        #expect(failure == .corrupt("127.0.0.1"))
+        #expect(failure == .redirections("127.0.0.1"))
         #expect(server.requests.count <= 6)
     }
 
@@ -477,12 +477,29 @@ struct HTTPClientTests {
         #expect(try await outcome(of: server) == expected)
     }
 
+    @Test(arguments: [
+        (["-tls1_1", "-cipher", "DEFAULT@SECLEVEL=0"], "it knows no TLS 1.2"),
+        (
+            ["-tls1_2", "-Verify", "1"],
+            "it knows none of the ways that this device offers, or it wants a certificate of this device, which there is "
+                + "no option for"
+        ),
+    ]) func `a server that refuses a secure connection is not said to have none`(
+        _ options: [String], _ clause: String
+    ) async throws {
+        let server = try TLSServer(options)
+        let client = HTTPClient(HTTPOptions(authority: server.authority))
+        let place = try #require(HTTPAddress(server.url + "/"))
+        let failure = await failure { _ = try await client.send(HTTPRequest("GET", place)) }
+        #expect(failure == .secureConnectionRefused("127.0.0.1", clause: clause))
+    }
+
     private func outcome(of server: TLSServer) async throws -> String {
         let client = HTTPClient(HTTPOptions(authority: server.authority))
         let place = try #require(HTTPAddress(server.url + "/"))
         do throws(HTTPFailure) { return "\(try await client.send(HTTPRequest("GET", place)).status)" } catch {
             switch error {
-            case .secureConnection: return "no connection"
+            case .secureConnection, .secureConnectionRefused: return "no connection"
             case .certificate(_, let reason): return reason
             default: return "\(error)"
             }
