@@ -87,12 +87,14 @@ package enum Files {
         _ = try check { fsync(descriptor) }
     }
 
-    /// Repeats a call while signals interrupt it.
+    /// Repeats a call that signals interrupt; not for ever, because a filesystem of a user may always answer so.
     package static func check<Result: FixedWidthInteger>(_ body: () -> Result) throws(SystemError) -> Result {
+        var attempts = 0
         while true {
             let result = body()
+            attempts += 1
             if result >= 0 { return result }
-            if errno != EINTR { throw SystemError() }
+            if errno != EINTR || attempts == 1000 { throw SystemError() }
         }
     }
 }

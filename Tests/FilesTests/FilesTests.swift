@@ -14,6 +14,23 @@ import Testing
         try body()
     }
 
+    @Test func `a call that signals interrupt is repeated, and one that always says so fails`() throws {
+        var left = 3
+        let result = try Files.check {
+            left -= 1
+            errno = EINTR
+            return left == 0 ? 7 : -1
+        }
+        #expect(result == 7)
+        let error = #expect(throws: SystemError.self) {
+            try Files.check { () -> Int32 in
+                errno = EINTR
+                return -1
+            }
+        }
+        #expect(error?.number == EINTR)
+    }
+
     @Test func `what a pipe takes in pieces is written whole`() throws {
         var ends: [Int32] = [0, 0]
         try #require(pipe(&ends) == 0)
