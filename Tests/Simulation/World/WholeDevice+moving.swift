@@ -132,7 +132,7 @@ extension WholeDevice {
             if self.process === process, account?.next != nil, process.sync.needsKey { giveWay() }
             return
         }
-        if let key = file.key { world.replaced.insert(key.held.key.identifier) }
+        world.madeKeys[file.place].append(next.held)
         // What it has passed over nobody has read.
         world.goneOver.append(
             GoingOver(
@@ -196,14 +196,22 @@ extension WholeDevice {
             guard self.process === process, process.sync.needsKey, account?.key?.held == file.key?.held else { return }
             guard let (backend, remote, held) = opened else { return unlockLater() }
             if remote.identifier == file.identifier { return change(onlyReads: false) }
+            if let former = file.key?.held.key {
+                world.joinings[file.place].append(KeyLink(from: former, to: held.key.identifier, .joined))
+            }
             enter(remote, KeyFile(held, former: file.forms), backend, formerly: [file.identifier])
         }
     }
 
-    /// The key that the users have agreed on where an attacker has put others beside it: one that they have made.
+    /// The key that would be the account's without an attacker's: its users know which keys they have made, or are
+    /// making.
     private func chosenKey(of place: Int) -> KeyIdentifier? {
-        let made = world.told[place].map(\.identifier) + world.goneOver.filter { $0.place == place }.map(\.next)
-        return made.filter { !world.replaced.contains($0) }.min()
+        let accounts = world.devices.filter { !$0.isGone }.compactMap(\.account).filter { $0.place == place }
+        let moves = accounts.compactMap { $0.next?.held }
+        let seen = SeenMarkers(
+            sealed: (world.madeKeys[place] + moves).map(\.marker), notes: world.joinings[place])
+        guard case .keyNeeded(let key) = MarkerChoice(among: seen, key: nil, wasEncrypted: true) else { return nil }
+        return key
     }
 
     /// Its user goes on under the key that is here: who holds the remote may have put another one there.

@@ -108,7 +108,7 @@ extension World {
     private func judgeKeys() {
         let found = Set(present.map(\.key))
         if found.count > 1 { report("I21: the devices have \(found.count) keys") }
-        if let key = found.first ?? nil, replaced.contains(key) {
+        if let key = found.first ?? nil, goneOver.contains(where: { $0.from == key }) {
             report("I21: the account is under a key that was replaced")
         }
     }

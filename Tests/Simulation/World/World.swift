@@ -84,9 +84,10 @@ final class World<Device: SimulatedDevice> {
     let keys: [HeldKey]
     /// Accounts move to keys.
     var movesToKeys: Bool { plan.movesToKeys }
-    /// By account, the keys whose words everybody has; and those in whose place another one was put.
+    /// By account, the keys whose words everybody has; all that it has had; and which one a device took for another.
     private(set) var told: [[AccountKey]]
-    var replaced: Set<KeyIdentifier> = []
+    var madeKeys: [[HeldKey]]
+    var joinings: [[KeyLink]]
     /// How the account has gone from one form to another.
     var goneOver: [GoingOver] = []
     /// How keys and values are written.
@@ -105,7 +106,9 @@ final class World<Device: SimulatedDevice> {
         keys = (0..<(plan.isEncrypted ? conditions.places : 0)).map { _ in
             HeldKey(time: Timeline.start) { randomness.next() }
         }
-        told = (0..<conditions.places).map { [keys] in keys.isEmpty ? [] : [keys[$0].key] }
+        madeKeys = (0..<conditions.places).map { [keys] in keys.isEmpty ? [] : [keys[$0]] }
+        told = madeKeys.map { $0.map(\.key) }
+        joinings = madeKeys.map { _ in [] }
         names = Names(areSecret: plan.isEncrypted || plan.movesToKeys)
         ledger.names = names
         executor = SeededExecutor(seed: seed, isOrderly: isOrderly)
