@@ -15,6 +15,9 @@ public struct RemoteError: Error, Equatable, CustomStringConvertible {
     /// reason to believe that an account is gone; nothing is in the way of a new one, though.
     public let lacksPlace: Bool
 
+    /// Of `keyNeeded`, where the account is in plain on the device: the identifier of the encrypted one that is there.
+    package var encryptedAccount: String?
+
     /// An error of its parts.
     public init(_ code: Code, _ message: String, retryAfter: Int? = nil, lacksPlace: Bool = false) {
         self.code = code

@@ -90,6 +90,8 @@ package enum Rule: String, CaseIterable, Sendable {
     case formerNames = "former-names"
     /// An account that a device has left is found by the names that it had on that device, too.
     case ownNames = "own-names"
+    /// So it is by the encrypted account that was found in the place of one in plain.
+    case plainSuccessor = "plain-successor"
     /// A move gives way to another key that has become the account's.
     case giveWay = "give-way"
     /// A device keeps the key that it moves to before anybody learns of it.

@@ -71,12 +71,17 @@ package final class AccountReplica {
         if remote.identifier != before { onRename?() }
     }
 
-    /// Under which names this device may have the account that it has no more: those that the account says, and those
-    /// that it had after them here alone. A device that moves the account gives it a name that nobody takes over if
-    /// another device's move counts.
+    /// Under which names this device may have the account that it has no more: those that the account says, those that
+    /// it had after them here alone, and those in whose place it was found. A device that moves the account gives it a
+    /// name that nobody takes over if another device's move counts; one that made the account at the same time as
+    /// another has a name that the one that encrypts it may not have seen.
     private func formerNames(of remote: RemoteAccount) throws(EngineError) -> Set<String> {
-        let others = Rule.ownNames.isOn ? try database.accounts(formerly: remote.formerNames) : []
-        return remote.formerNames.union(others).subtracting([remote.identifier])
+        var names = remote.formerNames
+        if Rule.ownNames.isOn { names.formUnion(try database.accounts(formerly: remote.formerNames)) }
+        if Rule.plainSuccessor.isOn {
+            names.formUnion(try database.accounts(before: remote.formerNames.union([remote.identifier])))
+        }
+        return names.subtracting([remote.identifier])
     }
 
     /// Joins what this device has of the account under its other names: it is the state of one account.

@@ -55,6 +55,7 @@ extension AccountSync {
             try await replica.makeCycle(with: backend)
             guard replica.isCurrent(backend) else { return cut(backend, pauseReason) }
             noteCycle(hasEnded: true)
+            try database.noteSuccessor(nil)
             setState(restingState, error: replica.cycle.problem)
             if database.account.isDownloaded, replica.cycle.isPullComplete { return .success(()) }
             return .failure(
@@ -64,6 +65,8 @@ extension AccountSync {
             let error = RemoteError(error)
             guard replica.isCurrent(backend), damage == nil else { return cut(backend, error) }
             noteCycle(hasEnded: false)
+            // Its user may sign out and enter the words only then.
+            if let identifier = error.encryptedAccount { try? database.noteSuccessor(identifier) }
             replica.cycle.fail(error, monotonicTime(), jitter: database.environment.random())
             setState(State(after: error), error: error)
             return .failure(error)

@@ -237,7 +237,9 @@ final class BlobAccount<Storage: BlobStorage> {
         case .using:
             guard let held else { throw RemoteError.keyNeeded }
             return [Bits128(held.key.identifier)]
-        case .keyNeeded: throw held == nil ? RemoteError.keyNeeded : .keyReplaced
+        case .keyNeeded(let key):
+            if held != nil { throw RemoteError.keyReplaced }
+            throw protection.isWanted ? RemoteError.keyNeeded : .encrypted(under: key)
         case .waiting: throw RemoteError.damagedMarker
         case .reset where isOpening && !found.sealed.isEmpty: throw RemoteError.keyNeeded
         case .reset: throw RemoteError(.reset, "The account that was here is gone.")
@@ -335,6 +337,13 @@ extension RemoteError {
         .damaged, "The file that says which account is here is damaged or has not arrived whole.")
     package static let keyNeeded = RemoteError(
         .keyNeeded, "The account is encrypted, and this device does not have its key. Enter its recovery phrase.")
+    /// An account in plain is not any more.
+    static func encrypted(under key: KeyIdentifier?) -> RemoteError {
+        var error = keyNeeded
+        error.encryptedAccount = key.map { Bits128($0).description }
+        return error
+    }
+
     static let keyReplaced = RemoteError(
         .keyNeeded,
         "The account has another key than this device: a device has replaced it, or somebody who can write to the remote "

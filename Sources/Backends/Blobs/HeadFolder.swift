@@ -193,7 +193,8 @@ final class HeadFolder<Storage: BlobStorage> {
         do throws(BlobFlaw) { written = try wrapping.head(bytes) } catch {
             switch error {
             case .tooNew: throw RemoteError.tooNew
-            case .otherKey where !account.protection.isWanted: throw RemoteError.keyNeeded
+            case .otherKey where !account.protection.isWanted:
+                throw RemoteError.encrypted(under: SealedBlob.key(ofHead: bytes))
             // Of this account as it was before, or as it is going to be.
             case .otherKey where account.protection.passesOver(bytes): break
             case .otherKey:

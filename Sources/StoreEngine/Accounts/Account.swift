@@ -89,6 +89,29 @@ extension Database {
             arguments: ["former-names-\(account)", text])
     }
 
+    /// The encrypted account that was found in the place of one in plain, if it is not there as before.
+    func successor(of account: Int64) throws -> String? {
+        try String.fetchOne(
+            cachedStatement(sql: "SELECT value FROM property WHERE name = ?"), arguments: ["successor-\(account)"])
+    }
+
+    func saveSuccessor(_ identifier: String?, of account: Int64) throws {
+        try run(
+            sql: "INSERT OR REPLACE INTO property (name, value) VALUES (?, ?)",
+            arguments: ["successor-\(account)", identifier])
+    }
+
+    /// The accounts in whose places an encrypted one was found.
+    func accounts(withSuccessor identifier: String) throws -> [String] {
+        try String.fetchAll(
+            cachedStatement(
+                sql: """
+                    SELECT account.identifier FROM property
+                        JOIN account ON property.name = 'successor-' || account.id WHERE property.value = ?
+                    """),
+            arguments: [identifier])
+    }
+
     func account(_ id: Int64) throws -> Account? {
         try Row.fetchOne(cachedStatement(sql: "SELECT * FROM account WHERE id = ?"), arguments: [id])
             .map(Account.init(row:))

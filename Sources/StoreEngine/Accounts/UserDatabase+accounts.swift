@@ -115,6 +115,12 @@ extension UserDatabase {
         }
     }
 
+    /// The identifiers of accounts on this device, the current one among them, in whose places an encrypted account of one
+    /// of these names was found.
+    public func accounts(before names: Set<String>) throws(EngineError) -> Set<String> {
+        try read { db in Set(try names.flatMap { try db.accounts(withSuccessor: $0) }) }
+    }
+
     /// The identifiers of accounts on this device, the current one among them, that were called one of these names before.
     public func accounts(formerly names: Set<String>) throws(EngineError) -> Set<String> {
         if names.isEmpty { return [] }
@@ -123,6 +129,13 @@ extension UserDatabase {
                 .filter { try !db.formerNames(of: $0.decode(atIndex: 0)).isDisjoint(with: names) }
             return Set(try found.map { try $0.decode(atIndex: 1) })
         }
+    }
+
+    /// Remembers which encrypted account was found in the place of the current one, which is in plain; `nil` forgets it.
+    public func noteSuccessor(_ identifier: String?) throws(EngineError) {
+        let id = account.id
+        if try read({ db in try db.successor(of: id) }) == identifier { return }
+        try write { db in try db.saveSuccessor(identifier, of: id) }
     }
 
     /// Goes on with the current account under the smallest identifier of several that are the same account.
@@ -154,11 +167,13 @@ extension UserDatabase {
                     changes: "\(Cause.isOwn) AND sequence > published")
                 try db.deleteReplicas("account = ?", [other.id])
                 try db.saveFormerNames([], of: other.id)
+                try db.saveSuccessor(nil, of: other.id)
                 try db.execute(sql: "DELETE FROM account WHERE id = ?", arguments: [other.id])
                 try skipReplicaIDs(db)
             }
             let names = try db.formerNames(of: id).union(others).union([current.identifier]).subtracting([identifier])
             try db.saveFormerNames(names, of: id)
+            try db.saveSuccessor(nil, of: id)
             try db.execute(sql: "UPDATE account SET identifier = ? WHERE id = ?", arguments: [identifier, id])
             return try db.account(id) ?? account
         }

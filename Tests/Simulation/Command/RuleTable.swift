@@ -44,7 +44,7 @@ struct RuleTable: ParsableCommand {
         ("encrypted-wins", .story("key-lost")), ("proven-links", .story("forged-markers")),
         ("marker-links", .seeds(.keys, 1...1000)), ("give-way", .seeds(.keys, 1...1000)),
         ("notes", .seeds(.keys, 1...5000)), ("former-names", .story("left-before-moves")),
-        ("own-names", .story("left-under-another-key")),
+        ("own-names", .story("left-under-another-key")), ("plain-successor", .story("left-before-the-words")),
         ("link-kinds", .story("replaced-in-a-partition")), ("join-again", .story("read-to-its-end")),
         ("own-leftovers", .story("another-accounts-leftovers")), ("key-first", .moves(1...2000)),
     ]
