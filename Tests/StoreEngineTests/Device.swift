@@ -85,7 +85,8 @@ func key(_ string: String) -> Key { Key(unchecked: string) }
 
 /// A clock that stands still until it is moved.
 final class Clock: Sendable {
-    private let state = Mutex((time: UInt64(1_800_000_000_000_000), random: seeds.add(1, ordering: .relaxed).newValue))
+    private let state = Mutex(
+        (time: UInt64(1_800_000_000_000_000), step: UInt64(0), random: seeds.add(1, ordering: .relaxed).newValue))
     private static let seeds = Atomic<UInt64>(1)
 
     var time: UInt64 {
@@ -93,9 +94,20 @@ final class Clock: Sendable {
         set { state.withLock { $0.time = newValue } }
     }
 
+    /// How far it goes on each time that the device looks at it, in microseconds.
+    var step: UInt64 {
+        get { state.withLock { $0.step } }
+        set { state.withLock { $0.step = newValue } }
+    }
+
     var environment: Environment {
         Environment(
-            time: { self.time },
+            time: {
+                self.state.withLock { state in
+                    state.time += state.step
+                    return state.time
+                }
+            },
             random: {
                 self.state.withLock { state in
                     state.random = state.random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407

@@ -53,6 +53,20 @@ import Testing
         #expect(try device.database.history(of: key("k"), in: store) == history)
     }
 
+    @Test func `a clock that was set back goes on between two looks at it`() throws {
+        let device = try Device()
+        _ = try device.database.enter(account: "A", bringingValues: false)
+        try device.write([("k", .integer(1))])
+        try device.database.noteGarbageCollection()
+        device.clock.time -= 6 * Clock.day / 24
+        device.clock.step = 1
+        for index in 0..<1200 { try device.write([("k", .integer(Int64(index)))]) }
+        #expect(try device.changes.count < 1200)
+        _ = try device.database.enter(account: "B", bringingValues: true)
+        let store = try device.store()
+        #expect(store.values == [key("k"): .integer(1199)])
+    }
+
     /// Sets and removes some of 40 keys, a few of them more often than the others.
     private func write(to device: Device, large: Bool, _ choices: inout Choices) throws {
         var names: Set<String> = []

@@ -17,7 +17,10 @@ extension UserDatabase {
     }
 
     /// How far the clock is ahead of what this device has seen of it: a clock that jumps makes no tombstone old.
-    var clockDoubt: UInt64 { watchedTime == 0 ? 0 : environment.time() - min(environment.time(), watchedTime) }
+    var clockDoubt: UInt64 {
+        let now = environment.time()
+        return watchedTime == 0 ? 0 : now - min(now, watchedTime)
+    }
 
     /// Removes history and tombstones that are not kept any longer, when there is enough of it to be worth while.
     func trim(_ store: Store) {
