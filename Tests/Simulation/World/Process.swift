@@ -63,7 +63,8 @@ final class Process: @unchecked Sendable {
         // Safe because all of it happens on one thread.
         var environment = Environment(
             time: { [unowned device] in
-                UInt64(max(0, Int64(world.timeline.now) + device.clock * 1000))
+                device.readsOfClock += 1
+                return UInt64(max(0, Int64(world.timeline.now) + device.clock * 1000 + device.readsOfClock))
             },
             random: { world.chance.next() })
         let executor = world.executor

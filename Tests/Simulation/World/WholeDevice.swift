@@ -18,6 +18,8 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
     let files: DatabaseFiles
     var isGone = false
     var clock: Int64 = 0
+    /// How often its clock was read; each time takes a microsecond.
+    var readsOfClock: Int64 = 0
     private(set) var process: Process?
     /// What the service keeps beside the database: whose account it is, and whether it is signed in.
     var account: AccountFile?
