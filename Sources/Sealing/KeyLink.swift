@@ -9,4 +9,8 @@ package enum LinkKind: UInt8, NoteKind {
     case replaced = 1
     /// A device had the first, and has gone over to the second.
     case joined = 2
+    /// A device that was moving the account to the first has given way to the second. Its marker may come back: servers
+    /// and folders undo what was removed. What anybody may have put there makes a device give way, so this decides
+    /// which marker counts, and shuts nobody out who has a key.
+    case gaveWay = 4
 }

@@ -48,8 +48,8 @@ package struct KeyMove: Equatable, Sendable {
         case writeFormerNames([FormerName])
         /// Read the former form, to its end. The new key is the account's then.
         case readFormer
-        /// The account has become another key's: remove the own marker, and stop.
-        case giveWay
+        /// The account has become another key's: say so, remove the own marker, and stop.
+        case giveWay(KeyLink)
         /// The own marker is not whole yet, or something that decides is not.
         case wait
         /// The account is gone from the place.
@@ -68,7 +68,7 @@ package struct KeyMove: Equatable, Sendable {
         if !isThere, !seen.damaged.contains(own) { present.sealed.append(next.marker) }
         switch MarkerChoice(among: present, key: next.key, wasEncrypted: true, rejected: next.rejected) {
         case .using: break
-        case .keyNeeded where Rule.giveWay.isOn: return .giveWay
+        case .keyNeeded(let account) where Rule.giveWay.isOn: return giveWay(to: account)
         case .keyNeeded: break
         case .plain, .reset, .waiting: return .wait
         }
@@ -78,10 +78,14 @@ package struct KeyMove: Equatable, Sendable {
         return unsaid.isEmpty ? .readFormer : .writeFormerNames(unsaid)
     }
 
+    private func giveWay(to account: KeyIdentifier) -> Step {
+        .giveWay(KeyLink(from: next.key, to: account, .gaveWay))
+    }
+
     /// The former form has gone before the own marker was there: with another device's move, or with the account.
     private func withoutFormer(_ seen: SeenMarkers) -> Step {
         switch MarkerChoice(among: seen, key: nil, wasEncrypted: true, rejected: next.rejected) {
-        case .keyNeeded: .giveWay
+        case .keyNeeded(let account): giveWay(to: account)
         case .waiting: .wait
         case .using, .plain, .reset: .reset
         }

@@ -29,7 +29,7 @@ package struct SeenMarkers: Sendable {
 extension SeenMarkers {
     /// Whether a holder of a key has given the account another one that is there, or was replaced by one that is.
     package func hasSuccessor(of key: AccountKey) -> Bool {
-        let links = notes + sealed.flatMap(\.links)
+        let links = (notes + sealed.flatMap(\.links)).filter { $0.kind != .gaveWay }
         let graph = KeyGraph(Set(sealed.map(\.identifier)), links)
         // A move that gave way has removed its marker, but not its note: that leads nowhere.
         return links.contains {
@@ -115,7 +115,7 @@ package enum Unlocking: Equatable, Sendable {
             return marker.isGenuine(under: key.blobs) ? key : nil
         }
         let identifiers = Set(opened.map(\.identifier))
-        let links = notes + (Rule.markerLinks.isOn ? there.flatMap(\.links) : [])
+        let links = (notes + (Rule.markerLinks.isOn ? there.flatMap(\.links) : [])).filter { $0.kind != .gaveWay }
         let graph = KeyGraph(Set(there.map(\.identifier)), links)
         // A move that gave way has removed its marker, but not its note: that leads nowhere.
         let left = links.filter {

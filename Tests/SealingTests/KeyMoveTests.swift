@@ -50,8 +50,9 @@ import Testing
             let (two, three) = (Self.held(2, after: former), Self.held(3, after: former))
             let there = former.map { [$0.marker] } ?? []
             let (small, large) = (KeyMove(from: former, to: two), KeyMove(from: former, to: three))
-            #expect(step(large, there + [two.marker]) == .giveWay)
-            #expect(step(large, there + [two.marker, three.marker]) == .giveWay)
+            let way = KeyLink(from: three.key, to: two.key.identifier, .gaveWay)
+            #expect(step(large, there + [two.marker]) == .giveWay(way))
+            #expect(step(large, there + [two.marker, three.marker]) == .giveWay(way))
             #expect(step(small, there + [three.marker]) == .writeMarker)
             let notes = [small.link, large.link].compactMap(\.self)
             #expect(step(small, there + [two.marker, three.marker], notes) == .readFormer)
@@ -60,7 +61,8 @@ import Testing
 
     @Test func `a move that nobody has seen gives way to one that has removed the former form`() {
         let move = KeyMove(from: nil, to: Self.held(2))
-        #expect(step(move, [Self.marker(3)], hasFormer: false) == .giveWay)
+        let way = KeyLink(from: move.next.key, to: KeyIdentifier(high: 0, low: 3), .gaveWay)
+        #expect(step(move, [Self.marker(3)], hasFormer: false) == .giveWay(way))
         #expect(step(move, [Self.marker(3)]) == .writeMarker, "others wait until the former form was read to its end")
         #expect(step(move, [], damaged: [3], hasFormer: false) == .wait)
     }
@@ -69,14 +71,16 @@ import Testing
         let next = Self.held(3, after: Self.former)
         let later = KeyLink(from: next.key, to: KeyIdentifier(high: 0, low: 9), .replaced)
         let move = KeyMove(from: Self.former, to: next)
-        #expect(step(move, [Self.marker(1), next.marker, Self.marker(9, [later])]) == .giveWay)
+        let way = KeyLink(from: next.key, to: KeyIdentifier(high: 0, low: 9), .gaveWay)
+        #expect(step(move, [Self.marker(1), next.marker, Self.marker(9, [later])]) == .giveWay(way))
     }
 
     @Test func `a smaller marker that somebody made up without the former key does not count where a link leads on`() {
         let next = Self.held(3, after: Self.former)
         let move = KeyMove(from: Self.former, to: next)
         // Whoever can write there can stop the devices; nobody goes over to a key of theirs.
-        #expect(step(move, [Self.marker(1), Self.marker(2), next.marker]) == .giveWay)
+        let way = KeyLink(from: next.key, to: KeyIdentifier(high: 0, low: 2), .gaveWay)
+        #expect(step(move, [Self.marker(1), Self.marker(2), next.marker]) == .giveWay(way))
         // A link that was made up leads nowhere else than the right one.
         let forged = KeyLink(
             from: .sample(secret: [UInt8](repeating: 0x66, count: 16), 3), to: KeyIdentifier(high: 0, low: 4), .replaced

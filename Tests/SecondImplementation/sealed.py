@@ -143,7 +143,7 @@ def is_proven(data, key):
     return data[:16] == key.identifier and hmac.compare_digest(data[33:], mac(key.successor, data[:33]))
 
 
-def check_link(data, kinds=(1, 2)):
+def check_link(data, kinds=(1, 2, 4)):
     if data[:16] == data[16:32] or data[32] not in kinds:
         raise Refused("damaged")
     return data

@@ -29,7 +29,8 @@ struct BlobMove<Storage: BlobStorage> {
             for name in names { try await storage.create(name) }
         // Its marker may be removed already, by a device that came later.
         case .readFormer: return former.union(move.formerNames.map { Bits128($0) })
-        case .giveWay:
+        case .giveWay(let link):
+            try await storage.create(link)
             try await storage.delete(marker)
             throw RemoteError.keyNeeded
         case .wait:

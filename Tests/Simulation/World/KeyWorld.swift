@@ -91,7 +91,8 @@ final class KeyWorld {
         switch move.step(devices[index].seen(by: move.next.key), notes: devices[index].notes, hasFormer: hasFormer) {
         case .writeMarker: write(own, .marker(move.next.marker), index)
         case .writeNote(let link): write(link.noteName, .note(link), index)
-        case .giveWay:
+        case .giveWay(let link):
+            write(link.noteName, .note(link), index)
             write(own, nil, index)
             devices[index].move = nil
             note(index, "gives way")
