@@ -10,7 +10,7 @@ internal import UbiquitousStoreTesting
 enum Attack: String, CaseIterable, ExpressibleByArgument {
     case deaf, manyDeaf = "many-deaf", snapshots, accountSubscriptions = "account-subscriptions", introspection
     case booleans, stopped, matches, connections, pending, array, emptyArrays = "empty-arrays", keys, comers, mounts
-    case unanswered, unansweredLarge = "unanswered-large"
+    case unanswered, unansweredLarge = "unanswered-large", waiting, subordinates
 
     var words: String {
         switch self {
@@ -31,6 +31,8 @@ enum Attack: String, CaseIterable, ExpressibleByArgument {
         case .mounts: "connections of a process with 3,000 mounts come, call and go"
         case .unanswered: "a client sets a value without a pause, and wants no answer"
         case .unansweredLarge: "a client sets a megabyte without a pause, and wants no answer"
+        case .waiting: "calls with a megabyte each wait for a server that says nothing, and for one another"
+        case .subordinates: "200 ids that /etc/subuid grants one user leave a snapshot unread each (dbus-broker)"
         }
     }
 
@@ -48,8 +50,12 @@ enum Attack: String, CaseIterable, ExpressibleByArgument {
         case .accountSubscriptions: attackers.clients = try clients(230)
         case .stopped: attackers.clients = try clients(2)
         case .matches: attackers.clients = try clients(1)
+        // dbus-daemon lets in nobody whom it does not know.
+        case .subordinates where site.bus.program == .broker:
+            attackers.clients = try (0..<200).map { try RawClient(site.bus, as: Site.subordinates + $0) }
+        case .subordinates: break
         case .introspection, .booleans, .array, .emptyArrays, .keys, .comers, .mounts, .unanswered,
-            .unansweredLarge:
+            .unansweredLarge, .waiting:
             let process = try Attacker.start(self, site, path)
             attackers.process = process
             try await eventually("the attack begins") { Attacker.isReady(process) }
@@ -63,7 +69,7 @@ enum Attack: String, CaseIterable, ExpressibleByArgument {
     private func prepare(_ client: RawClient, _ path: String) {
         switch self {
         case .deaf, .manyDeaf: client.askForMuch(path)
-        case .snapshots: client.store(path, "GetSnapshot", 0, 0)
+        case .snapshots, .subordinates: client.store(path, "GetSnapshot", 0, 0)
         case .connections: for _ in 0..<70 { client.store(path, "Subscribe", 1) }
         case .stopped: client.store(path, "Subscribe", 1)
         case .accountSubscriptions:

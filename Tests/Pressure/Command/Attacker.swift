@@ -3,6 +3,7 @@
 internal import ArgumentParser
 internal import Foundation
 internal import PressureTesting
+internal import ServerTesting
 internal import StoreBus
 internal import UbiquitousStoreTesting
 
@@ -41,6 +42,7 @@ struct Attacker: ParsableCommand {
         case .array: try send(signature: "an")
         case .emptyArrays: try send(signature: "aay")
         case .keys: try ask()
+        case .waiting: try wait()
         case .unanswered: try flood(1)
         case .unansweredLarge: try flood(1 << 20)
         default: try come()
@@ -87,6 +89,28 @@ struct Attacker: ParsableCommand {
         var keys = Wire()
         keys.array(alignment: 4) { $0.bytes += [UInt8](repeating: 0, count: 8 * 3_999_999 + 5) }
         try repeatedly { $0.store(path, "GetValues", signature: "as", body: keys.bytes, later: true) }
+    }
+
+    /// Has a server checked that says nothing, eight calls at a time: each new one takes the place of the one before it.
+    private func wait() throws {
+        let server = try ScriptedServer { _ in .nothing }
+        var body = Wire()
+        body.string("webdav://127.0.0.1:\(server.port)/x")
+        body.array(alignment: 8) {
+            $0.string("ca-pem")
+            $0.signature("ay")
+            $0.array(alignment: 1) { $0.bytes += [UInt8](repeating: 65, count: 1_000_000) }
+        }
+        let account = String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.endIndex))
+        let clients = try (0..<8).map { _ in try RawClient(address: address) }
+        while true {
+            for client in clients {
+                client.call(
+                    BusNames.service, account, BusNames.accountInterface, "CheckBackend", signature: "sa{sv}",
+                    body: body.bytes, later: true)
+                while client.unsentCount > 0 { if client.turn(waiting: 10) == nil { return } }
+            }
+        }
     }
 
     /// Sends, waits for the answer, and so on.

@@ -32,11 +32,14 @@ struct Remotes: AsyncParsableCommand {
         let server = try ScriptedServer { lie.answer(to: $0) }
         let account = try await BusClient(site.bus, as: Site.attacker).account
         let before = try await Measurement(of: site, seconds: seconds)
-        // Some lies are found out at once, and then nobody is signed in.
-        _ = try? await account.signIn("etcd://127.0.0.1:\(server.port)/x")
+        let url = "\(lie.scheme)://127.0.0.1:\(server.port)/x"
         let syncing = Task {
             while !Task.isCancelled {
-                do { try await account.syncNow() } catch { try? await Task.sleep(for: .milliseconds(20)) }
+                do { try await account.syncNow() } catch {
+                    try? await Task.sleep(for: .milliseconds(20))
+                    // Some lies are found out at once, and then nobody is signed in.
+                    if try await account.state() == "signed-out" { _ = try? await account.signIn(url) }
+                }
             }
         }
         let during = try await Measurement(of: site, seconds: seconds)
@@ -50,7 +53,9 @@ struct Remotes: AsyncParsableCommand {
 
 /// What a member of a cluster may answer.
 enum Lie: String, CaseIterable, ExpressibleByArgument, Sendable {
-    case numbers, pages, stores, contexts, values, texts
+    case numbers, pages, stores, contexts, values, texts, namespaces
+
+    var scheme: String { self == .namespaces ? "webdav" : "etcd" }
 
     var words: String {
         switch self {
@@ -60,10 +65,21 @@ enum Lie: String, CaseIterable, ExpressibleByArgument, Sendable {
         case .contexts: "a store that 30,000 devices have written to"
         case .values: "answers of 500,000 empty values"
         case .texts: "errors of 900 KiB, with zeros"
+        case .namespaces: "a million elements of a namespace whose name has 250 bytes"
         }
     }
 
+    /// expat writes the namespace before the name of each element.
+    private static let elements: ServerAnswer = {
+        let name = String(repeating: "n", count: 250)
+        let elements = String(repeating: "<n:e/>", count: 1_000_000)
+        return ServerAnswer(
+            207, ["Content-Type": "application/xml"],
+            "<D:multistatus xmlns:D='DAV:' xmlns:n='\(name)'>\(elements)</D:multistatus>")
+    }()
+
     func answer(to request: ServerRequest) -> ServerAnswer {
+        if self == .namespaces { return Self.elements }
         if self == .texts {
             let text = String(repeating: "\\u0000e", count: 130_000)
             return ServerAnswer(400, [:], "{\"error\":\"\(text)\",\"code\":3}")

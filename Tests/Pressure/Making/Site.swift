@@ -23,6 +23,9 @@ public final class Site: Sendable {
     /// Who attacks.
     public static let attacker: UInt32 = 65534
 
+    /// The first of the ids that `script/pressure` grants the attacker in `/etc/subuid`.
+    public static let subordinates: UInt32 = 2_000_000
+
     /// Starts both.
     ///
     /// - Parameter policy: the file of the service's policy.
