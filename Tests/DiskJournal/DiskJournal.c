@@ -4,6 +4,8 @@
 //
 //   DISK_JOURNAL        the file that the journal is appended to
 //   DISK_JOURNAL_ROOTS  the directories that count, with colons between
+//   DISK_FAULTS         a file that may come and go: the name of an operation (open, write, sync, name) and the number
+//                       of the error that it fails with meanwhile
 //
 // A file beside the journal, with .kill after its name, holds the number of the operation, from 1, before which the
 // program is killed; if it is followed by "half", a write has done its first half. It counts for one start: it is taken
@@ -37,7 +39,7 @@ struct record {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static const char *roots;
+static const char *roots, *faults;
 static int journal = -1;
 static long number, kill_at;
 static int kills_half;
@@ -57,9 +59,24 @@ static void read_kill(const char *path) {
 __attribute__((constructor)) static void begin(void) {
     const char *path = getenv("DISK_JOURNAL");
     roots = getenv("DISK_JOURNAL_ROOTS");
+    faults = getenv("DISK_FAULTS");
     if (!path || !roots) return;
     read_kill(path);
     journal = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+}
+
+// Whether an operation fails now; errno says with what.
+static int fails(const char *operation) {
+    char text[64] = "";
+    int kept = errno, file = faults ? (int)syscall(SYS_openat, AT_FDCWD, faults, O_RDONLY | O_CLOEXEC) : -1;
+    errno = kept;
+    if (file < 0) return 0;
+    (void)!syscall(SYS_read, file, text, sizeof text - 1);
+    syscall(SYS_close, file);
+    size_t length = strlen(operation);
+    if (strncmp(text, operation, length) != 0 || text[length] != ' ') return 0;
+    errno = atoi(text + length);
+    return 1;
 }
 
 static int is_below_root(const char *path) {
@@ -154,6 +171,7 @@ static ssize_t write_at(int descriptor, const void *bytes, size_t length, off_t 
 
 ssize_t write(int descriptor, const void *bytes, size_t length) {
     if (!is_ours(descriptor)) return syscall(SYS_write, descriptor, bytes, length);
+    if (fails("write")) return -1;
     return write_at(descriptor, bytes, length, 0, 1);
 }
 
@@ -180,6 +198,7 @@ int ftruncate(int descriptor, off_t length) { return ftruncate64(descriptor, len
 
 static int sync_with(long call, int descriptor) {
     if (!is_ours(descriptor)) return (int)syscall(call, descriptor);
+    if (fails("sync")) return -1;
     char path[PATH_MAX];
     pthread_mutex_lock(&lock);
     if (is_last()) die();
@@ -196,6 +215,7 @@ int fdatasync(int descriptor) { return sync_with(SYS_fdatasync, descriptor); }
 
 static int open_at(int directory, const char *name, int flags, mode_t mode) {
     char path[PATH_MAX];
+    if (faults && resolve(directory, name, path) && fails("open")) return -1;
     if (!(flags & (O_CREAT | O_TRUNC)) || !resolve(directory, name, path) || strstr(path, "-shm"))
         return (int)syscall(SYS_openat, directory, name, flags, mode);
     pthread_mutex_lock(&lock);
@@ -230,6 +250,7 @@ static int change_name(uint32_t operation, int directory, const char *name, int 
     char path[PATH_MAX], other[PATH_MAX] = "";
     int counts = resolve(directory, name, path);
     if (target) counts = resolve(to, target, other) && counts;
+    if (counts && fails("name")) return -1;
     if (counts) pthread_mutex_lock(&lock);
     if (counts && is_last()) die();
     uint64_t inode = counts ? inode_at(path) : 0;
