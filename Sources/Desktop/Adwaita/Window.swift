@@ -30,8 +30,9 @@ public class Window: Widget {
         gtk_window_set_modal(self.as(GtkWindow.self), 1)
     }
 
-    /// Calls a handler when it has been closed.
-    public func onClose(_ handler: @escaping @MainActor () -> Void) { connect("destroy", handler) }
+    /// Calls a handler when somebody closes it, or ``close()`` does. It is not `destroy`, which GTK emits only once nobody
+    /// has a reference any more: ours would outlive the window.
+    public func onClose(_ handler: @escaping @MainActor () -> Void) { connect("close-request", handler) }
 
     /// The title, which assistive technology reads.
     public var title: String {

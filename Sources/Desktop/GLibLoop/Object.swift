@@ -32,13 +32,15 @@ open class Object {
     /// The object as a type that C does not declare.
     package var opaque: OpaquePointer { OpaquePointer(pointer) }
 
-    /// Calls a handler whenever the object emits a signal without a result, for as long as the object lives.
+    /// Calls a handler whenever the object emits a signal, for as long as the object lives. To a signal that asks whether
+    /// it was dealt with, the answer is no.
     ///
     /// What the signal says besides is ignored: a handler asks the object for its state. See `g_signal_connect_data`.
     package func connect(_ signal: String, _ handler: @escaping @MainActor () -> Void) {
-        let callback: @convention(c) (UnsafeMutableRawPointer) -> Void = { data in
+        let callback: @convention(c) (UnsafeMutableRawPointer) -> gboolean = { data in
             nonisolated(unsafe) let data = data
             MainActor.assumeIsolated { Unmanaged<Handler>.fromOpaque(data).takeUnretainedValue().body() }
+            return 0
         }
         g_signal_connect_data(
             pointer, signal, unsafeBitCast(callback, to: GCallback.self),

@@ -92,6 +92,30 @@ extension PanelWindowTests {
             #expect(desk.complaints == [])
         }
 
+        @Test func `a dialog that was closed can be opened again`() async throws {
+            let (desk, folder) = (try await PanelDesk(), try TemporaryDirectory())
+            try await desk.device.start()
+            try await desk.open()
+            try await desk.shows("Not Signed In")
+            for _ in 0..<3 {
+                try await desk.reach("Sign In…")
+                try await desk.screen.press(.enter)
+                try await desk.shows("Keep Settings In")
+                try await desk.screen.press(.escape)
+                try await desk.screen.waits(until: "the dialog is gone") { !$0.has("Keep Settings In") }
+            }
+            try await desk.client.account.join("folder://" + folder.path, ["encrypt": .boolean(true)])
+            try await desk.device.loseKey()
+            for _ in 0..<3 {
+                try await desk.reach("Enter Words…")
+                try await desk.screen.press(.enter)
+                try await desk.screen.waitsForField(below: "The 12 Words, in Their Order")
+                try await desk.screen.press(.escape)
+                try await desk.screen.waits(until: "the dialog is gone") { !$0.has("The 12 Words, in Their Order") }
+            }
+            #expect(desk.complaints == [])
+        }
+
         @Test func `a second start shows the window that is there`() async throws {
             let desk = try await PanelDesk()
             try await desk.device.start()
