@@ -4,6 +4,8 @@ import ArgumentParser
 import Foundation
 import Glibc
 import PropertyList
+import ServerTesting
+import Synchronization
 import Testing
 import UbiquitousStoreTesting
 
@@ -329,6 +331,31 @@ import UbiquitousStoreTesting
             try FileManager.default.removeItem(atPath: folder)
             let gone = try await terminal.ctl("doctor")
             #expect(gone.code == 3 && gone.output.contains("WRONG  open: "), "\(gone)")
+        }
+    }
+
+    @Test func `the doctor says that the clocks differ, and leaves a server alone that refused the password`()
+        async throws
+    {
+        let folder = MemoryFolder()
+        let isShut = Atomic<Bool>(false)
+        let server = try ScriptedServer { request in
+            if isShut.load(ordering: .acquiring) { return ServerAnswer(401) }
+            var answer = folder.answer(to: request)
+            if let end = answer.bytes.firstIndex(of: UInt8(ascii: "\n")) {
+                answer.bytes.insert(contentsOf: "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n".utf8, at: end + 1)
+            }
+            return answer
+        }
+        try await Terminal.with { terminal in
+            expect(try await terminal.ctl("account", "sign-in", "webdav://127.0.0.1:\(server.port)/dav"), 0)
+            let early = try await terminal.ctl("doctor")
+            #expect(early.code == 0 && early.output.contains("ok     clock: The server's clock is 1"), "\(early)")
+            #expect(early.output.contains(" days behind this device's."), "\(early)")
+            isShut.store(true, ordering: .releasing)
+            #expect(try await terminal.ctl("account", "sync").code != 0)
+            let shut = try await terminal.ctl("doctor")
+            #expect(shut.code == 3 && shut.output.contains("       remote: not tried: it refuses the"), "\(shut)")
         }
     }
 

@@ -12,11 +12,19 @@ extension BackendCheck {
         let offset = date - Int(environment.time() / 1_000_000)
         var detail = ""
         if abs(offset) > 2 {
-            detail = "The server's clock is \(abs(offset)) s \(offset > 0 ? "ahead of" : "behind") this device's."
+            detail = "The server's clock is \(length(abs(offset))) \(offset > 0 ? "ahead of" : "behind") this device's."
             if abs(offset) > 60 {
                 detail += " If this device's is wrong, its values win over later ones of other devices, or lose."
             }
         }
         return BackendCheck(step: "clock", isPassed: true, detail: detail)
+    }
+
+    /// In the largest unit of which there are two.
+    private static func length(_ seconds: Int) -> String {
+        for (unit, size) in [("days", 86_400), ("hours", 3600), ("min", 60)] where seconds >= 2 * size {
+            return "\(seconds / size) \(unit)"
+        }
+        return "\(seconds) s"
     }
 }

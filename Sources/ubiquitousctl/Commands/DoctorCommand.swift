@@ -105,6 +105,10 @@ struct DoctorCommand: ServiceCommand {
             }
             let wrong = steps.filter { !$0.isPassed }
             for step in wrong { found(Finding(step.step, step.detail, isPassed: false), &findings) }
+            // A clock that is wrong keeps nothing from syncing, and has the wrong values win.
+            for step in steps where step.isPassed && step.step == "clock" && !step.detail.isEmpty {
+                found(Finding(step.step, step.detail), &findings)
+            }
             if wrong.isEmpty { found(Finding("remote", "\(url) passes all \(steps.count) steps"), &findings) }
         } catch let error as UbiquitousStoreError where error.code == .timedOut {
             let seconds = Self.patience.components.seconds

@@ -244,6 +244,15 @@ struct WebDAVStorageTests {
         #expect(checks[4].detail == "/dav is not there yet; signing in makes it.")
     }
 
+    @Test(arguments: [
+        (-1799, "29 min behind"), (7300, "2 hours ahead of"), (-31_536_000, "365 days behind"),
+    ])
+    func `how far the clocks are apart is said in a unit that people know`(offset: Int, words: String) {
+        let environment = Environment(time: { 784_111_777_000_000 }, random: { 1 })
+        let check = BackendCheck.clock(784_111_777 + offset, environment)
+        #expect(check.detail.hasPrefix("The server's clock is \(words) this device's. If this device's is wrong,"))
+    }
+
     @Test(arguments: ["/remote.php/dav/files/adda/Settings", "/dav", "/"])
     func `a check of a path of which nothing is there says that it is wrong`(path: String) async throws {
         let server = try ScriptedServer { _ in ServerAnswer(404) }
