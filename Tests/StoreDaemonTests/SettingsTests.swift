@@ -131,6 +131,8 @@ struct SettingsTests {
         ("[Sync]\nBackends=etcds\nFolderRoot=/srv", "folder"),
         ("[Sync]\nBackends=etcds\nDefaultAccount=webdavs://host/%u", "webdavs:"),
         ("[Sync]\nDefaultAuthority=/ca.pem", "DefaultAccount="),
+        ("[Sync]\nDefaultAccount=webdavs://ada:secret@host/%u", "who signs in"),
+        ("[Sync]\nDefaultAccount=etcds://a,%u@b/x", "who signs in"),
         ("[Sync]\nFolderRoot=/srv/a\nDefaultAccount=folder:///srv/b", "FolderRoot="),
     ])
     func `what contradicts itself is found`(text: String, words: String) throws {

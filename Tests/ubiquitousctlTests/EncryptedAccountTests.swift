@@ -84,6 +84,9 @@ import UbiquitousStoreTesting
                 "Das Konto hat neue Wiederherstellungswörter")
             #expect(try await terminal.ctl("account", "phrase").output.split(separator: " ").count == 12)
             expect(
+                try await terminal.ctl("account", "sign-in", folders[1], "--encrypt", "--no-encrypt"), 2, "--no-encrypt"
+            )
+            expect(
                 try await terminal.ctl("account", "sign-in", folders[1], "--encrypt", "--phrase-file", "x"), 2,
                 "--phrase-file is for an account that is there")
         }

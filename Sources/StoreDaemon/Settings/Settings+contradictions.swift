@@ -47,6 +47,11 @@ extension Settings {
         if let backends, !backends.contains(scheme) {
             return ["DefaultAccount= is at \(scheme):, which isn't among Backends=."]
         }
+        if account.address.dropFirst(scheme.count + "://".count).prefix(while: { !"/?#".contains($0) }).contains("@") {
+            return [
+                "DefaultAccount= says who signs in, and everybody can read it; users give name and password themselves."
+            ]
+        }
         let path = account.address.dropFirst("folder://".count)
         let isInRoot = folderRoots.contains { path == $0 || path.hasPrefix($0 + "/") }
         return scheme == PlaceKind.folder.name && !isInRoot ? ["DefaultAccount= is in no FolderRoot=."] : []

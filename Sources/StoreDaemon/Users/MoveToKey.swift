@@ -39,7 +39,8 @@ final class MoveToKey {
         let isUnderWay = keys.isMoving(file)
         if !isUnderWay, change == .encryption, file.isEncrypted == true { return }
         if !isUnderWay, change == .replacement, file.isEncrypted != true {
-            throw BusError.store(.conflict, "The account is not encrypted, so it has no key; use Encrypt.")
+            throw BusError.store(
+                .conflict, "The account is not encrypted, so it has no key to replace; encrypt it instead.")
         }
         if !isUnderWay, change == .replacement { try await leaveOtherKeys(in: file) }
         try await account.attempts.alone {

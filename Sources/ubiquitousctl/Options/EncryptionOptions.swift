@@ -8,7 +8,7 @@ internal import UbiquitousStore
 /// Whether an account is encrypted, and what opens it.
 struct EncryptionOptions: ParsableArguments {
     @Flag(
-        inversion: .prefixedNo,
+        inversion: .prefixedNo, exclusivity: .exclusive,
         help: "Encrypt a new account, or leave it in plain (default: asked at a terminal, and plain elsewhere).")
     var encrypt: Bool?
 
