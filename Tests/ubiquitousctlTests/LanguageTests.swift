@@ -34,6 +34,14 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test func `sentences stand in the order of their bytes`() throws {
+        let file = repositoryFile("Sources/ubiquitousctl/Language/Catalogue+german.swift")
+        let keys = SentenceScanner(try String(contentsOfFile: file, encoding: .utf8)).keys(
+            after: /Catalogue\(sentences: \[/)
+        #expect(Set(keys) == Set(Catalogue.german.sentences.keys) && keys.count == Catalogue.german.sentences.count)
+        #expect(keys == keys.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) })
+    }
+
     @Test func `the locale decides as it does for gettext`() {
         func isGerman(_ variables: [String: String]) -> Bool { !Catalogue.of { variables[$0] }.sentences.isEmpty }
         #expect(isGerman(["LANG": "de_DE.UTF-8"]) && isGerman(["LC_MESSAGES": "de_AT", "LANG": "C"]))

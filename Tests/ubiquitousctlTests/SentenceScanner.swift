@@ -29,6 +29,22 @@ struct SentenceScanner {
         text.matches(of: opening).flatMap { literals(from: offset($0.range.upperBound)) }
     }
 
+    /// The keys of the dictionary literal that `opening` is the beginning of, in their order.
+    func keys(after opening: Regex<Substring>) -> [String] {
+        guard let match = text.firstMatch(of: opening) else { return [] }
+        var (index, keys) = (offset(match.range.upperBound), [String]())
+        while index < source.count {
+            guard source[index] == "\"" else {
+                index += 1
+                continue
+            }
+            let (format, end) = literal(at: index)
+            if end < source.count && source[end] == ":" { keys.append(format) }
+            index = end
+        }
+        return keys
+    }
+
     private func offset(_ index: String.Index) -> Int { text.distance(from: text.startIndex, to: index) }
 
     /// The literals up to the bracket that closes the one before `start`; those that are added are one.

@@ -2,57 +2,21 @@
 
 extension Catalogue {
     /// The sentences in German, by those in English. To make another language, copy this file, translate what is on the
-    /// right, and add it to ``languages``. A test names what is missing.
+    /// right, and add it to ``languages``. A test names what is missing, and what is out of order.
     static let german = Catalogue(sentences: [
+        "  See '{1}' for more information.": "  Mehr dazu: „{1}“",
+        "\"ubiquitousctl account devices\" lists them.": "„ubiquitousctl account devices“ listet die Geräte auf.",
         "\"ubiquitousctl account encrypt\" encrypts it.": "„ubiquitousctl account encrypt“ verschlüsselt es.",
-        "\"ubiquitousctl account phrase\" shows the words, and --forget-key signs out without them.":
-            "„ubiquitousctl account phrase“ zeigt die Wörter, und --forget-key meldet ohne sie ab.",
-        "--phrase-file is for trying a remote: name its URL.":
-            "--phrase-file ist zum Prüfen einer Gegenstelle: Geben Sie deren Adresse an.",
-        "The account is not encrypted, so it has no key.":
-            "Das Konto ist nicht verschlüsselt, also hat es keinen Schlüssel.",
-        "--string goes before the value.": "--string steht vor dem Wert.",
-        "A damaged database was set aside, and values may be missing; \"ubiquitousctl doctor\" says what to do":
-            """
-        Eine beschädigte Datenbank wurde beiseitegelegt, und Werte können fehlen; „ubiquitousctl doctor“ sagt, was \
-        zu tun ist
-        """,
         """
-        The account has new recovery words, without which nobody can sign another device in: \
-        "ubiquitousctl account phrase" prints them
+        "ubiquitousctl account phrase" shows it on another device. "ubiquitousctl account unlock" takes it, as \
+        --phrase-file does for signing in.
         """:
             """
-        Das Konto hat neue Wiederherstellungswörter, ohne die sich kein anderes Gerät anmelden lässt: \
-        „ubiquitousctl account phrase“ gibt sie aus
+        „ubiquitousctl account phrase“ zeigt sie auf einem anderen Gerät. „ubiquitousctl account unlock“ nimmt sie \
+        entgegen, beim Anmelden --phrase-file.
         """,
-        "{1} was removed: the newest {2} that restoring set aside are kept":
-            """
-        {1} wurde entfernt: Von dem, was beim Wiederherstellen beiseitegelegt wurde, bleiben die neuesten {2}
-        """,
-        "Error: {1}": "Fehler: {1}",
-        "Error: Unknown option '{1}'": "Fehler: Es gibt keine Option „{1}“",
-        "Error: Unknown option '{1}'. Did you mean '{2}'?":
-            "Fehler: Es gibt keine Option „{1}“. Meinten Sie „{2}“?",
-        "Error: Missing value for '{1}'": "Fehler: Der Wert für „{1}“ fehlt",
-        "Error: The option '{1}' does not take any value, but '{2}' was specified.":
-            "Fehler: Die Option „{1}“ nimmt keinen Wert, angegeben ist aber „{2}“.",
-        "Error: Missing expected argument '{1}'": "Fehler: Das Argument „{1}“ fehlt",
-        "Error: Unexpected argument '{1}'": "Fehler: Das Argument „{1}“ ist zu viel",
-        "Error: {1} unexpected arguments: {2}": "Fehler: {1} Argumente sind zu viel: {2}",
-        "Error: The value '{1}' is invalid for '{2}'": "Fehler: Der Wert „{1}“ passt nicht zu „{2}“",
-        ". Please provide one of {1}.": ". Möglich: {1}.",
-        "  See '{1}' for more information.": "  Mehr dazu: „{1}“",
-        "Usage: {1}": "Aufruf: {1}",
-        "Use --forget-key.": "Verwenden Sie --forget-key.",
-        "Enter the phrase that \"ubiquitousctl account phrase\" shows on another device.":
-            """
-        Geben Sie die Wiederherstellungswörter ein, die „ubiquitousctl account phrase“ auf einem anderen Gerät \
-        zeigt.
-        """,
-        "There was no answer.": "Es kam keine Antwort.",
-        "Unlocking": "Entsperren",
-        "Use --encrypt or --no-encrypt.": "Verwenden Sie --encrypt oder --no-encrypt.",
-        "\"ubiquitousctl account devices\" lists them.": "„ubiquitousctl account devices“ listet die Geräte auf.",
+        "\"ubiquitousctl account phrase\" shows the words, and --forget-key signs out without them.":
+            "„ubiquitousctl account phrase“ zeigt die Wörter, und --forget-key meldet ohne sie ab.",
         "\"ubiquitousctl account resume\" ends the pause.": "„ubiquitousctl account resume“ setzt es fort.",
         "\"ubiquitousctl admin adopt --replace {1} {2}\" puts it in their place.":
             "„ubiquitousctl admin adopt --replace {1} {2}“ setzt sie an deren Stelle.",
@@ -69,8 +33,6 @@ extension Catalogue {
             "„ubiquitousctl usage“ zeigt, was den Platz belegt.",
         "\"ubiquitousctl{1} --help\" lists the subcommands.":
             "„ubiquitousctl{1} --help“ listet die Unterbefehle auf.",
-        "\"{1}\": no key goes with {2}.": "„{1}“: Zu {2} passt kein Schlüssel.",
-        "\"{1}\": there is no key {2}.": "„{1}“: Es gibt keinen Schlüssel {2}.",
         "\"{1}\" has {2} bytes, and a manifest has {3} at most.":
             "„{1}“ hat {2} Bytes, und ein Manifest hat höchstens {3}.",
         "\"{1}\" is a path; the address of that folder is {2}.":
@@ -79,16 +41,27 @@ extension Catalogue {
         "\"{1}\" is no address; write folder:///PATH, webdavs://HOST/PATH or etcds://HOST/PREFIX.":
             "„{1}“ ist keine Adresse; schreiben Sie folder:///PFAD, webdavs://HOST/PFAD oder etcds://HOST/PRÄFIX.",
         "\"{1}\" is refused: {2}.": "„{1}“ wird abgelehnt: {2}.",
+        "\"{1}\": no key goes with {2}.": "„{1}“: Zu {2} passt kein Schlüssel.",
+        "\"{1}\": there is no key {2}.": "„{1}“: Es gibt keinen Schlüssel {2}.",
         "--as takes OLD=NEW, and not {1}.": "--as erwartet ALT=NEU und nicht {1}.",
         "--keys takes a number, 0 or more.": "--keys erwartet eine Zahl ab 0.",
         "--phrase-file is for an account that is there, and --encrypt for a new one.":
             "--phrase-file ist für ein bestehendes Konto und --encrypt für ein neues.",
+        "--phrase-file is for trying a remote: name its URL.":
+            "--phrase-file ist zum Prüfen einer Gegenstelle: Geben Sie deren Adresse an.",
         "--raw is for strings and data, and {1} is of type {2}.":
             "--raw ist für Zeichenketten und Daten, und {1} hat den Typ {2}.",
+        "--string goes before the value.": "--string steht vor dem Wert.",
         "--timeout takes 1 to 86400 seconds.": "--timeout erwartet 1 bis 86400 Sekunden.",
         "--user takes a name or a number.": "--user erwartet einen Namen oder eine Nummer.",
+        ". Please provide one of {1}.": ". Möglich: {1}.",
         "A binary property list is nothing for a terminal.":
             "Eine binäre Property-List gehört nicht auf ein Terminal.",
+        "A damaged database was set aside, and values may be missing; \"ubiquitousctl doctor\" says what to do":
+            """
+        Eine beschädigte Datenbank wurde beiseitegelegt, und Werte können fehlen; „ubiquitousctl doctor“ sagt, was \
+        zu tun ist
+        """,
         "A name has 1 to 255 bytes.": "Ein Name hat 1 bis 255 Bytes.",
         """
         A password in the address can be seen by everybody, and now it has been: change it, and use --login and \
@@ -98,8 +71,8 @@ extension Catalogue {
         Ein Passwort in der Adresse kann jeder sehen, und dieses wurde nun gezeigt: Ändern Sie es, und verwenden \
         Sie --login und --password-file.
         """,
-        "A value is missing.": "Ein Wert fehlt.",
         "A value is missing after {1}.": "Nach {1} fehlt ein Wert.",
+        "A value is missing.": "Ein Wert fehlt.",
         "Acting for user {1}: {2}.": "Für den Benutzer {1}: {2}.",
         "Adopting data": "Daten werden übernommen",
         "Argument {1} isn't UTF-8.": "Argument {1} ist kein UTF-8.",
@@ -107,26 +80,34 @@ extension Catalogue {
         "Copying the data": "Daten werden kopiert",
         "Did you mean \"{1}\"?": "Meinten Sie „{1}“?",
         "Did you mean {1}?": "Meinten Sie {1}?",
-        """
-        "ubiquitousctl account phrase" shows it on another device. "ubiquitousctl account unlock" takes it, as \
-        --phrase-file does for signing in.
-        """:
-            """
-        „ubiquitousctl account phrase“ zeigt sie auf einem anderen Gerät. „ubiquitousctl account unlock“ nimmt sie \
-        entgegen, beim Anmelden --phrase-file.
-        """,
         "Encrypting": "Konto wird verschlüsselt",
+        "Enter the phrase that \"ubiquitousctl account phrase\" shows on another device.":
+            """
+        Geben Sie die Wiederherstellungswörter ein, die „ubiquitousctl account phrase“ auf einem anderen Gerät \
+        zeigt.
+        """,
+        "Error: Missing expected argument '{1}'": "Fehler: Das Argument „{1}“ fehlt",
+        "Error: Missing value for '{1}'": "Fehler: Der Wert für „{1}“ fehlt",
+        "Error: The option '{1}' does not take any value, but '{2}' was specified.":
+            "Fehler: Die Option „{1}“ nimmt keinen Wert, angegeben ist aber „{2}“.",
+        "Error: The value '{1}' is invalid for '{2}'": "Fehler: Der Wert „{1}“ passt nicht zu „{2}“",
+        "Error: Unexpected argument '{1}'": "Fehler: Das Argument „{1}“ ist zu viel",
+        "Error: Unknown option '{1}'": "Fehler: Es gibt keine Option „{1}“",
+        "Error: Unknown option '{1}'. Did you mean '{2}'?":
+            "Fehler: Es gibt keine Option „{1}“. Meinten Sie „{2}“?",
+        "Error: {1}": "Fehler: {1}",
+        "Error: {1} unexpected arguments: {2}": "Fehler: {1} Argumente sind zu viel: {2}",
         "Everything is on disk, and stays on this device for now; see \"ubiquitousctl status\"":
             "Alles ist gespeichert und bleibt vorerst auf diesem Gerät; siehe „ubiquitousctl status“",
         "Forgetting": "Gerät wird vergessen",
-        "Give the right credentials; where this device is signed in, \"ubiquitousctl account renew\" takes them.":
-            """
-        Geben Sie die richtigen Zugangsdaten an; wo dieses Gerät angemeldet ist, nimmt „ubiquitousctl account renew“ sie.
-        """,
         "Give a value, or one of -string, -int, -float, -bool, -date, -data, -array and -dict with what it takes.":
             """
         Geben Sie einen Wert an, oder -string, -int, -float, -bool, -date, -data, -array oder -dict und was darauf\
          folgt.
+        """,
+        "Give the right credentials; where this device is signed in, \"ubiquitousctl account renew\" takes them.":
+            """
+        Geben Sie die richtigen Zugangsdaten an; wo dieses Gerät angemeldet ist, nimmt „ubiquitousctl account renew“ sie.
         """,
         "Install it so that it is root's, and only root may write to it (install -m 644): now {1}":
             """
@@ -157,7 +138,6 @@ extension Catalogue {
         "No address is named, and this machine's settings have no account ready.":
             "Es ist keine Adresse angegeben, und in den Einstellungen dieses Rechners steht kein Konto bereit.",
         "No store holds anything": "Kein Speicher enthält etwas",
-        "Nothing was entered.": "Es wurde nichts eingegeben.",
         "No store is named.": "Es ist kein Speicher angegeben.",
         "Nobody has data on this machine": "Auf diesem Rechner hat niemand Daten",
         "Nothing is revoked: to keep a lost device out, change the password on the server":
@@ -166,6 +146,7 @@ extension Catalogue {
         Server
         """,
         "Nothing was changed.": "Es wurde nichts geändert.",
+        "Nothing was entered.": "Es wurde nichts eingegeben.",
         "Of the earlier values of {1} there is no number {2}; the last is {3}.":
             "{1} hat keinen früheren Wert mit der Nummer {2}; der letzte hat die Nummer {3}.",
         "Only files whose names end in .plist are read": "Nur Dateien, deren Namen auf .plist enden, werden gelesen",
@@ -182,6 +163,7 @@ extension Catalogue {
         Nur dieses Programm liest die Zeitangaben von {1} genau aus XML: Sie sind keine ganzen Sekunden. --format \
         binary ist für alle genau.
         """,
+        "Options follow the subcommand.": "Optionen folgen dem Unterbefehl.",
         "Password of {1} for {2}: ": "Passwort von {1} für {2}: ",
         "Pausing": "Anhalten",
         "Put -string before it if it is meant as text.": "Setzen Sie -string davor, wenn Text gemeint ist.",
@@ -193,6 +175,8 @@ extension Catalogue {
         "Replacing the key": "Schlüssel wird ersetzt",
         "Resolving": "Konflikt wird aufgelöst",
         "Resuming": "Fortsetzen",
+        "Root signs a user in with \"ubiquitousctl account sign-in --user NAME URL\".":
+            "Root meldet einen Benutzer mit „ubiquitousctl account sign-in --user NAME URL“ an.",
         "Say which side is right: \"ubiquitousctl account resolve local\", or \"remote\".":
             "Sagen Sie, welche Seite stimmt: „ubiquitousctl account resolve local“ oder „remote“.",
         "See \"systemctl status ubiquitous-store\" and \"journalctl -u ubiquitous-store\".":
@@ -217,7 +201,22 @@ extension Catalogue {
         "Sync is paused on this device.": "Das Synchronisieren ist auf diesem Gerät angehalten.",
         "Synchronizing": "Synchronisieren",
         "Syncing": "Synchronisieren",
+        "Tar could not write {1}.": "Tar konnte {1} nicht schreiben.",
+        """
+        The account has new recovery words, without which nobody can sign another device in: \
+        "ubiquitousctl account phrase" prints them
+        """:
+            """
+        Das Konto hat neue Wiederherstellungswörter, ohne die sich kein anderes Gerät anmelden lässt: \
+        „ubiquitousctl account phrase“ gibt sie aus
+        """,
+        "The account is not encrypted, so it has no key.":
+            "Das Konto ist nicht verschlüsselt, also hat es keinen Schlüssel.",
+        "The account that this device is signed in to is not encrypted.":
+            "Das Konto, bei dem dieses Gerät angemeldet ist, ist nicht verschlüsselt.",
         "The bus has ended.": "Der Bus wurde beendet.",
+        "The bus is system, session or an address, such as unix:path=/run/bus, and not {1}.":
+            "Der Bus ist system, session oder eine Adresse, etwa unix:path=/run/bus, und nicht {1}.",
         "The file \"{1}\"": "Die Datei „{1}“",
         "The file \"{1}\" can't be opened: {2}.": "Die Datei „{1}“ lässt sich nicht öffnen: {2}.",
         "The file \"{1}\" can't be written: {2}.": "Die Datei „{1}“ lässt sich nicht schreiben: {2}.",
@@ -225,9 +224,14 @@ extension Catalogue {
         "The key {1} comes twice.": "Der Schlüssel {1} kommt zweimal vor.",
         "The key {1} of -dict has no value.": "Der Schlüssel {1} von -dict hat keinen Wert.",
         "The limit {1} is exceeded by {2}": "Die Grenze {1} wird überschritten von {2}",
-        "Root signs a user in with \"ubiquitousctl account sign-in --user NAME URL\".":
-            "Root meldet einen Benutzer mit „ubiquitousctl account sign-in --user NAME URL“ an.",
-        "The user has no data on this device.": "Der Benutzer hat keine Daten auf diesem Gerät.",
+        """
+        The remote has another key by now. These words open the account only if this device's is put back \
+        ("ubiquitousctl account resolve local").
+        """:
+            """
+        Am Ort des Kontos gilt inzwischen ein anderer Schlüssel. Diese Wörter öffnen das Konto nur, wenn der dieses \
+        Geräts wieder gilt („ubiquitousctl account resolve local“).
+        """,
         "The service can't start: {1}.": "Der Dienst kann nicht starten: {1}.",
         "The service doesn't answer.": "Der Dienst antwortet nicht.",
         "The service has ended; waiting for it": "Der Dienst wurde beendet; warten, bis er wieder da ist",
@@ -237,20 +241,9 @@ extension Catalogue {
         "The store would have {1} bytes, and may have {2}.": "Der Speicher hätte {1} Bytes und darf {2} haben.",
         "The store would have {1} keys, and may have {2}.": "Der Speicher hätte {1} Schlüssel und darf {2} haben.",
         "The terminal can't be kept from showing the password.": "Das Terminal würde das Passwort anzeigen.",
+        "The user has no data on this device.": "Der Benutzer hat keine Daten auf diesem Gerät.",
         "The value for {1} can't be stored. {2}": "Der Wert für {1} lässt sich nicht speichern. {2}",
         "The value is no JSON: {1}.": "Der Wert ist kein JSON: {1}.",
-        "The values of \"history\" are numbered from 1.": "Die Werte von „history“ sind von 1 an nummeriert.",
-        "There are no earlier values of {1}.": "Es gibt keine früheren Werte von {1}.",
-        """
-        The remote has another key by now. These words open the account only if this device's is put back \
-        ("ubiquitousctl account resolve local").
-        """:
-            """
-        Am Ort des Kontos gilt inzwischen ein anderer Schlüssel. Diese Wörter öffnen das Konto nur, wenn der dieses \
-        Geräts wieder gilt („ubiquitousctl account resolve local“).
-        """,
-        "The bus is system, session or an address, such as unix:path=/run/bus, and not {1}.":
-            "Der Bus ist system, session oder eine Adresse, etwa unix:path=/run/bus, und nicht {1}.",
         """
         The values from before belong to another account. They are kept, and come back when this device signs in \
         there; --bring-values takes values along into a new account
@@ -259,6 +252,8 @@ extension Catalogue {
         Die bisherigen Werte gehören zu einem anderen Konto. Sie bleiben erhalten und kommen wieder, wenn sich dieses \
         Gerät dort anmeldet; --bring-values nimmt Werte in ein neues Konto mit
         """,
+        "The values of \"history\" are numbered from 1.": "Die Werte von „history“ sind von 1 an nummeriert.",
+        "There are no earlier values of {1}.": "Es gibt keine früheren Werte von {1}.",
         "There is no data of {1} in {2}.": "In {2} gibt es keine Daten von {1}.",
         "There is no data {1} that was set aside.": "Es gibt keine beiseitegelegten Daten {1}.",
         "There is no data {1}, and no user of that name who has any.":
@@ -268,27 +263,28 @@ extension Catalogue {
             "Es gibt keine Option {1}; setzen Sie -- vor einen Schlüssel, der mit - beginnt.",
         "There is no password in {1}.": "Es ist kein Passwort in {1}.",
         "There is no store {1} for user {2}.": "Es gibt keinen Speicher {1} für den Benutzer {2}.",
-        "{1} stands where the subcommand belongs.": "{1} steht da, wo der Unterbefehl hingehört.",
-        "Options follow the subcommand.": "Optionen folgen dem Unterbefehl.",
-        "The account that this device is signed in to is not encrypted.":
-            "Das Konto, bei dem dieses Gerät angemeldet ist, ist nicht verschlüsselt.",
         "There is no subcommand {1}.": "Es gibt keinen Unterbefehl {1}.",
         "There is no type and no option {1} for a value.": "Es gibt keinen Typ und keine Option {1} für einen Wert.",
         "There is no user \"{1}\".": "Es gibt keinen Benutzer „{1}“.",
         "There is no user {1} on this machine.": "Es gibt keinen Benutzer {1} auf diesem Rechner.",
         "There is nothing to restore in {1}.": "In {1} ist nichts zum Wiederherstellen.",
+        "There was no answer.": "Es kam keine Antwort.",
         "This device is signed in to {1} already.": "Dieses Gerät ist schon bei {1} angemeldet.",
-        "This device isn't listed.": "Dieses Gerät steht nicht in der Liste.",
         "This device is signed out already; its values are kept.":
             "Dieses Gerät ist schon abgemeldet; seine Werte sind noch da.",
+        "This device isn't listed.": "Dieses Gerät steht nicht in der Liste.",
         "This device isn't signed in.": "Dieses Gerät ist nicht angemeldet.",
         "This takes longer than {1} s.": "Das dauert länger als {1} s.",
         "Try again.": "Versuchen Sie es noch einmal.",
         "Trying {1}": "{1} wird geprüft",
+        "Unlocking": "Entsperren",
+        "Usage: {1}": "Aufruf: {1}",
         "Use \"ubiquitousctl account sign-in URL\".": "Verwenden Sie „ubiquitousctl account sign-in URL“.",
         "Use \"ubiquitousctl account sign-in {1}\".": "Verwenden Sie „ubiquitousctl account sign-in {1}“.",
         "Use \"ubiquitousctl account switch\" to go to another account.":
             "Mit „ubiquitousctl account switch“ wechseln Sie zu einem anderen Konto.",
+        "Use --encrypt or --no-encrypt.": "Verwenden Sie --encrypt oder --no-encrypt.",
+        "Use --forget-key.": "Verwenden Sie --forget-key.",
         "Use --password-file.": "Verwenden Sie --password-file.",
         "Use sudo.": "Verwenden Sie sudo.",
         "Waiting for the service": "Warten auf den Dienst",
@@ -330,7 +326,6 @@ extension Catalogue {
         "its user _ubiquitous-store doesn't exist": "seinen Benutzer _ubiquitous-store gibt es nicht",
         "of the store": "des Speichers",
         "standard input": "der Standardeingabe",
-        "Tar could not write {1}.": "Tar konnte {1} nicht schreiben.",
         "the file \"{1}\"": "der Datei „{1}“",
         "the month {1} has {2} days": "der Monat {1} hat {2} Tage",
         "there is no month {1}": "es gibt keinen Monat {1}",
@@ -354,5 +349,10 @@ extension Catalogue {
         "{1} is empty.": "{1} ist leer.",
         "{1} is far larger than any store.": "{1} ist viel größer als jeder Speicher.",
         "{1} is the data of a user of this machine.": "{1} sind die Daten eines Benutzers dieses Rechners.",
+        "{1} stands where the subcommand belongs.": "{1} steht da, wo der Unterbefehl hingehört.",
+        "{1} was removed: the newest {2} that restoring set aside are kept":
+            """
+        {1} wurde entfernt: Von dem, was beim Wiederherstellen beiseitegelegt wurde, bleiben die neuesten {2}
+        """,
     ])
 }
