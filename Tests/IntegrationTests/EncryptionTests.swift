@@ -25,25 +25,27 @@ struct EncryptionTests {
         "the second telephone", "shopping-list", "seventeen turnips",
     ]
 
-    /// The files of a folder, names and contents.
+    /// The files of a folder, names and contents, without the zeros with which some end.
     private static func bytes(below folder: String) throws -> [UInt8] {
         let files = try #require(FileManager.default.enumerator(atPath: folder))
         return files.compactMap { $0 as? String }.reduce(into: []) { bytes, name in
-            bytes +=
-                Array(name.utf8) + (FileManager.default.contents(atPath: folder + "/" + name).map(Array.init) ?? [])
+            let contents = FileManager.default.contents(atPath: folder + "/" + name) ?? Data()
+            let end = contents.lastIndex { $0 != 0 } ?? contents.startIndex
+            bytes += Array(name.utf8) + Array(contents[..<end])
         }
     }
 
-    /// Looks for hidden texts in what left, as they are, in UTF-16, and in base64.
-    private func expectNothing(of texts: [String], in bytes: [UInt8]) {
-        let data = Data(bytes)
-        for text in texts {
-            for form in [
-                Data(text.utf8), text.data(using: .utf16LittleEndian) ?? Data(), Data(text.utf8).base64EncodedData(),
-            ] {
-                #expect(data.range(of: form) == nil, "\(text)")
-            }
+    /// Somebody who looks for what is in the account, for what devices are called, and for what is of this machine.
+    private func stranger(to devices: TwoDevices, _ phrase: String) async throws -> Stranger {
+        let words = phrase.split(separator: " ")
+        var texts = Self.hidden + ["laptop", phrase] + zip(words, words.dropFirst()).map { "\($0) \($1)" }
+        for device in [devices.laptop, devices.phone] {
+            texts.append(try await devices.account(device).text("DeviceIdentifier"))
+            texts += [device.directory.path, device.stateDirectory, device.runtimeDirectory]
         }
+        // Shorter ones are in random bytes.
+        let machine = [ProcessInfo.processInfo.hostName, NSUserName(), NSFullUserName(), NSHomeDirectory()]
+        return Stranger(lookingFor: texts + machine.filter { $0.utf8.count > 5 })
     }
 
     private func write(_ devices: TwoDevices) async throws {
@@ -262,10 +264,7 @@ struct EncryptionTests {
             let values = try await devices.converge()
             seen += try Self.bytes(below: devices.folder)
             #expect(values.count == 201 && values["favourite-colour"] == "vermilion-and-teal, again")
-            let identifiers = try await [laptop.property("DeviceIdentifier"), phone.property("DeviceIdentifier")]
-            let names = identifiers.compactMap { if case .string(let text) = $0 { "\(text)" } else { nil } }
-            #expect(names.count == 2)
-            expectNothing(of: Self.hidden + names + [phrase] + phrase.split(separator: " ").map { "\($0) " }, in: seen)
+            #expect(try await stranger(to: devices, phrase).findings(in: seen) == [])
         }
     }
 
@@ -295,9 +294,12 @@ struct EncryptionTests {
                 ])
             try await write(devices)
             #expect(try await devices.converge().count == 201)
-            let sent = proxy.exchanges.flatMap { $0.request.bytes.isEmpty ? $0.request.body : $0.request.bytes }
+            // Request lines, headers and bodies.
+            let sent = proxy.requests.flatMap(\.bytes)
             #expect(sent.count > 10_000)
-            expectNothing(of: Self.hidden + [phrase], in: sent)
+            #expect(try await stranger(to: devices, phrase).findings(in: sent) == [])
+            let user = Stranger(lookingFor: [NSUserName(), ProcessInfo.processInfo.hostName])
+            #expect(user.findings(in: proxy.requests.flatMap { $0.bytes.dropLast($0.body.count) }) == [])
         }
     }
 
@@ -314,13 +316,18 @@ struct EncryptionTests {
             let key = try keyFile(devices.laptop)
             var status = stat()
             #expect(stat(key, &status) == 0 && status.st_mode & 0o777 == 0o600)
-            for damage in ["removed", "torn", "of a newer version", "readable by others"] {
+            let other = try await anotherKeyFile(devices)
+            var damages = ["removed", "torn", "of a newer version", "of another account", "readable by others"]
+            if geteuid() == 0 { damages.append("of another owner") }
+            for damage in damages {
                 let whole = try Data(contentsOf: URL(filePath: key))
                 devices.laptop.kill()
                 switch damage {
                 case "removed": try FileManager.default.removeItem(atPath: key)
                 case "torn": try whole.prefix(whole.count / 2).write(to: URL(filePath: key))
                 case "readable by others": chmod(key, 0o644)
+                case "of another owner": chown(key, 65_534, 65_534)
+                case "of another account": try other.write(to: URL(filePath: key))
                 default:
                     let plist = try PropertyListSerialization.data(
                         fromPropertyList: ["format": 2], format: .binary, options: 0)
@@ -347,8 +354,18 @@ struct EncryptionTests {
             }
             let phone = try devices.account(devices.phone)
             try await phone.join(devices.url, ["recovery-phrase": .string(Text(phrase))])
-            #expect(try await devices.converge()["favourite-colour"] == "readable by others")
+            #expect(try await devices.converge()["favourite-colour"] == .string(Text(damages.last ?? "")))
         }
+    }
+
+    /// The key's file of an account of the phone's, which it leaves again.
+    private func anotherKeyFile(_ devices: TwoDevices) async throws -> Data {
+        let phone = try devices.account(devices.phone)
+        try await phone.join("folder://" + devices.makeFolder("other"), Self.encrypted)
+        devices.phone.keepSecret(try await phone.recoveryPhrase(flags: 1))
+        let file = try Data(contentsOf: URL(filePath: keyFile(devices.phone)))
+        try await phone.signOut()
+        return file
     }
 
     private func keyFile(_ device: Device) throws -> String {
@@ -412,8 +429,10 @@ struct EncryptionTests {
         async throws
     {
         let cluster = try await Self.cluster()
+        let proxy = try FaultProxy(before: cluster.ports[0])
+        defer { proxy.end() }
         try await withTwoDevices { devices in
-            devices.url = cluster.url()
+            devices.url = "etcd://127.0.0.1:\(proxy.port)/\(EtcdCluster.prefix)"
             let (laptop, phone) = (try devices.account(devices.laptop), try devices.account(devices.phone))
             try await laptop.join(devices.url, Self.encrypted)
             let phrase = try await laptop.recoveryPhrase()
@@ -433,13 +452,16 @@ struct EncryptionTests {
             try await write(devices)
             let values = try await devices.converge()
             #expect(values.count == 201 && values["favourite-colour"] == "vermilion-and-teal, again")
-            let identifiers = try await [laptop.property("DeviceIdentifier"), phone.property("DeviceIdentifier")]
-            let names = identifiers.compactMap { if case .string(let text) = $0 { "\(text)" } else { nil } }
             // What a cluster was ever told is in its log.
             try cluster.control(["put", "other", "told to the cluster"])
             let kept = try Self.bytes(below: cluster.directory)
             #expect(Data(kept).range(of: Data("told to the cluster".utf8)) != nil)
-            expectNothing(of: Self.hidden + names + [phrase], in: kept)
+            let stranger = try await stranger(to: devices, phrase)
+            #expect(stranger.findings(in: kept) == [])
+            // What was asked, watches too: their values are in base64.
+            let asked = proxy.requests
+            #expect(asked.contains { $0.path.hasSuffix("/watch") } && asked.contains { $0.path.hasSuffix("/txn") })
+            #expect(stranger.findings(in: asked.flatMap(\.bytes)) == [])
         }
     }
 

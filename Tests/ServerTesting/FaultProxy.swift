@@ -67,6 +67,9 @@ public final class FaultProxy: Sendable {
         set { shared.passed.withLock { $0 = newValue } }
     }
 
+    /// What it was asked, whatever became of that.
+    public var requests: [ServerRequest] { server.requests }
+
     /// Whether it was asked something that it has not passed on.
     public var isWaiting: Bool { server.requests.count > exchanges.count }
 

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Somebody who holds all that left the devices of an encrypted account, and looks in it for what they meant to keep.
+struct Stranger {
+    /// What must not be there, in none of its forms.
+    private let forms: [(text: String, form: String, bytes: [UInt8])]
+
+    /// - Parameter texts: keys, values, identifiers and names; each of four letters and more.
+    init(lookingFor texts: [String]) {
+        forms = texts.flatMap { text in Self.forms(of: text).map { (text, $0, $1) } }
+    }
+
+    private static func forms(of text: String) -> [(String, [UInt8])] {
+        let little: [UInt8] = text.utf16.flatMap { [UInt8($0 & 255), UInt8($0 >> 8)] }
+        let big: [UInt8] = text.utf16.flatMap { [UInt8($0 >> 8), UInt8($0 & 255)] }
+        return forms(of: Array(text.utf8)) + [("UTF-16", little), ("UTF-16, the other way round", big)]
+    }
+
+    private static func forms(of bytes: [UInt8]) -> [(String, [UInt8])] {
+        let hex = bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+        var forms: [(String, [UInt8])] = [
+            ("plain", bytes), ("turned round", Array(bytes.reversed())), ("hex", Array(hex.utf8)),
+            ("HEX", Array(hex.uppercased().utf8)),
+        ]
+        // Wherever it begins in what was encoded: without the first and last digits, which have others' bits in them.
+        for before in 0..<3 where bytes.count >= 6 {
+            let text = Data([UInt8](repeating: 0, count: before) + bytes).base64EncodedString()
+            let digits = text.prefix { $0 != "=" }.dropFirst(before == 0 ? 0 : before + 1).dropLast()
+            forms.append(("base64 after \(before)", Array(digits.utf8)))
+            let other = digits.replacing("+", with: "-").replacing("/", with: "_")
+            if other != digits { forms.append(("base64url after \(before)", Array(other.utf8))) }
+        }
+        return forms
+    }
+
+    /// What is found.
+    func findings(in bytes: [UInt8]) -> [String] {
+        // All at once, by how they begin: there are hundreds.
+        var starts = [[Int]](repeating: [], count: 1 << 16)
+        for (index, form) in forms.enumerated() where form.bytes.count > 3 {
+            starts[Int(form.bytes[0]) << 8 | Int(form.bytes[1])].append(index)
+        }
+        var found = Set<Int>()
+        for place in bytes.indices.dropLast() {
+            for index in starts[Int(bytes[place]) << 8 | Int(bytes[place + 1])]
+            where bytes[place...].starts(with: forms[index].bytes) {
+                found.insert(index)
+            }
+        }
+        return found.sorted().map { "\(forms[$0].text) (\(forms[$0].form))" }
+    }
+}
