@@ -5,7 +5,7 @@ internal import HTTPClient
 internal import PlaceAddress
 internal import PropertyList
 public import Replication
-internal import Sealing
+package import Sealing
 
 /// The backend for `etcds://HOST,HOST/PREFIX` and `etcd://HOST,HOST/PREFIX`: rows of an etcd cluster.
 ///
@@ -82,6 +82,14 @@ public actor EtcdBackend: RemoteBackend {
         EtcdBackend(
             EtcdClient(try EtcdURL(url), .nothing, gateway), environment, executor: executor, limits: limits,
             budget: RemoteBudget())
+    }
+
+    /// The same for an encrypted account.
+    package static func make(
+        url: String, gateway: any EtcdGateway, environment: Environment, executor: any SerialExecutor, key: HeldKey
+    ) throws(RemoteError) -> any RemoteBackend {
+        EtcdSealedBackend(
+            EtcdClient(try EtcdURL(url), .nothing, gateway), environment, executor: executor, under: key)
     }
 
     init(

@@ -19,6 +19,13 @@ final class EtcdSealedBackend: RemoteBackend {
         rows = isFromPlain ? EtcdBackend(client, environment) : nil
     }
 
+    /// A backend of an account that does not move, which runs elsewhere: for a simulation.
+    init(_ client: EtcdClient, _ environment: Environment, executor: any SerialExecutor, under key: HeldKey) {
+        storage = EtcdStorage(client, environment)
+        blobs = BlobBackend(storage: storage, environment: environment, executor: executor, protection: .key(key))
+        rows = nil
+    }
+
     var traits: BackendTraits { blobs.traits }
 
     func open(creatingAccount createsAccount: Bool) async throws(RemoteError) -> RemoteAccount {

@@ -7,6 +7,7 @@ internal import Etcd
 internal import HTTPClient
 internal import PropertyList
 internal import Replication
+internal import Sealing
 internal import SyncEngine
 
 /// How a cluster is reached: what befalls requests to a place.
@@ -37,6 +38,8 @@ final class Cluster {
     /// Transactions that were asked for, to be asked for again by nobody in particular.
     private(set) var recorded: [(client: Client, body: Value)] = []
 
+    /// Called with every row that is sent, by what follows the prefix.
+    var onPut: ((_ row: String, _ bytes: [UInt8]) -> Void)?
     /// Called after a device was answered.
     var onAnswer: (_ device: Int) -> Void = { _ in }
 
@@ -66,12 +69,17 @@ final class Cluster {
 
     /// The backend of a device's process.
     func backend(
-        for client: Client, _ conditions: Conditions, _ environment: Environment, _ executor: any SerialExecutor
-    ) throws(RemoteError) -> EtcdBackend {
+        for client: Client, _ conditions: Conditions, _ environment: Environment, _ executor: any SerialExecutor,
+        key: HeldKey?
+    ) throws(RemoteError) -> any RemoteBackend {
         let members = (0..<Self.members).map { "member\($0)" }.joined(separator: ",")
+        let (url, gateway) = ("etcd://\(members)/account", ClusterGateway(self, client, timeline))
+        if let key {
+            return try EtcdBackend.make(
+                url: url, gateway: gateway, environment: environment, executor: executor, key: key)
+        }
         return try EtcdBackend.make(
-            url: "etcd://\(members)/account", gateway: ClusterGateway(self, client, timeline),
-            environment: environment, executor: executor,
+            url: url, gateway: gateway, environment: environment, executor: executor,
             limits: EtcdLimits(operations: conditions.mostOperations, tokens: conditions.mostTokens))
     }
 
@@ -85,6 +93,7 @@ final class Cluster {
     ) {
         let (path, body) = (question.path, question.body)
         let writes = path == "/v3/kv/txn" && EtcdModel.writes(body)
+        if writes { tellPuts(of: body) }
         place.request(client, writes: writes) { (result: Result<Result<Value, EtcdFailure>, RemoteError>) in
             switch result {
             case .success(let answer): reply(answer)
@@ -95,6 +104,14 @@ final class Cluster {
             if place.faultProfile.rate(.slowReply) > 0, chance.happens(0.5) { begin() }
             defer { onAnswer(client.device) }
             return .success(answer(path, body, of: Self.number(member), member, client, writes: writes))
+        }
+    }
+
+    private func tellPuts(of body: Value) {
+        guard let onPut else { return }
+        for put in (body["success"]?.elements ?? []).compactMap({ $0["request_put"] }) {
+            let row = (put["key"]?.bytes ?? []).dropFirst("account/".utf8.count)
+            onPut(String(decoding: row, as: UTF8.self), put["value"]?.bytes ?? [])
         }
     }
 
@@ -120,7 +137,8 @@ final class Cluster {
         if recorded.count > 64 { recorded.removeFirst() }
     }
 
-    private func perform(_ path: String, _ body: Value, _ client: Client) -> Result<Value, EtcdFailure> {
+    /// - Parameter client: who has asked; `nil`: nobody, it arrives once more.
+    private func perform(_ path: String, _ body: Value, _ client: Client?) -> Result<Value, EtcdFailure> {
         if chance.happens(0.2) { model.advance(by: Int64(chance.of(1...20))) }
         let before = model.revision
         do throws(EtcdModel.Refusal) {
@@ -181,9 +199,9 @@ final class Cluster {
     func leave(_ number: Int) { watches[number] = nil }
 
     /// Something was written.
-    private func tell(from revision: Int64, by client: Client) {
+    private func tell(from revision: Int64, by client: Client?) {
         let isPublication = model.events(since: revision).contains { $0.row != nil && $0.isOfDevice }
-        if isPublication { place.noteHead("h/", by: client) }
+        if let client, isPublication { place.noteHead("h/", by: client) }
         for number in watches.keys.sorted() { tell(number) }
     }
 
@@ -243,7 +261,7 @@ final class Cluster {
     }
 
     /// A transaction arrives once more.
-    func askAgain(_ index: Int) { _ = perform("/v3/kv/txn", recorded[index].body, recorded[index].client) }
+    func askAgain(_ index: Int) { _ = perform("/v3/kv/txn", recorded[index].body, nil) }
 
     func heal() {
         awayUntil = Array(repeating: 0, count: Self.members)
@@ -252,8 +270,10 @@ final class Cluster {
 }
 
 extension EtcdModel.Event {
-    private static let folder = Array("/device/".utf8)
+    private static let folders = ["/device/", "/blob/h/"].map { Array($0.utf8) }
 
     /// It says that a device has published: its key ends with an origin.
-    fileprivate var isOfDevice: Bool { key.dropLast(16).suffix(Self.folder.count).elementsEqual(Self.folder) }
+    fileprivate var isOfDevice: Bool {
+        Self.folders.contains { key.dropLast(16).suffix($0.count).elementsEqual($0) }
+    }
 }

@@ -54,7 +54,7 @@ final class CoreDevice: SimulatedDevice {
         process?.end()
         let cluster = disk.isSignedIn ? disk.place.flatMap { world.places[$0].cluster } : nil
         if let cluster {
-            process = RowProcess(self, cluster)
+            process = RowProcess(self, cluster, key: disk.place.flatMap { world.keys.isEmpty ? nil : world.keys[$0] })
         } else {
             process = other.map { CoreProcess(self, copying: $0) } ?? CoreProcess(self)
         }

@@ -16,6 +16,16 @@ struct Eavesdropper {
         return findFlaw(name, bytes)
     }
 
+    /// The same of a row of a cluster, by what follows the prefix.
+    func find(inRow row: String, _ bytes: [UInt8]) -> String? {
+        switch row {
+        case "account": bytes == [2] ? nil : "I20: it is not the fence"
+        case "blob/changed": bytes.count == 8 ? nil : "I18: it has more than a number"
+        case _ where row.hasPrefix("blob/"): find(String(row.dropFirst(5)), bytes)
+        default: "I20: it is a row of an account in plain"
+        }
+    }
+
     /// Blobs are under the account's key, and their lengths are padded ones.
     private func findFlaw(_ name: String, _ bytes: [UInt8]) -> String? {
         let isHead = name.hasPrefix("h/")

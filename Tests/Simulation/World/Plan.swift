@@ -87,7 +87,7 @@ struct Plan {
         self.steps = steps
     }
 
-    /// The plan of a seed.
+    /// The plan of a seed. A third of the accounts in clusters are encrypted.
     init(seed: UInt64, inClusters: Bool = false) {
         var chance = Chance(seed: seed, stream: 1)
         var conditions = Conditions(&chance)
@@ -97,6 +97,10 @@ struct Plan {
             Step(gap: Self.gap(&chance), action: Self.action(conditions, &chance))
         }
         addReversions(seed)
+        if inClusters {
+            var secrecy = Chance(seed: seed, stream: 12)
+            isEncrypted = secrecy.happens(1 / 3)
+        }
     }
 
     /// In some plans in which running machines are copied, backups are restored as well, and machines are reverted with

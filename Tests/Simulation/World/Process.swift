@@ -117,7 +117,9 @@ final class Process: @unchecked Sendable {
         of place: Place<[UInt8]>, _ protection: Protection? = nil
     ) throws(RemoteError) -> any RemoteBackend {
         if let cluster = place.cluster {
-            return try cluster.backend(for: client, world.conditions, database.environment, world.executor.serial)
+            return try cluster.backend(
+                for: client, world.conditions, database.environment, world.executor.serial,
+                key: world.keys.isEmpty ? nil : world.keys[place.number])
         }
         let storage = SimulatedStorage(place, client, tellsOfChanges: world.conditions.tellsOfChanges)
         if world.movesToKeys {

@@ -5,16 +5,17 @@
 internal import Etcd
 internal import PropertyList
 internal import Replication
+internal import Sealing
 internal import StoreEngine
 internal import SyncEngine
 
 /// A process of the core whose account is in a cluster.
 final class RowProcess: CoreProcess, BackendUser, @unchecked Sendable {
     // As its base says.
-    private let backend: EtcdBackend
+    private let backend: any RemoteBackend
     private let gateway: ClusterGateway
 
-    init?(_ device: CoreDevice, _ cluster: Cluster) {
+    init?(_ device: CoreDevice, _ cluster: Cluster, key: HeldKey?) {
         let client = Client(device: device.number)
         gateway = ClusterGateway(cluster, client, device.world.timeline)
         nonisolated(unsafe) unowned let (device, world) = (device, device.world)
@@ -22,7 +23,8 @@ final class RowProcess: CoreProcess, BackendUser, @unchecked Sendable {
         let environment = Environment(
             time: { world.now(device) * 1000 }, random: { world.chance.next() })
         do throws(RemoteError) {
-            backend = try cluster.backend(for: client, world.conditions, environment, world.executor.serial)
+            backend = try cluster.backend(
+                for: client, world.conditions, environment, world.executor.serial, key: key)
         } catch {
             return nil
         }

@@ -46,6 +46,8 @@ extension World {
         guard conditions.isCluster, conditions.mostTokens < 128 else { return 0 }
         return present.count * (conditions.mostTokens < 10 ? 4 : 1)
     }
+    /// Blobs are in a cluster where the account is encrypted.
+    private var isInBlobs: Bool { conditions.isCluster && !keys.isEmpty }
     /// In which everybody looks at the remote at least twice.
     var fewLooks: UInt64 { (conditions.tellsOfChanges ? 33 : 11) * minute }
     var present: [Device] { devices.filter { !$0.isGone } }
@@ -53,7 +55,8 @@ extension World {
     /// Waits until nobody writes to the remote any more.
     private func becomesQuiet(_ place: Place<Device.Blob>) -> Bool {
         // That a segment is gone, or a head another one under the same tag, is noticed with every twentieth look.
-        let looks = hasFaults || hasStuckTags || attacker != nil || movesToKeys ? Device.looksUntilNoticed : 4
+        let mayLose = hasFaults || hasStuckTags || attacker != nil || movesToKeys
+        let looks = mayLose ? isInBlobs ? WholeDevice.looksUntilNoticed : Device.looksUntilNoticed : 4
         let rest = looks * (conditions.tellsOfChanges ? 16 : 5) * minute
         let start = timeline.now
         // Tombstones that not all have forgotten, and what a remote has lost, are made up for by the daily heads. With

@@ -147,6 +147,11 @@ final class World<Device: SimulatedDevice> {
             trace.note(timeline.now, 1, UInt64(device), line: "device \(device) has written \(name)")
         }
         if conditions.isCluster { place.cluster = Cluster(place, seed: seed, timeline: timeline) }
+        if let eavesdropper = keys.isEmpty ? nil : Eavesdropper(key: keys[number].key.identifier) {
+            place.cluster?.onPut = { [unowned self] row, bytes in
+                if let found = eavesdropper.find(inRow: row, bytes) { report("\(row) was sent: \(found)") }
+            }
+        }
         places.append(place)
     }
 
