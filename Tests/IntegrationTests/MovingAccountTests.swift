@@ -147,8 +147,11 @@ struct MovingAccountTests {
                 await move.value
                 isOver = !look.isReached
                 if isOver { return #expect(error == "") }
-                try await eventually("the device stops for the other key") {
-                    await errorName { try await account.syncNow() } == "KeyNeeded"
+                // Where it has stopped already, no other look may be needed: none comes by itself.
+                if try await account.lastError() != "KeyNeeded" {
+                    try await eventually("the device stops for the other key") {
+                        await errorName { try await account.syncNow() } == "KeyNeeded"
+                    }
                 }
                 try await store(device).set("later", "kept")
                 try await account.unlock(words)
