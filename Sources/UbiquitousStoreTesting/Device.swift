@@ -29,6 +29,8 @@ public final class Device: Sendable {
         public var stateDirectory: String?
         /// Omits `--state-directory`, `--manifest-directory` and similar options, for tests of these.
         public var isBare = false
+        /// The program, where it is not the tested one.
+        package var program: String?
 
         /// Makes the default options.
         public init() {}
@@ -95,7 +97,7 @@ public final class Device: Sendable {
     public func launch() throws -> ChildProcess {
         notifications.forget()
         let child = try ChildProcess(
-            [try Self.program()] + commandLine,
+            [try options.program ?? Self.program()] + commandLine,
             as: options.user,
             environment: variables,
             output: (directory.path + "/output", directory.path + "/log")
@@ -106,11 +108,12 @@ public final class Device: Sendable {
 
     private var commandLine: [String] {
         if options.isBare { return options.arguments }
+        // Another program may be one from before there were managed settings.
+        let managed = options.program == nil ? ["--managed-directory", managedDirectory] : []
         return [
             "--bus", bus.address, "--state-directory", stateDirectory, "--manifest-directory", manifestDirectory,
-            "--managed-directory", managedDirectory,
             "--mode", options.mode, "--device-name", options.name, "--idle-exit", "0", "--log-level", options.logLevel,
-        ] + options.arguments
+        ] + managed + options.arguments
     }
 
     private var variables: [String: String] {
