@@ -257,6 +257,12 @@ final class World<Device: SimulatedDevice> {
     ) {
         let others = devices.filter { $0 !== device && !$0.isGone && $0.place == place }
         let known = (0..<conditions.stores).map { store in others.map { $0.state(of: store).vector } }
+        if let place {
+            hidden[place]?.removeAll { key in
+                before[0].entries[key] != nil && after[0].entries[key] == nil
+                    && !others.contains { $0.state(of: 0).entries[key] != nil }
+            }
+        }
         forEachKey { store, key in
             func isHeld(_ write: Write, in state: StoreState) -> Bool {
                 state.vector.contains(write.dot) || isShared(write) && isEntry(write, of: key, in: state)
