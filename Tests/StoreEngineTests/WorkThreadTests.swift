@@ -9,7 +9,7 @@ import Testing
 
 struct WorkThreadTests {
     @Test func `work that follows soon is done in order, and by the same thread`() async throws {
-        let thread = WorkThread(WorkPool(threads: 1, patience: 30))
+        let thread = WorkThread(WorkPool(threads: 1, patience: 3600))
         var key = pthread_key_t()
         try #require(pthread_key_create(&key, nil) == 0)
         defer { pthread_key_delete(key) }
