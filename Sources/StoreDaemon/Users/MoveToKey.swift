@@ -43,13 +43,10 @@ final class MoveToKey {
                 .conflict, "The account is not encrypted, so it has no key to replace; encrypt it instead.")
         }
         if !isUnderWay, change == .replacement { try await leaveOtherKeys(in: file) }
-        try await account.attempts.alone {
+        try await alone {
             if !isUnderWay { try await begin(passesOver) }
             if try account.savedFile()?.movingTo != nil {
-                do { try await sync.syncNow() } catch {
-                    if sync.needsKey { try withdraw() }
-                    throw error
-                }
+                try await sync.syncNow()
                 try await goOver(passesOver)
             }
             for _ in 0..<3 where !sync.isPublished { try await sync.syncNow() }
@@ -145,12 +142,21 @@ final class MoveToKey {
             switch next {
             case .wait: break
             case .giveWay: try withdraw()
-            case .goOver: try await account.attempts.alone { try await goOver(false) }
+            case .goOver: try await alone { try await goOver(false) }
             case .confirm: try confirm()
             case .removeFormerForms: try await account.attempts.alone { try await removeFormerForms() }
             }
         } catch {
             daemon.logger.warning("The account of \(account.userName) can't go on with its move: \(error)")
+        }
+    }
+
+    /// Does something while nothing else is done with the account. If a cycle has found meanwhile that another key has
+    /// become the account's, nobody has acted on it yet.
+    private func alone(_ body: () async throws -> Void) async throws {
+        do { try await account.attempts.alone(body) } catch {
+            if !account.attempts.isBusy, sync.needsKey, try account.savedFile()?.movingTo != nil { try withdraw() }
+            throw error
         }
     }
 
@@ -178,8 +184,6 @@ final class MoveToKey {
             try account.goOver(file, to: remote, backend, key.held, key.former)
         } catch {
             UserAccount.close(backend)
-            // Meanwhile a cycle has found that another key has become the account's.
-            if sync.needsKey, try account.savedFile()?.movingTo != nil { try withdraw() }
             throw error
         }
         keys.settle(account.accountIdentifier)
