@@ -150,7 +150,8 @@ extension WholeDevice {
         world.trace.note(
             world.timeline.now, 10, UInt64(number), line: "device \(number) goes over to \(remote.identifier)")
         file.formerly.formUnion(names)
-        (file.identifier, file.key, file.next) = (remote.identifier, key, nil)
+        // As in the service, whoever enters the words wants it to sync.
+        (file.identifier, file.key, file.next, file.isPaused) = (remote.identifier, key, nil, false)
         account = file
         goOn(with: backend, of: file, in: process)
         process.noteAccount()
