@@ -164,8 +164,6 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
 
     func signIn(to place: Place<[UInt8]>) {
         wanted = place.number
-        // The service refuses to leave an account while only this device has its key.
-        if isMoving, account?.place != wanted { return signInLater() }
         if isSignedIn, account?.place == wanted { takeUp() } else { trySigningIn() }
     }
 
@@ -179,6 +177,8 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
     /// Tries until it works, as a patient user does.
     private func trySigningIn() {
         guard let process, let wanted, !isSigningIn, !isGone else { return }
+        // The service refuses to leave an account while only this device has its key.
+        if isMoving, account?.place != wanted { return signInLater() }
         isSigningIn = true
         hasLostKey = false
         world.trace.note(world.timeline.now, 8, UInt64(number), line: "device \(number) signs in to account \(wanted)")
@@ -214,7 +214,9 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
             return
         }
         wanted = place
-        if world.isEmptied || world.isRolledBack || account?.key != nil { resolve() } else { trySigningIn() }
+        // An account that moves, or has moved, is not signed in to anew.
+        let hasKey = account?.key != nil || account?.next != nil
+        if world.isEmptied || world.isRolledBack || hasKey { resolve() } else { trySigningIn() }
     }
 
     func loseKey() {
