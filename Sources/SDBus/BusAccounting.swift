@@ -49,9 +49,10 @@ extension BusConnection {
                     }
                     return bytes
                 })
-        } catch let error as BusError where error.name == BusError.unknownMethod("").name {
+        } catch {
+            // What dbus-broker calls it that it has no such method is not UnknownMethod in every version.
             let bytes = try await bytesAmongAll(of: name)
-            tellsOfAllOnly = true
+            tellsOfAllOnly = bytes != nil
             return bytes
         }
     }
