@@ -445,8 +445,10 @@ struct SettingsTests {
         let directory = try TemporaryDirectory()
         chmod(directory.path, 0o755)
         let path = directory.path + "/settings.conf"
-        try Data("[Service]\nDeviceName=From the file\nIdleExit=1\nLogLevel=warning\n".utf8)
-            .write(to: URL(filePath: path))
+        let write: (String) throws -> Void = {
+            try Data("[Service]\nDeviceName=From the file\nLogLevel=warning\n\($0)".utf8).write(to: URL(filePath: path))
+        }
+        try write("IdleExit=0\n")
         let bus = try await PrivateBus.start()
         var options = Device.Options()
         options.isBare = true
@@ -457,8 +459,11 @@ struct SettingsTests {
         let account = try BusClient(bus).account
         #expect(try await account.property("DeviceName") == .string("From the file"))
         account.client.connection.close()
-        #expect(try await device.finish() == .code(0))
         // The notice that it serves is no warning.
         #expect(device.log.isEmpty, "\(device.log)")
+        device.kill()
+        // Nobody calls this one: on a busy machine its second is over before anybody could.
+        try write("IdleExit=1\n")
+        #expect(try await device.launch().finish() == .code(0))
     }
 }
