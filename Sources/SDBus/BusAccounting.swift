@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What the bus says of its users and connections. dbus-daemon is asked for each connection (GetConnectionStats);
-// dbus-broker has one answer for all of them (GetStats). A bus whose policy forbids it answers with an error, and one of
-// the other kind too, or without what is looked for.
+// dbus-broker has one answer for all of them (GetStats), and answers the other call with Failed, "Unimplemented
+// functionality". A bus whose policy forbids the calls answers with an error too, or without what is looked for.
 
 extension BusConnection {
     /// How many bytes dbus-broker would still keep for a user's connections; `nil` if the bus doesn't know the user.
@@ -28,33 +28,28 @@ extension BusConnection {
     ///
     /// - Throws: ``BusError`` if the bus doesn't say.
     public func undeliveredBytes(to name: String) async throws -> Int {
-        let bytes =
-            tellsOfAllOnly ? try await bytesAmongAll(of: name) : try await bytesAlone(of: name)
-        guard let bytes else { throw BusError.notSupported("The bus doesn't say what it holds for a connection.") }
+        if !tellsOfAllOnly, let bytes = try? await bytesAlone(of: name) { return bytes }
+        guard let bytes = try await bytesAmongAll(of: name) else {
+            throw BusError.notSupported("The bus doesn't say what it holds for a connection.")
+        }
+        tellsOfAllOnly = true
         return bytes
     }
 
-    /// What dbus-daemon says. A bus that has no such method is not asked again.
+    /// What dbus-daemon says.
     private func bytesAlone(of name: String) async throws -> Int? {
-        do {
-            return try await call(
-                Self.bus, Self.busPath, Self.statistics, "GetConnectionStats", build: { try $0.append(name) },
-                decode: { reply in
-                    var bytes: Int?
-                    try reply.readDictionary { name in
-                        guard name == "OutgoingBytes" else { return try reply.skip() }
-                        try reply.enterVariant()
-                        bytes = Int(try reply.readUInt32())
-                        try reply.exitContainer()
-                    }
-                    return bytes
-                })
-        } catch {
-            // What dbus-broker calls it that it has no such method is not UnknownMethod in every version.
-            let bytes = try await bytesAmongAll(of: name)
-            tellsOfAllOnly = bytes != nil
-            return bytes
-        }
+        try await call(
+            Self.bus, Self.busPath, Self.statistics, "GetConnectionStats", build: { try $0.append(name) },
+            decode: { reply in
+                var bytes: Int?
+                try reply.readDictionary { name in
+                    guard name == "OutgoingBytes" else { return try reply.skip() }
+                    try reply.enterVariant()
+                    bytes = Int(try reply.readUInt32())
+                    try reply.exitContainer()
+                }
+                return bytes
+            })
     }
 
     /// What dbus-broker says.
