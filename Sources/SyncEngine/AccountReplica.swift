@@ -49,7 +49,7 @@ package final class AccountReplica {
     func enter(_ remote: RemoteAccount, bringsValues: Bool) throws(EngineError) {
         let (current, formerNames) = (database.account.identifier, try formerNames(of: remote))
         if database.hasAccount, remote.isNamed(current) || formerNames.contains(current) {
-            return try rename(to: remote)
+            return try rename(to: remote, formerly: formerNames)
         }
         let changes = try database.enter(account: remote.identifier, bringingValues: bringsValues)
         // Where the new account's values are still to come, what was shown mostly stays until they do.
@@ -58,8 +58,8 @@ package final class AccountReplica {
 
     /// Goes on under the smallest of the identifiers that devices have given the account, with all that is here of it
     /// under others.
-    private func rename(to remote: RemoteAccount) throws(EngineError) {
-        let (before, formerNames) = (database.account.identifier, try formerNames(of: remote))
+    private func rename(to remote: RemoteAccount, formerly formerNames: Set<String>) throws(EngineError) {
+        let before = database.account.identifier
         let others = remote.aliases.union(formerNames)
         if remote.identifier == before, others.isEmpty { return }
         // What was uploaded under that name may have been read by nobody.
@@ -139,7 +139,7 @@ extension AccountReplica: BackendUser {
             throw RemoteError(
                 .reset, "The remote holds another account, or was emptied; say which side is right with Resolve.")
         }
-        try rename(to: pull.account)
+        try rename(to: pull.account, formerly: formerNames(of: pull.account))
         identifiers = pull.account.aliases.union([pull.account.identifier])
         devices.note(pull.devices)
         if !pull.stores.isEmpty && database.account.isDownloaded { onTransfer?() }

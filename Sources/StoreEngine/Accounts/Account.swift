@@ -65,40 +65,30 @@ struct DatabaseProperties {
 }
 
 extension Database {
-    func property(_ name: String) throws -> Int64? {
-        try Row.fetchOne(cachedStatement(sql: "SELECT value FROM property WHERE name = ?"), arguments: [name])?
-            .decode(atIndex: 0)
+    func property<Kind: DatabaseValueConvertible>(_ name: String, as kind: Kind.Type = Int64.self) throws -> Kind? {
+        try Kind.fetchOne(cachedStatement(sql: "SELECT value FROM property WHERE name = ?"), arguments: [name])
     }
 
-    func setProperty(_ name: String, _ value: Int64?) throws {
+    func setProperty(_ name: String, _ value: (any DatabaseValueConvertible)?) throws {
         try run(
             sql: "INSERT OR REPLACE INTO property (name, value) VALUES (?, ?)", arguments: [name, value])
     }
 
     /// What an account was called before on this device.
     func formerNames(of account: Int64) throws -> Set<String> {
-        let names = try String.fetchOne(
-            cachedStatement(sql: "SELECT value FROM property WHERE name = ?"), arguments: ["former-names-\(account)"])
+        let names = try property("former-names-\(account)", as: String.self)
         return Set(names?.split(separator: "\n").map(String.init) ?? [])
     }
 
     func saveFormerNames(_ names: Set<String>, of account: Int64) throws {
-        let text = names.isEmpty ? nil : names.sorted().joined(separator: "\n")
-        try run(
-            sql: "INSERT OR REPLACE INTO property (name, value) VALUES (?, ?)",
-            arguments: ["former-names-\(account)", text])
+        try setProperty("former-names-\(account)", names.isEmpty ? nil : names.sorted().joined(separator: "\n"))
     }
 
     /// The encrypted account that was found in the place of one in plain, if it is not there as before.
-    func successor(of account: Int64) throws -> String? {
-        try String.fetchOne(
-            cachedStatement(sql: "SELECT value FROM property WHERE name = ?"), arguments: ["successor-\(account)"])
-    }
+    func successor(of account: Int64) throws -> String? { try property("successor-\(account)", as: String.self) }
 
     func saveSuccessor(_ identifier: String?, of account: Int64) throws {
-        try run(
-            sql: "INSERT OR REPLACE INTO property (name, value) VALUES (?, ?)",
-            arguments: ["successor-\(account)", identifier])
+        try setProperty("successor-\(account)", identifier)
     }
 
     /// The accounts in whose places an encrypted one was found.
