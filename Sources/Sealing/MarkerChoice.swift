@@ -29,12 +29,15 @@ package struct SeenMarkers: Sendable {
 extension SeenMarkers {
     /// Whether a holder of a key has given the account another one that is there, or was replaced by one that is.
     package func hasSuccessor(of key: AccountKey) -> Bool {
-        let links = (notes + sealed.flatMap(\.links)).filter { $0.kind != .gaveWay }
-        let graph = KeyGraph(Set(sealed.map(\.identifier)), links)
-        // A move that gave way has removed its marker, but not its note: that leads nowhere.
-        return links.contains {
-            $0.first == key.identifier && graph.leadsToMarker(from: $0.second) && $0.isProven(by: key.blobs)
-        }
+        links(leadingToOneOf: sealed).contains { $0.first == key.identifier && $0.isProven(by: key.blobs) }
+    }
+
+    /// The links that lead to one of some markers, by their names alone. A move that gave way has removed its marker,
+    /// but not its note: that leads nowhere.
+    fileprivate func links(leadingToOneOf markers: [SealedMarker]) -> [KeyLink] {
+        let links = (notes + (Rule.markerLinks.isOn ? markers.flatMap(\.links) : [])).filter { $0.kind != .gaveWay }
+        let graph = KeyGraph(Set(markers.map(\.identifier)), links)
+        return links.filter { graph.leadsToMarker(from: $0.second) }
     }
 }
 
@@ -115,11 +118,8 @@ package enum Unlocking: Equatable, Sendable {
             return marker.isGenuine(under: key.blobs) ? key : nil
         }
         let identifiers = Set(opened.map(\.identifier))
-        let links = (notes + (Rule.markerLinks.isOn ? there.flatMap(\.links) : [])).filter { $0.kind != .gaveWay }
-        let graph = KeyGraph(Set(there.map(\.identifier)), links)
-        // A move that gave way has removed its marker, but not its note: that leads nowhere.
-        let left = links.filter {
-            $0.kind == .replaced && identifiers.contains($0.first) && graph.leadsToMarker(from: $0.second)
+        let left = SeenMarkers(notes: notes).links(leadingToOneOf: there).filter {
+            $0.kind == .replaced && identifiers.contains($0.first)
         }
         let current = opened.filter { key in !left.contains { $0.isProven(by: key.blobs) } }
         if let key = current.min(by: { $0.identifier < $1.identifier }) {
