@@ -142,6 +142,13 @@ public struct ServerAnswer: Sendable {
         return answer
     }
 
+    /// One that takes ten seconds, a few bytes at a time.
+    public static func dripping(_ status: Int, _ body: String = "") -> ServerAnswer {
+        var answer = ServerAnswer(status, ["X": String(repeating: "x", count: 200)], body)
+        answer.pause = 1000
+        return answer
+    }
+
     /// The end of the connection.
     public static var cut: ServerAnswer { ServerAnswer(bytes: [], closes: true) }
 }

@@ -36,12 +36,7 @@ struct EtcdCheckTests {
     }
 
     @Test func `a check of a member that answers a few bytes a second ends in time`() async throws {
-        let server = try ScriptedServer { _ in
-            var answer = ServerAnswer(
-                200, ["X": String(repeating: "x", count: 200)], #"{"version":"3.5.0","leader":"1"}"#)
-            answer.pause = 1000
-            return answer
-        }
+        let server = try ScriptedServer { _ in .dripping(200, #"{"version":"3.5.0","leader":"1"}"#) }
         let checks = await EtcdBackend.check(
             url: "etcd://127.0.0.1:\(server.port)/settings", credentials: .init(), within: .seconds(1))
         #expect(checks.map(\.step) == ["address", "connect"])

@@ -69,43 +69,10 @@ struct EtcdCostTests {
         let cluster = try EtcdCluster()
         let proxy = try FaultProxy(before: cluster.ports[0])
         defer { proxy.end() }
-        let (url, dice) = ("etcd://127.0.0.1:\(proxy.port)/settings/ada", Dice(seed: 1))
-        let time = Atomic<UInt64>(1_700_000_000_000_000)
-        let environment = Environment(time: { time.load(ordering: .relaxed) }, random: { dice.roll() })
-        let place = BackendPlace {
-            EtcdBackend.make(try EtcdClient(try EtcdURL(url), ServerCredentials()), environment, protection: .testKey)
-        }
-        let devices = try await BackendConformance.devices(2, place)
-        devices[0].fillSmallStores()
-        devices[1].set("org.example.app-1", "own", .boolean(true))
-        try await BackendConformance.settle(devices)
-        // Nobody has written for a while.
-        time.add(601_000_000, ordering: .relaxed)
-        try await BackendConformance.settle(devices)
-
-        proxy.exchanges = []
-        for _ in 0..<5 { try await devices[1].pull() }
-        print("five looks at an encrypted account: \(proxy.exchanges.summary)")
-        #expect(proxy.exchanges.count == 5)
-
-        devices[0].set("org.example.app-3", "setting.3", .string("another value"))
-        proxy.exchanges = []
-        try await devices[0].sync()
-        print("a small change in an encrypted account, the writer: \(proxy.exchanges.summary)")
-        #expect(proxy.exchanges.count == 2)
+        let url = "etcd://127.0.0.1:\(proxy.port)/settings/ada"
         // A head of 4 KiB in base64, and what is around it.
-        #expect(proxy.exchanges.bytesOut <= 8 << 10 && proxy.exchanges.bytesIn <= 8 << 10)
-        proxy.exchanges = []
-        try await devices[1].pull()
-        print("a small change in an encrypted account, a reader: \(proxy.exchanges.summary)")
-        #expect(proxy.exchanges.count == 2)
-        #expect(proxy.exchanges.bytesOut <= 8 << 10 && proxy.exchanges.bytesIn <= 8 << 10)
-
-        let late = BackendDevice("late", seed: 99, backend: try place.makeBackend())
-        proxy.exchanges = []
-        try await late.signIn(creating: false)
-        try await late.sync()
-        print("a first download of 20 small stores of an encrypted account: \(proxy.exchanges.summary)")
-        #expect(proxy.exchanges.count <= 25)
+        try await expectBlobCosts(through: proxy, most: 8 << 10, methods: (["POST", "POST"], ["POST", "POST"])) {
+            EtcdBackend.make(try EtcdClient(try EtcdURL(url), ServerCredentials()), $0, protection: .testKey)
+        }
     }
 }

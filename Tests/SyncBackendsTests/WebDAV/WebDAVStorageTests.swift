@@ -298,11 +298,7 @@ struct WebDAVStorageTests {
     @Test func `a check of a server that answers a few bytes a second ends in time, and with it what it has asked`()
         async throws
     {
-        let server = try ScriptedServer { _ in
-            var answer = ServerAnswer(207, ["X": String(repeating: "x", count: 200)])
-            answer.pause = 1000
-            return answer
-        }
+        let server = try ScriptedServer { _ in .dripping(207) }
         let checks = await WebDAVBackend.check(
             url: "webdav://127.0.0.1:\(server.port)/dav", credentials: .init(), within: .seconds(1))
         #expect(checks.map(\.step) == ["address", "connect"])
