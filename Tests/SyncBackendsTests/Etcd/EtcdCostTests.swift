@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import BackendTesting
-import HTTPClient
 import PropertyList
-import Replication
 import Sealing
 import ServerTesting
 import StoreEngine
 import SyncEngine
-import Synchronization
 import Testing
 
 @testable import BackendSupport
