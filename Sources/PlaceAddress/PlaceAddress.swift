@@ -9,12 +9,18 @@ package enum PlaceAddress {
     package static func warning(of url: String) -> String? {
         guard let kind = PlaceKind.find(url) else { return nil }
         let scheme = scheme(of: url)
-        let hosts = url.dropFirst(scheme.count).drop { ":/".contains($0) }.prefix { !"/?#".contains($0) }
-        return kind.warning(isSecure: scheme != kind.name, hosts: hosts.split(separator: ",").map(String.init))
+        let hosts = authority(of: url).split(separator: ",").map(String.init)
+        return kind.warning(isSecure: scheme != kind.name, hosts: hosts)
     }
 
     /// What an address begins with, in small letters.
     package static func scheme(of url: String) -> String { url.prefix { $0 != ":" }.lowercased() }
+
+    /// What follows the scheme and two slashes, up to the path: hosts, and perhaps who signs in. RFC 3986, 3.2.
+    package static func authority(of url: String) -> Substring {
+        let rest = url.drop { $0 != ":" }.dropFirst()
+        return (rest.hasPrefix("//") ? rest.dropFirst(2) : rest).prefix { !"/?#".contains($0) }
+    }
 
     /// Whether what is sent to a host never leaves this machine.
     /// - Parameter member: a name, an address, or an IPv6 address in brackets; perhaps with a port.

@@ -21,4 +21,14 @@ struct PlaceAddressTests {
     func `what is encrypted, or stays on the machine, is not`(url: String) {
         #expect(PlaceAddress.warning(of: url) == nil)
     }
+
+    @Test(arguments: [
+        ("webdavs://a.example:8443/x", "a.example:8443"), ("webdavs://ada:pw@a.example/x", "ada:pw@a.example"),
+        ("webdavs:ada:pw@a.example/x", "ada:pw@a.example"), ("etcd://a:1,[::1]:2/x", "a:1,[::1]:2"),
+        ("webdavs://a.example?x@y", "a.example"), ("webdavs://a#x@y", "a"), ("folder:///home/x@y", ""),
+        ("folder:/home", ""), ("webdavs", ""), ("", ""), (":", ""), ("webdavs://", ""),
+    ])
+    func `hosts stand between the scheme and the path`(url: String, authority: String) {
+        #expect(PlaceAddress.authority(of: url) == authority)
+    }
 }

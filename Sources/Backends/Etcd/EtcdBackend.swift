@@ -61,17 +61,16 @@ public actor EtcdBackend: RemoteBackend {
         url: String, credentials: ServerCredentials, environment: Environment = .system,
         within time: Duration = BackendDescriptor.checkTime
     ) async -> [BackendCheck] {
-        let client: EtcdClient
-        do throws(RemoteError) {
-            client = try EtcdClient(try EtcdURL(url), credentials, deadline: .now + time)
-        } catch {
-            return [BackendCheck(step: "address", isPassed: false, detail: error.message)]
+        await BackendCheck.steps { () throws(RemoteError) in
+            try EtcdClient(try EtcdURL(url), credentials, deadline: .now + time)
+        } warning: {
+            $0.url.warning
+        } _: { client in
+            defer { client.close() }
+            var probe = EtcdProbe(client, environment)
+            await probe.run()
+            return probe.checks
         }
-        defer { client.close() }
-        let address = BackendCheck(step: "address", isPassed: true, detail: client.url.warning ?? "")
-        var probe = EtcdProbe(client, environment)
-        await probe.run()
-        return [address] + probe.checks
     }
 
     /// A backend that reaches its cluster in another way, and runs elsewhere: for a simulation.

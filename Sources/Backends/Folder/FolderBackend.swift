@@ -38,15 +38,12 @@ public enum FolderBackend {
         access: FolderAccess,
         environment: Environment = .system
     ) async -> [BackendCheck] {
-        let address: FolderURL
-        do { address = try FolderURL(url) } catch {
-            return [BackendCheck(step: "address", isPassed: false, detail: error.message)]
+        await BackendCheck.steps { () throws(RemoteError) in
+            FolderStorage(try FolderURL(url), access: access, watches: false)
+        } _: { storage in
+            var probe = BlobProbe(of: storage, environment: environment)
+            await probe.run()
+            return probe.checks
         }
-        var probe = BlobProbe(
-            of: FolderStorage(address, access: access, watches: false),
-            environment: environment
-        )
-        await probe.run()
-        return [BackendCheck(step: "address", isPassed: true)] + probe.checks
     }
 }

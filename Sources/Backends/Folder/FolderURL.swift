@@ -24,6 +24,8 @@ struct FolderURL: Equatable {
             throw .address("a % must be followed by two digits")
         }
         self.path = try Self.withoutTrailingSlashes(path)
+        // Its folders would lie between those of the system.
+        if self.path == "/" { throw .address("a folder is not the root directory; name one in it") }
     }
 
     /// A path as the user wrote it, without trailing slashes.

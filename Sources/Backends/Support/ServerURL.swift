@@ -26,7 +26,7 @@ package struct ServerURL {
         }
         isSecure = scheme != kind.name
         guard rest.hasPrefix("://") else { throw flaw("two slashes follow the colon, as in \(kind.example)") }
-        authority = rest.dropFirst(3).prefix { !"/?#".contains($0) }
+        authority = PlaceAddress.authority(of: url)
         guard !authority.contains("@") else {
             throw flaw("who signs in is said with the options user and password, not in the address")
         }

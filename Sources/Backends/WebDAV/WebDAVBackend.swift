@@ -33,17 +33,16 @@ public enum WebDAVBackend {
         url: String, credentials: ServerCredentials, environment: Environment = .system,
         within time: Duration = BackendDescriptor.checkTime
     ) async -> [BackendCheck] {
-        let storage: WebDAVStorage
-        do throws(RemoteError) {
+        await BackendCheck.steps { () throws(RemoteError) in
             var options = try credentials.options
             options.deadline = .now + time
-            storage = WebDAVStorage(try WebDAVURL(url), options)
-        } catch {
-            return [BackendCheck(step: "address", isPassed: false, detail: error.message)]
+            return WebDAVStorage(try WebDAVURL(url), options)
+        } warning: {
+            $0.url.warning
+        } _: { storage in
+            defer { storage.close() }
+            return await WebDAVProbe(storage, environment).run()
         }
-        defer { storage.close() }
-        let address = BackendCheck(step: "address", isPassed: true, detail: storage.url.warning ?? "")
-        return [address] + (await WebDAVProbe(storage, environment).run())
     }
 }
 

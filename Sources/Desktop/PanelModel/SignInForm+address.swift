@@ -37,8 +37,8 @@ extension SignInForm {
             text = meant + text.dropFirst(scheme.count)
         }
         if !text.contains("://") { text = "https://" + text }
-        let afterScheme = text[(text.firstRange(of: "://")?.upperBound ?? text.startIndex)...]
-        let authority = afterScheme.prefix { !"/?#".contains($0) }
+        let authority = PlaceAddress.authority(of: text)
+        let afterScheme = text[authority.startIndex...]
         if authority.contains("@") {
             throw flaw(tr("Leave the name and password out of the address: they have fields of their own."))
         }

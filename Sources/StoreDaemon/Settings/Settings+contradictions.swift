@@ -47,7 +47,7 @@ extension Settings {
         if let backends, !backends.contains(scheme) {
             return ["DefaultAccount= is at \(scheme):, which isn't among Backends=."]
         }
-        if account.address.dropFirst(scheme.count + "://".count).prefix(while: { !"/?#".contains($0) }).contains("@") {
+        if PlaceAddress.authority(of: account.address).contains("@") {
             return [
                 "DefaultAccount= says who signs in, and everybody can read it; users give name and password themselves."
             ]
