@@ -93,12 +93,14 @@ extension EtcdBackend {
         let outcome = try await client.commit(transaction)
         if outcome.isDone {
             publishing.advance(count, to: EtcdPosition(account, outcome.revision))
+            memory.lastToken = token
             return true
         }
         let position = try present(publishing.publication, outcome)
         // It was made, and the answer to it was lost.
         if position.account == account {
             publishing.advance(count, to: position)
+            memory.lastToken = token
             return true
         }
         publishing.begin(at: position)

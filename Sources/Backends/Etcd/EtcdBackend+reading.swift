@@ -13,9 +13,11 @@ extension EtcdBackend {
         var base = base(hasLeft ? nil : cursor)
         var look = try await look(since: base?.revision ?? 0, origin)
         memory.isOwing = memory.isOwing || base?.isOwing == true
-        if let known = base, !look.isKnown(known) || look.isElsewhere(known) {
-            // Either much has happened, or the cluster was restored from a copy and has lost what was written since.
-            if !look.isKnown(known) { memory.isOwing = true }
+        let tokens = [base?.token, memory.lastToken].compactMap(\.self)
+        // Either much has happened, or the cluster was restored from a copy and has lost what was written since.
+        let isLost = !tokens.allSatisfy(look.isKnown)
+        memory.isOwing = memory.isOwing || isLost
+        if let known = base, isLost || look.isElsewhere(known) {
             (memory.joined, memory.outlines, base) = (nil, EtcdOutlines(), nil)
             look = try await self.look(since: 0, origin)
         }

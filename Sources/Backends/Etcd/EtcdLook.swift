@@ -14,9 +14,9 @@ struct EtcdLook {
     /// Stores of which entries went without another in their place.
     let gone: Set<String>
 
-    /// The history of the account is the one that somebody has seen a part of.
-    func isKnown(_ cursor: EtcdCursor) -> Bool {
-        !Rule.knownHistory.isOn || position.account.tokens.contains(cursor.token)
+    /// The history of the account is the one that a transaction was made in.
+    func isKnown(_ token: UInt64) -> Bool {
+        !Rule.knownHistory.isOn || position.account.tokens.contains(token)
     }
 
     /// The rows were moved to another cluster, or to one that was made anew, so that they have other revisions.

@@ -10,6 +10,9 @@ struct EtcdMemory {
     var outlines = EtcdOutlines()
     /// The cursor that ``joined`` goes on from.
     var cursor: [UInt8]?
+    /// The last transaction of this device's after that cursor was given. Others may have been faster, so that
+    /// ``joined`` is older; a cluster that does not know the transaction was restored from a copy all the same.
+    var lastToken: UInt64?
     /// Under which that was joined.
     var origin: Origin?
     /// This device has to publish all that it has.
@@ -34,6 +37,8 @@ struct EtcdMemory {
         if !hasLooked(under: origin) {
             inherited[origin] = count
             if let device, count == 0 { note(device, under: origin) }
+            // What was counted last came to nothing, or was lost when the cluster was restored from a copy.
+            if device?.count ?? 0 < count { isOwing = isOwing || Rule.knownHistory.isOn }
         }
         guard let device else { return isOwing ? .missing : .asPublished }
         if !isOwn(device, under: origin) { return .foreign }
@@ -78,7 +83,7 @@ struct EtcdMemory {
         _ look: EtcdLook, _ origin: Origin, joined: Set<String>, _ wholes: EtcdOutlines, _ deltas: EtcdOutlines,
         missing: Set<String>
     ) -> [UInt8] {
-        (self.joined, self.origin) = (look.position, origin)
+        (self.joined, self.origin, lastToken) = (look.position, origin, nil)
         for store in joined {
             var outline = wholes[store]
             if let delta = deltas[store] {

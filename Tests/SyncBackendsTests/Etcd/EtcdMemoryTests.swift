@@ -14,16 +14,25 @@ import Testing
 
     @Test func `what a process before this one published is the device's own, however late it arrives`() {
         var memory = EtcdMemory()
-        #expect(memory.look(at: row(1, count: 3), under: origin, published: 5) == .asPublished)
-        // It was on its way when that process ended.
-        #expect(memory.look(at: row(2, count: 5), under: origin, published: 5) == .asPublished)
-        // The cluster was restored from a copy.
-        #expect(memory.look(at: row(3, count: 1), under: origin, published: 5) == .asPublished)
+        #expect(memory.look(at: row(1, count: 5), under: origin, published: 5) == .asPublished)
+        // The cluster was restored from a copy, which is for cursors to say.
+        #expect(memory.look(at: row(2, count: 3), under: origin, published: 5) == .asPublished)
+    }
+
+    @Test func `a new process that finds less than its count publishes everything`() {
+        for found in [row(1, count: 3), nil] {
+            var memory = EtcdMemory()
+            #expect(memory.look(at: found, under: origin, published: 5) == .missing)
+            // It was on its way when the process before ended. Nobody can tell that from a restored cluster.
+            #expect(memory.look(at: row(2, count: 5), under: origin, published: 5) == .missing)
+            memory.isOwing = false
+            #expect(memory.look(at: row(2, count: 5), under: origin, published: 5) == .asPublished)
+        }
     }
 
     @Test func `what is published beyond the device's own count is a clone's`() {
         var memory = EtcdMemory()
-        #expect(memory.look(at: nil, under: origin, published: 5) == .asPublished)
+        #expect(memory.look(at: row(0, count: 5), under: origin, published: 5) == .asPublished)
         #expect(memory.look(at: row(1, count: 6), under: origin, published: 5) == .foreign)
         memory.note(row(2, count: 6), under: origin)
         #expect(memory.look(at: row(2, count: 6), under: origin, published: 6) == .asPublished)

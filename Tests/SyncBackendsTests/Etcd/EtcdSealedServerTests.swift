@@ -67,7 +67,8 @@ struct EtcdSealedServerTests {
             .cut, .answerLost, .answerCut(40), .twice, .late(20), .overtaken(100), .requestCut(10), .answer(reject),
         ]
         try await judged.work(through: proxy, faults, Dice(seed: seed))
-        #expect(try await judged.judge() == [])
+        let broken = try await judged.judge()
+        #expect(broken == [])
     }
 
     @Test func `devices that write while their cluster is restored from a snapshot lose nothing`() async throws {
@@ -77,6 +78,7 @@ struct EtcdSealedServerTests {
             try cluster.save(to: "backup")
             try cluster.restore(from: "backup")
         }
-        #expect(try await judged.judge() == [])
+        let broken = try await judged.judge()
+        #expect(broken == [])
     }
 }
