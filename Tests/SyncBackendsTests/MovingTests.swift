@@ -257,7 +257,9 @@ import Testing
             })
         try #require(world.storage.blobs.keys.allSatisfy { planted[$0] == nil })
         world.storage.blobs.merge(planted) { a, _ in a }
+        world.storage.requests = []
         try await (world.a.backend as? any KeyHolding)?.removeFormerForms()
+        #expect(world.storage.requests.filter { $0.action == .list && $0.name == "a" }.count == 1)
         let own = [UInt8]("UKVh".utf8) + [1, 2] + next.key.identifier.bytes
         for (name, bytes) in world.storage.blobs where planted[name] == nil && !name.hasPrefix("a/") {
             #expect(bytes.dropFirst(4).starts(with: own.dropFirst(4)), "\(name)")

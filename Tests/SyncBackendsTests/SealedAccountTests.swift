@@ -337,11 +337,12 @@ import Testing
         #expect(codes[first...].allSatisfy { $0 == nil }, "\(codes)")
     }
 
-    @Test func `10,000 notes of each kind and 300 markers are read no further than 256 of each`() async throws {
+    @Test func `of 10,000 notes of each kind and 300 markers 256 of each are read, and they move nobody`() async throws
+    {
         let (storage, a, held) = try await world()
         var blobs = storage.blobs
         for number in 0..<10_000 as Range<UInt64> {
-            for kind in ["02", "03"] {
+            for kind in ["01", "02", "03", "04"] {
                 blobs["a/\(held.key.identifier)\(KeyIdentifier(high: 7, low: number))\(kind)"] = [1]
             }
         }
@@ -351,6 +352,20 @@ import Testing
         for _ in 0..<21 { try await a.sync() }
         let asked = Set(storage.requests.filter { $0.action == .get && $0.name.hasPrefix("a/") }.map(\.name))
         #expect(asked.count <= 1 + 2 * 256)
+        // Notes that are whole, and whose proofs are somebody's guess, say no more.
+        let guessed = try #require(
+            AccountKey(secret: [UInt8](repeating: 3, count: 16), identifier: held.key.identifier))
+        for number in 0..<10_000 as Range<UInt64> {
+            for kind in [KeyLink.Kind.replaced, .joined, .gaveWay] {
+                let note = KeyLink(from: guessed, to: KeyIdentifier(high: 7, low: number), kind)
+                blobs["a/\(note.noteName)"] = note.note()
+            }
+        }
+        storage.blobs = blobs
+        let b = try device("B", on: storage, .phrase(RecoveryPhrase(of: held.key)))
+        try await b.signIn(creating: false)
+        #expect(try await b.sync())
+        #expect(b.stores == a.stores)
         for number in 0..<300 as Range<UInt64> {
             let identifier = KeyIdentifier(high: 0, low: number)
             let key = try #require(AccountKey(secret: [UInt8](repeating: 3, count: 16), identifier: identifier))
@@ -362,6 +377,17 @@ import Testing
         _ = await code { for _ in 0..<21 { try await a.sync() } }
         let markers = Set(storage.requests.filter { $0.action == .get && $0.name.utf8.count == 34 }.map(\.name))
         #expect(markers.count <= 257)
+        // Who has only the words is told that not all was tried.
+        let c = try device("C", on: storage, .phrase(RecoveryPhrase(of: held.key)))
+        do throws(RemoteError) {
+            _ = try await c.backend.open(creatingAccount: false)
+            Issue.record("it came in")
+        } catch {
+            #expect(error.code == .keyWrong && error.message.contains("first 256 keys"), "\(error)")
+        }
+        // Who has the key goes on once the others are rejected.
+        try await (a.backend as? any KeyHolding)?.rejectOtherKeys(andSuccessors: false)
+        try await a.sync()
     }
 }
 

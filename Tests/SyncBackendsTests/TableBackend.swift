@@ -2,8 +2,8 @@
 
 import Replication
 
-/// What a server keeps for one person: a row for each store, and who has published. An actor's call stands for a
-/// transaction.
+/// A table on a server, for one user's account: a row for each store, and the devices that have published. A call of
+/// this actor stands for a transaction.
 actor Table {
     struct Row {
         var state = StoreState()
@@ -20,12 +20,12 @@ actor Table {
     private(set) var publishers: [Origin: Publisher] = [:]
     private var revision: UInt64 = 0
 
-    /// Two that make an account at once: the second finds the first one's.
+    /// If two devices create an account at the same time, the second one finds the first one's.
     func makeAccount(_ identifier: String) {
         if account == nil { account = identifier }
     }
 
-    /// The join is what makes everything simple: it may be done twice, late and in any order.
+    /// Joins a state into the row. A state may be joined twice, late and in any order, so a push needs no condition.
     func join(_ state: StoreState, to store: String, of account: String) -> Bool {
         guard self.account == account else { return false }
         revision += 1
@@ -52,7 +52,7 @@ actor TableBackend: RemoteBackend {
 
     private let table: Table
     private var isClosed = false
-    /// The publications of this process, and one that the process before it may have made.
+    /// The publications of this process, and one that the previous process may have made.
     private var own: Set<UInt64> = []
     private var lookedUp: Set<Origin> = []
 
@@ -68,7 +68,7 @@ actor TableBackend: RemoteBackend {
         return RemoteAccount(identifier: account, isNew: await table.publishers.isEmpty)
     }
 
-    /// Here is room for one account only: one that was made meanwhile is gone on with.
+    /// The table has room for one account only. If another was created meanwhile, the device continues with that one.
     func restore(_ account: String) async throws(RemoteError) -> RemoteAccount {
         try checkOpen()
         await table.makeAccount(account)
@@ -94,7 +94,7 @@ actor TableBackend: RemoteBackend {
         guard try await presentAccount().isNamed(publication.account) else {
             throw RemoteError(.reset, "There is another account here than the one that is signed in.")
         }
-        // A clone's publication is not replaced before a pull has seen it.
+        // Don't replace a clone's publication before a pull has seen it.
         if let present = await table.publishers[publication.origin], lookedUp.contains(publication.origin),
             !own.contains(present.publication)
         {
@@ -106,7 +106,7 @@ actor TableBackend: RemoteBackend {
         return TablePush(table: table, publication: publication, number: number)
     }
 
-    /// Rows are nobody's in particular, so nothing is left over but the names of devices.
+    /// Rows belong to all devices, so the only leftovers are the names of devices.
     func collectGarbage(_ request: GarbageCollection) async throws(RemoteError) {
         guard try await presentAccount().isNamed(request.account) else {
             throw RemoteError(.reset, "There is another account here than the one that is signed in.")
@@ -132,14 +132,14 @@ actor TableBackend: RemoteBackend {
 
     private func look(at publisher: Table.Publisher?, under origin: Origin) -> OwnPublication {
         let isFirstLook = lookedUp.insert(origin).inserted
-        // What is pushed is joined, and stays if somebody's name goes.
+        // What the device has pushed is part of the rows, and stays even if its name is gone.
         guard let publisher else { return .asPublished }
         if isFirstLook { own.insert(publisher.publication) }
         return own.contains(publisher.publication) ? .asPublished : .foreign
     }
 }
 
-/// A pull is a copy of the rows: they can't change under whoever reads them.
+/// A pull works on a copy of the rows, so they can't change while it reads them.
 private struct TablePull: RemotePull {
     let account: RemoteAccount
     let devices: [Origin: RemoteDevice]
@@ -158,7 +158,7 @@ private struct TablePull: RemotePull {
     func finish(joined stores: Set<String>) async -> PullResult {
         var joined = joined
         for store in stores { joined[store] = rows[store]?.revision }
-        // All rows were read at the look; what was not joined is offered again.
+        // The copy has all rows, so the pull is complete. The next one offers again what was not joined.
         return PullResult(cursor: TableCursor.encode(joined), isComplete: true)
     }
 }
@@ -182,7 +182,7 @@ private struct TablePush: RemotePush {
     }
 }
 
-/// Which revision of each store was joined. A cursor that is none is that of somebody who has seen nothing.
+/// A cursor: the revision of each store that was joined. Any other bytes count as a cursor that has seen nothing.
 private enum TableCursor {
     static func encode(_ joined: [String: UInt64]) -> [UInt8] {
         Array(joined.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: "\n").utf8)

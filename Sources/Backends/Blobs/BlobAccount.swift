@@ -153,6 +153,11 @@ final class BlobAccount<Storage: BlobStorage> {
             protection = .key(HeldKey(key: key, marker: marker))
             return true
         case .wrong where !found.damaged.isEmpty: throw RemoteError.damagedMarker
+        case .wrong where sealed.count >= SeenMarkers.mostRead:
+            throw RemoteError(
+                .keyWrong,
+                "The recovery phrase opens none of the first \(SeenMarkers.mostRead) keys that are in the place, which are "
+                    + "more than people make. Remove those that none of your devices has made.")
         case .wrong:
             throw RemoteError(
                 .keyWrong, "The recovery phrase is not that of the account that is here. Look whether it is another's.")
@@ -194,6 +199,11 @@ final class BlobAccount<Storage: BlobStorage> {
             present = try await choose(among: found)
             try await noteFormerNames(found)
         }
+        return note(present)
+    }
+
+    /// Remembers what a look has seen.
+    private func note(_ present: Set<Bits128>) -> RemoteAccount {
         identifiers.formUnion(present)
         let account = remoteAccount(of: present)
         seen = account
@@ -308,13 +318,17 @@ final class BlobAccount<Storage: BlobStorage> {
         held.former = forms
         protection = .key(held)
         if let former { try await markers.write(KeyLink(from: former, to: held.key.identifier, .joined)) }
-        try await writeFormerNames()
+        try await markers.writeFormerNames(of: held, try await markers.read(protection))
     }
 
-    /// Says what the account was called before it was under its key, where nobody has said it, or the place has lost it.
-    func writeFormerNames() async throws(RemoteError) {
+    /// Sees that this device's key is the account's, as it may have been replaced, and says what the account was called
+    /// before it was under it.
+    func confirmFormerNames() async throws(RemoteError) {
         guard case .key(let held) = protection else { return }
-        try await markers.writeFormerNames(of: held)
+        seen = nil
+        let found = try await markers.read(protection, expecting: identifiers)
+        _ = note(try await choose(among: found))
+        try await markers.writeFormerNames(of: held, found)
     }
 
     /// What the account was before it was under its key; `nil` if it was nothing else.

@@ -365,9 +365,8 @@ extension BlobBackend: KeyHolding {
 
     package func removeFormerForms() async throws {
         guard let former = account.former else { return }
-        // Its key may have been replaced since.
-        _ = try await presentAccount()
-        try await account.writeFormerNames()
+        try await checkPlace()
+        try await account.confirmFormerNames()
         try await FormerFormRemoval(storage: storage, former: former).run()
         segments.forgetNames()
         account.noteFormerRemoved()

@@ -189,8 +189,8 @@ final class MarkerFolder<Storage: BlobStorage> {
 
     /// Writes the notes of what the account of a key was called before, where they are missing or something else is in
     /// their place.
-    func writeFormerNames(of held: HeldKey) async throws(RemoteError) {
-        let there = Set(try await storage.list(BlobName.markers).map(\.name))
+    func writeFormerNames(of held: HeldKey, _ found: FoundMarkers) async throws(RemoteError) {
+        let there = found.noteNames
         for note in held.formerNotes {
             if !there.contains(note.noteName) {
                 try await storage.create(note)

@@ -159,7 +159,8 @@ struct WebDAVNamesTests {
             .answer(ServerAnswer(500)), .answer(ServerAnswer(429)), .answer(page),
         ]
         try await judged.work(through: proxy, faults, Dice(seed: seed + 100))
-        #expect(try await judged.judge() == [])
+        let broken = try await judged.judge()
+        #expect(broken == [])
     }
 
     @Test func `a file of names that is cut, changed or something else is none`() {

@@ -90,7 +90,8 @@ extension WebDAVServerTests {
             .answer(ServerAnswer(401)), .answer(page),
         ]
         try await judged.work(through: proxy, faults, Dice(seed: seed + 100))
-        #expect(try await judged.judge() == [])
+        let broken = try await judged.judge()
+        #expect(broken == [])
     }
 
     @Test(.enabled(if: WebDAVCostTests.kind != nil, "no WebDAV server is installed"))
@@ -108,7 +109,8 @@ extension WebDAVServerTests {
             try server.restore(from: backup.path + "/dav")
             try server.start()
         }
-        #expect(try await judged.judge() == [])
+        let broken = try await judged.judge()
+        #expect(broken == [])
     }
 
     @Test(.enabled(if: WebDAVCostTests.kind != nil, "no WebDAV server is installed"))
