@@ -25,9 +25,10 @@ struct KeyGraph {
     }
 
     /// The key of the account; `nil` if no marker is there.
-    func account(replaced: Set<KeyIdentifier>) -> KeyIdentifier? {
+    /// - Parameter excluded: is not the account's.
+    func account(replaced: Set<KeyIdentifier>, except excluded: KeyIdentifier? = nil) -> KeyIdentifier? {
         let candidates = keys.indices.filter { hasMarker[$0] && !components.leadsElsewhere[components.of[$0]] }
-            .map { keys[$0] }
+            .map { keys[$0] }.filter { $0 != excluded }
         return candidates.filter { !replaced.contains($0) }.min() ?? candidates.min()
     }
 

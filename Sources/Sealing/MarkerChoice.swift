@@ -28,16 +28,22 @@ package struct SeenMarkers: Sendable {
 
 extension SeenMarkers {
     /// Whether a holder of a key has given the account another one that is there, or was replaced by one that is.
-    package func hasSuccessor(of key: AccountKey) -> Bool {
-        links(leadingToOneOf: sealed).contains { $0.first == key.identifier && $0.isProven(by: key.blobs) }
-    }
-
-    /// The links that lead to one of some markers, by their names alone. A move that gave way has removed its marker,
-    /// but not its note: that leads nowhere.
-    fileprivate func links(leadingToOneOf markers: [SealedMarker]) -> [KeyLink] {
-        let links = (notes + (Rule.markerLinks.isOn ? markers.flatMap(\.links) : [])).filter { $0.kind != .gaveWay }
-        let graph = KeyGraph(Set(markers.map(\.identifier)), links)
-        return links.filter { graph.leadsToMarker(from: $0.second) }
+    ///
+    /// Anybody can put links of other keys there. So the key's own marker is not counted, to which somebody may have
+    /// led its successor back.
+    /// - Parameter kinds: of the links from the key.
+    package func hasSuccessor(of key: AccountKey, by kinds: Set<KeyLink.Kind> = [.replaced, .joined]) -> Bool {
+        let identifiers = Set(sealed.map(\.identifier))
+        let all = notes + (Rule.markerLinks.isOn ? sealed.flatMap(\.links) : [])
+        // A move that gave way has removed its marker, but not its notes: they lead nowhere, whatever others add to them.
+        let gaveWay = Set(all.filter { $0.kind == .gaveWay }.map(\.first)).subtracting(identifiers)
+        let own = all.filter { $0.first == key.identifier && kinds.contains($0.kind) && $0.isProven(by: key.blobs) }
+        if own.isEmpty { return false }
+        let others = all.filter {
+            $0.kind != .gaveWay && $0.first != key.identifier && !gaveWay.contains($0.first)
+        }
+        let graph = KeyGraph(identifiers.subtracting([key.identifier]), others + own)
+        return own.contains { graph.leadsToMarker(from: $0.second) }
     }
 }
 
@@ -84,9 +90,16 @@ package enum MarkerChoice: Equatable, Sendable {
         if let key, let awaited { links.append(KeyLink(from: key, to: awaited, .joined)) }
         let graph = KeyGraph(identifiers, links)
         let replacing = links.filter { $0.kind == .replaced || !Rule.linkKinds.isOn }
-        guard let account = graph.account(replaced: Set(replacing.map(\.first))) else {
+        guard let first = graph.account(replaced: Set(replacing.map(\.first))) else {
             self = key == nil && !wasEncrypted ? .plain : gone
             return
+        }
+        var account = first
+        if let key, first == key.identifier, Rule.provenSuccessors.isOn,
+            SeenMarkers(sealed: there, notes: notes).hasSuccessor(of: key, by: [.replaced])
+        {
+            // Somebody has led the keys that came after it back to it.
+            account = graph.account(replaced: [], except: first) ?? first
         }
         if account == key?.identifier {
             self = .using
@@ -117,11 +130,8 @@ package enum Unlocking: Equatable, Sendable {
             let key = phrase.key(marker.identifier)
             return marker.isGenuine(under: key.blobs) ? key : nil
         }
-        let identifiers = Set(opened.map(\.identifier))
-        let left = SeenMarkers(notes: notes).links(leadingToOneOf: there).filter {
-            $0.kind == .replaced && identifiers.contains($0.first)
-        }
-        let current = opened.filter { key in !left.contains { $0.isProven(by: key.blobs) } }
+        let seen = SeenMarkers(sealed: there, notes: notes)
+        let current = opened.filter { !seen.hasSuccessor(of: $0, by: [.replaced]) }
         if let key = current.min(by: { $0.identifier < $1.identifier }) {
             self = .account(key)
         } else {

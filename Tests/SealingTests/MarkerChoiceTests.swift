@@ -92,7 +92,32 @@ import Testing
         let joined = [Self.link(Self.one, Self.two, .joined), Self.link(Self.two, Self.one, .joined)]
         #expect(choice(markers, joined, key: Self.one) == .using)
         let replaced = [Self.link(Self.one, Self.two), Self.link(Self.two, Self.one)]
-        #expect(choice(markers, replaced, key: Self.one) == .using)
+        #expect(choice(markers, replaced) == .keyNeeded(Self.one.identifier))
+        // Nobody makes two keys so. A device of either knows that its own was replaced.
+        #expect(choice(markers, replaced, key: Self.one) == .keyNeeded(Self.two.identifier))
+        #expect(choice(markers, replaced, key: Self.two) == .keyNeeded(Self.one.identifier))
+    }
+
+    @Test func `a key that a holder has replaced is not gone on with, wherever others say that its successor leads`() {
+        let replaced = Self.link(Self.one, Self.two)
+        let markers = [Self.marker(Self.one), Self.marker(Self.two, [replaced])]
+        let next = MarkerChoice.keyNeeded(Self.two.identifier)
+        for kind in [KeyLink.Kind.replaced, .joined, .gaveWay] {
+            // Key 3 is the attacker's, through which both can be led back.
+            let back = [Self.forged(Self.two, Self.one, kind)]
+            let around = [Self.forged(Self.two, Self.three, kind), Self.link(Self.three, Self.one, kind)]
+            for forged in [back, around] {
+                #expect(choice(markers, forged, key: Self.one) == next, "\(kind)")
+                #expect(choice(markers, forged, key: Self.two) == .using, "\(kind)")
+                #expect(Unlocking(RecoveryPhrase(of: Self.one), on: markers, notes: forged) == .replaced, "\(kind)")
+                let seen = SeenMarkers(sealed: markers, notes: forged)
+                #expect(seen.hasSuccessor(of: Self.one) && !seen.hasSuccessor(of: Self.two), "\(kind)")
+            }
+        }
+        // With key 3 there, too, nobody goes back: at worst a device stops until its user rejects key 3.
+        let planted = Self.marker(Self.three, [Self.forged(Self.two, Self.three), Self.link(Self.three, Self.one)])
+        #expect(choice(markers + [planted], [replaced], key: Self.one) != .using)
+        #expect(choice(markers + [planted], [replaced], key: Self.two) == .using)
     }
 
     @Test func `a key whose marker is gone and that leads nowhere finds its account gone`() {
@@ -173,6 +198,47 @@ import Testing
             Unlocking(RecoveryPhrase(of: Self.two), on: seen.sealed, notes: notes) == .account(Self.two))
     }
 
+    @Test func `what others add to the note of a move that gave way shuts nobody out`() {
+        // Key 2 was to come after key 1, and gave way to key 4, which was the attacker's and was rejected.
+        let (planted, phrase) = (Self.keys[3], RecoveryPhrase(of: Self.one))
+        let notes = [Self.link(Self.one, Self.two), Self.link(Self.two, planted, .gaveWay)]
+        for kind in [KeyLink.Kind.replaced, .joined, .gaveWay] {
+            for target in [Self.one, Self.three, planted] {
+                let forged = notes + [Self.forged(Self.two, target, kind), Self.forged(Self.three, Self.two, kind)]
+                let there = [Self.marker(Self.one), Self.marker(Self.three), Self.marker(planted)]
+                #expect(!SeenMarkers(sealed: there, notes: forged).hasSuccessor(of: Self.one), "\(kind)")
+                #expect(Unlocking(phrase, on: there, notes: forged) == .account(Self.one), "\(kind)")
+                let rejected = [Self.three, planted]
+                #expect(choice(there, forged, key: Self.one, rejected: rejected) == .using, "\(kind)")
+            }
+        }
+    }
+
+    @Test func `links of 56 a marker, deep, in circles and forged, are gone through and move no device`() {
+        var random = SplitMix(seed: 6)
+        let own = AccountKey.sample(secret: [UInt8](repeating: 7, count: 16), 0)
+        let identifiers = (1...255).map { KeyIdentifier(high: 0, low: $0) }
+        func forger(_ identifier: KeyIdentifier) -> AccountKey { .sample(secret: random.bytes(16), identifier.low) }
+        // Each leads to the next, the last to the first, all to the own key, and some that are nobody's.
+        let markers = identifiers.indices.map { index in
+            let key = forger(identifiers[index])
+            let next = identifiers[(index + 1) % identifiers.count]
+            let links = (0..<54).map { _ in
+                KeyLink(from: forger(identifiers[Int(random.next() % 255)]), to: random.key().identifier, .replaced)
+            }
+            let back = [KeyLink(from: key, to: next, .joined), KeyLink(from: key, to: own.identifier, .gaveWay)]
+            return SealedMarker(of: key, time: 1, links: back + links)
+        }
+        let away = (0..<10_000).map { _ in
+            KeyLink(from: forger(own.identifier), to: identifiers[Int(random.next() % 255)], .gaveWay)
+        }
+        #expect(markers.allSatisfy { $0.links.count == 56 })
+        #expect(choice([Self.marker(own)] + markers, away, key: own) == .using)
+        #expect(!SeenMarkers(sealed: [Self.marker(own)] + markers, notes: away).hasSuccessor(of: own))
+        #expect(
+            Unlocking(RecoveryPhrase(of: own), on: [Self.marker(own)] + markers, notes: away) == .account(own))
+    }
+
     @Test func `any graph of keys gives the account that a slow search finds`() {
         var random = SplitMix(seed: 5)
         for _ in 0..<2000 {
@@ -226,12 +292,27 @@ private enum ObviousChoice {
             }
             return seen.intersection(there)
         }
+        /// The successors of the own key.
+        func follow(_ start: KeyIdentifier, besides own: KeyIdentifier?) -> Set<KeyIdentifier> {
+            var (seen, todo): (Set<KeyIdentifier>, [KeyIdentifier]) = ([start], [start])
+            while let next = todo.popLast() {
+                let gaveWay = !there.contains(next) && notes.contains { $0.first == next && $0.kind == .gaveWay }
+                for link in notes where link.first == next && link.kind != .gaveWay && !gaveWay && link.second != own {
+                    if seen.insert(link.second).inserted { todo.append(link.second) }
+                }
+            }
+            return seen
+        }
         let candidates = there.filter { key in
             reached(from: key).subtracting([key]).allSatisfy { reached(from: $0).contains(key) }
         }
         let replaced = Set(links.filter { $0.kind == .replaced }.map(\.first))
         guard let account = candidates.subtracting(replaced).min() ?? candidates.min() else { return .reset }
-        if account == key?.identifier { return .using }
+        let later = links.filter { $0.first == key?.identifier && $0.kind == .replaced }.flatMap { link in
+            follow(link.second, besides: key?.identifier).intersection(there)
+        }
+        if account == key?.identifier, later.isEmpty { return .using }
+        if account == key?.identifier { return .keyNeeded(candidates.subtracting([account]).min() ?? account) }
         if let key, !there.contains(key.identifier), reached(from: key.identifier).isEmpty { return .reset }
         return .keyNeeded(account)
     }

@@ -43,7 +43,7 @@ struct RuleTable: ParsableCommand {
         ("never-plain", .story("key-lost")), ("bound-header", .seeds(.whole, 1...100)),
         ("encrypted-wins", .story("key-lost")), ("proven-links", .story("forged-markers")),
         ("marker-links", .seeds(.keys, 1...1000)), ("give-way", .seeds(.keys, 1...1000)),
-        ("notes", .seeds(.keys, 1...5000)), ("former-names", .story("left-before-moves")),
+        ("proven-successors", .seeds(.keys, 1...1000)), ("former-names", .story("left-before-moves")),
         ("own-names", .story("left-under-another-key")), ("plain-successor", .story("left-before-the-words")),
         ("link-kinds", .story("replaced-in-a-partition")), ("join-again", .story("read-to-its-end")),
         ("own-leftovers", .story("another-accounts-leftovers")), ("key-first", .moves(1...2000)),

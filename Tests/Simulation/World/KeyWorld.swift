@@ -2,7 +2,8 @@
 
 // The keys of an account alone: devices that encrypt it, replace its key and unlock at any time, in a folder that
 // brings them each other's markers and notes one by one. What they do is KeyMove's, MarkerChoice's and Unlocking's to
-// say. In the end all have one key, and not one that was replaced.
+// say. In the end all have one key, and not one that was replaced. In some runs, somebody who can write to the folder adds
+// links whose proofs are guesses. They may stop devices for good, but lead none back to a key that it sees replaced.
 
 internal import Sealing
 
@@ -16,11 +17,17 @@ final class KeyWorld {
     private var keys: [KeyIdentifier: AccountKey] = [:]
     /// Those whose account has moved on.
     private var replaced: Set<KeyIdentifier> = []
+    /// The links of moves that have ended.
+    private var replacements: [KeyLink] = []
     private var lastVersion = 0
     private var violation: String?
+    private var attacks: Chance
+    private let isAttacked: Bool
 
     init(seed: UInt64, trace: Trace) {
         chance = Chance(seed: seed, stream: 8)
+        attacks = Chance(seed: seed, stream: 10)
+        isAttacked = attacks.happens(0.2)
         self.trace = trace
         devices = (0..<chance.of(2...4)).map { _ in KeyDevice() }
     }
@@ -30,9 +37,14 @@ final class KeyWorld {
         for _ in 0..<chance.of(10...80) {
             time += second
             act(chance.below(devices.count))
+            if isAttacked {
+                if attacks.happens(0.3) { attack() }
+                lookForKeysSeenReplaced()
+            }
         }
         settle()
-        return violation ?? verdict()
+        if isAttacked { lookForKeysSeenReplaced() }
+        return violation ?? (isAttacked ? nil : verdict())
     }
 
     private func act(_ index: Int) {
@@ -100,12 +112,15 @@ final class KeyWorld {
             // It may be the account's of which it has no right to say that it was replaced: another one came between.
             if let former = move.former {
                 replaced.insert(former.key.identifier)
+                if let link = move.link { replacements.append(link) }
                 devices[index].left.insert(former.key.identifier)
             }
             keys[move.next.key.identifier] = move.next.key
             devices[index].held = move.next
             devices[index].move = nil
-            if devices[index].choice != .using { violation = violation ?? "I21: a device goes over to a lesser key" }
+            if !isAttacked, devices[index].choice != .using {
+                violation = violation ?? "I21: a device goes over to a lesser key"
+            }
             note(index, "is under \(own)")
         // Its devices never sign out.
         case .writeFormerNames, .wait, .reset: break
@@ -126,23 +141,58 @@ final class KeyWorld {
         guard case .account(let opened) = Unlocking(phrase, on: markers, notes: devices[index].seen(by: key).notes),
             let marker = markers.first(where: { $0.identifier == opened.identifier })
         else { return }
-        let successors = markers.filter { $0.links.contains { $0.kind == .replaced && $0.isProven(by: key.blobs) } }
+        let successors = markers.filter { marker in
+            marker.links.contains { link in
+                // Attackers can say of a key between the two that it gave way, which nobody here can check.
+                let isSure = !isAttacked || link.second == marker.identifier
+                return link.kind == .replaced && link.isProven(by: key.blobs) && isSure
+            }
+        }
         if successors.contains(where: { $0.identifier != opened.identifier }) {
             violation = violation ?? "I21: the words of a key that was replaced open the account"
         }
         // The service, too, names the other key where the words open one that is not the account's.
         let seen = devices[index].seen(by: opened)
         guard MarkerChoice(among: seen, key: opened, wasEncrypted: true) == .using else { return }
-        if devices[index].left.contains(opened.identifier) {
-            violation = violation ?? "I21: a device goes back to a key that it has left"
+        if !isAttacked, devices[index].left.contains(opened.identifier) {
+            violation = violation ?? "I21: a device goes back to a key that it knows to be replaced"
         }
         let former = devices[index].held
         devices[index].held = HeldKey(key: opened, marker: marker)
         note(index, "unlocks \(opened.identifier)")
         guard let former, former.key.identifier != opened.identifier else { return }
-        devices[index].left.insert(former.key.identifier)
+        // Of two keys that were made apart from each other, later news may say that the former one counts.
+        let isKnown = devices[index].seen(by: former.key).hasSuccessor(of: former.key, by: [.replaced])
+        if isKnown, replaced.contains(former.key.identifier) {
+            devices[index].left.insert(former.key.identifier)
+        }
         let link = KeyLink(from: former.key, to: opened.identifier, .joined)
         write(link.noteName, .note(link), index)
+    }
+
+    // MARK: An attacker
+
+    /// Adds a link between two keys that are known by their markers. The attacker has the first one's identifier, and
+    /// guesses its secret.
+    private func attack() {
+        let identifiers = Set(devices.flatMap { $0.markers.map(\.identifier) }).sorted()
+        guard let first = identifiers.isEmpty ? nil : attacks.one(of: identifiers),
+            let guess = AccountKey(secret: (0..<16).map { _ in UInt8(attacks.below(256)) }, identifier: first)
+        else { return }
+        let kind = attacks.one(of: [KeyLink.Kind.replaced, .joined, .gaveWay])
+        let link = KeyLink(from: guess, to: attacks.one(of: identifiers), kind)
+        guard link.second != first, !devices.contains(where: { $0.has(link.noteName) }) else { return }
+        write(link.noteName, .note(link), attacks.below(devices.count))
+    }
+
+    private func lookForKeysSeenReplaced() {
+        for device in devices {
+            guard let held = device.held?.key.identifier, device.choice == .using else { continue }
+            let markers = Set(device.markers.map(\.identifier))
+            if replacements.contains(where: { $0.first == held && markers.contains($0.second) }) {
+                violation = violation ?? "I21: a device goes on under a key that it sees replaced"
+            }
+        }
     }
 
     private func write(_ name: String, _ content: KeyFile.Content?, _ index: Int) {
@@ -173,7 +223,7 @@ private struct KeyFile {
 private struct KeyDevice {
     var held: HeldKey?
     var move: KeyMove?
-    /// The keys that it had before.
+    /// The keys that it had before, and knows to be replaced.
     var left: Set<KeyIdentifier> = []
     var files: [String: KeyFile] = [:]
 
