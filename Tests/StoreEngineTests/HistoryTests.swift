@@ -48,6 +48,34 @@ import Testing
         #expect(try history("other").isEmpty && history("absent").isEmpty)
     }
 
+    @Test func `a clock that was wrong changes nothing in the order, and its times are told`() throws {
+        let right = device.clock.time
+        let times = [right, right + 3650 * Clock.day, right + 10, right - Clock.day, right + 20]
+        for (number, time) in times.enumerated() {
+            device.clock.time = time
+            try device.write([("k", .integer(Int64(number)))])
+        }
+        #expect(try history().map(\.value) == [3, 2, 1, 0].map(Value.integer))
+        #expect(try history().map(\.time) == [right + 20, right - Clock.day, right + 10, right + 3650 * Clock.day])
+        try device.reopen()
+        #expect(try history().map(\.value) == [3, 2, 1, 0].map(Value.integer))
+    }
+
+    @Test func `a clock that was wrong puts neither an account that was left first nor a key that was local`() throws {
+        let right = device.clock.time
+        try withExtendedLifetime(device.store(local: ["k"])) { _ in
+            try device.write([("k", .string("local"))])
+            device.clock.time = right + 3650 * Clock.day
+            try device.write([("k", .string("local still"))])
+        }
+        try enter("A")
+        try device.write([("k", .string("A"))])
+        try enter("B")
+        device.clock.time = right
+        for value in ["B", "B again", "B at last"] { try device.write([("k", .string(Text(value)))]) }
+        #expect(try history().map(\.value) == ["B again", "B", "A", "local"].map { .string($0) })
+    }
+
     @Test func `what another device replaces or drops went in a merge`() throws {
         let store = try device.store()
         try device.write([("k", .integer(1)), ("dropped", .integer(1))])

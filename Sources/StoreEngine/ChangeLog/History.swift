@@ -32,7 +32,7 @@ extension Retention {
 }
 
 extension UserDatabase {
-    /// The values that a key had, newest first.
+    /// The values that a key had, those that went last first, whatever the clock said.
     ///
     /// A key that was local once has those of that time as well, and one that accounts have which this device has
     /// left has their values. All of them are no more than are kept.
@@ -41,11 +41,16 @@ extension UserDatabase {
         return try read { db in
             var values = try formerValues(of: key, in: store.overlay, limits: store.limits, db)
             if !isLocal {
-                values += try formerValues(of: key, in: store.shared, limits: store.limits, db)
-                values += try valuesLeft(of: key, in: store, db)
+                let shared = try formerValues(of: key, in: store.shared, limits: store.limits, db)
+                values = values.merged(with: shared) { $0.end > $1.end }
+                // They went before the view became this account's. Of what went earlier, only the clock can say.
+                let entered = store.knownFrom
+                values = values.merged(with: try valuesLeft(of: key, in: store, db)) { value, left in
+                    value.end > entered || value.value.time >= left.value.time
+                }
             }
             var bytes = 0
-            return values.sorted { $0.value.time > $1.value.time }.prefix(Retention.valuesPerKey)
+            return values.prefix(Retention.valuesPerKey)
                 .prefix { former in
                     bytes += former.length
                     return bytes <= Retention.bytesPerStore
@@ -54,9 +59,10 @@ extension UserDatabase {
         }
     }
 
-    /// A value that a key had, and how long its encoding is.
-    private typealias Encoded = (value: FormerValue, length: Int)
+    /// A value that a key had, how long its encoding is, and the generation in which it went.
+    private typealias Encoded = (value: FormerValue, length: Int, end: UInt64)
 
+    /// Those that went last first.
     private func formerValues(
         of key: Key, in replica: Replica, limits: Limits, _ db: Database
     ) throws -> [Encoded] {
@@ -73,12 +79,12 @@ extension UserDatabase {
             else { return }
             let former = FormerValue(
                 value: value, time: successor.time, origin: version.stamp.origin, why: .init(successor))
-            values.append((former, encoded.count))
+            values.append((former, encoded.count, successor.generation))
         }
         return values
     }
 
-    /// The values that the key has in accounts that this device has left: they are still theirs.
+    /// The values that the key has in accounts that this device has left, last ones first: they are still theirs.
     private func valuesLeft(of key: Key, in store: Store, _ db: Database) throws -> [Encoded] {
         let rows = try Row.fetchAll(
             db,
@@ -86,7 +92,7 @@ extension UserDatabase {
                 SELECT value, origin, account.left, max(change.sequence) FROM account
                     JOIN replica ON replica.account = account.id JOIN change ON \(ChangeID.isOf("replica.id"))
                 WHERE account.id > 0 AND account.id <> ? AND account.left >= ? AND store = ? AND key = ?
-                GROUP BY replica.id
+                GROUP BY replica.id ORDER BY account.left DESC
                 """,
             arguments: [account.id, Int64(bitPattern: horizon), store.id, Data(key.string.utf8)])
         return try rows.compactMap { row in
@@ -94,8 +100,21 @@ extension UserDatabase {
             guard let encoded, let (value, _) = try? Value.decode(encoded, limits: limits) else { return nil }
             let origin = Origin(bits: UInt64(bitPattern: try row.decode(forColumn: "origin")))
             let former = FormerValue(value: value, time: try row.counter("left"), origin: origin, why: .account)
-            return (former, encoded.count)
+            return (former, encoded.count, 0)
         }
+    }
+}
+
+extension Array {
+    /// Both in one, each in its order.
+    /// - Parameter precedes: whether an element of this one comes before one of the other, as far as both are next.
+    fileprivate func merged(with other: Self, _ precedes: (Element, Element) -> Bool) -> Self {
+        var (merged, rest) = (Self(), other[...])
+        for element in self {
+            while let next = rest.first, !precedes(element, next) { merged.append(rest.removeFirst()) }
+            merged.append(element)
+        }
+        return merged + rest
     }
 }
 
