@@ -13,12 +13,14 @@ extension AccountSync {
     /// Gives a device of the account another name, for all of them.
     /// - Returns: whether there is such a device.
     public func rename(device identifier: String, to name: String) throws(EngineError) -> Bool {
+        // First what may fail: a name that is not stored is not taken.
+        let isListed = isSignedIn ? try devices.rename(identifier, to: name) : false
         let isOwn = identifier == devices.own.identifier
         if isOwn {
             devices.takeName(name)
             devices.onOwnChange?()
         }
-        guard isSignedIn, try devices.rename(identifier, to: name) else { return isOwn }
+        guard isListed else { return isOwn }
         noteLocalChange()
         return true
     }

@@ -80,9 +80,10 @@ public final class DeviceList {
 
     /// The account says something new of its devices: another one may have given this one a name.
     func noteEntries(in store: Store) {
-        guard !announcesName, let listed = AccountDevice(own.identifier, in: store), listed.name != own.name else {
-            return
-        }
+        // Who forgot this device may have known its name of before.
+        guard !announcesName, let listed = AccountDevice(own.identifier, in: store), !listed.isForgotten,
+            listed.name != own.name
+        else { return }
         own = RemoteDevice(identifier: own.identifier, name: listed.name)
         onOwnChange?()
     }

@@ -78,6 +78,28 @@ struct DeviceTests {
         }
     }
 
+    @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
+    func `a device's name for which there is no space is refused, and not taken`() async throws {
+        try await withTwoDevices(diskBytes: 8 << 20) { devices in
+            let disk = try #require(devices.disk)
+            try await devices.join()
+            let laptop = try devices.account(devices.laptop)
+            try await lists(laptop, ["laptop (this)", "phone"])
+            try devices.fill(disk, leaving: 0)
+            let identifier = try await laptop.text("DeviceIdentifier")
+            // The journal may have room for a few.
+            try await eventually("there is no space for a name") {
+                let name = try await laptop.text("DeviceName")
+                let error = await errorName { try await laptop.rename(device: identifier, to: name + "x") }
+                if !error.isEmpty { #expect(try await laptop.text("DeviceName") == name) }
+                return error == "IOError"
+            }
+            unlink(disk + "/filler")
+            try await laptop.rename(device: identifier, to: "Desk")
+            #expect(try await laptop.text("DeviceName") == "Desk")
+        }
+    }
+
     @Test func `a name that is given in signing in counts, though the service ends before it could be uploaded`()
         async throws
     {
@@ -185,21 +207,29 @@ struct DeviceTests {
     }
 
     /// Copies what is newer in one of two folders to the other, each file whole at once, as something that syncs them
-    /// does. Both services look at their folders meanwhile.
+    /// does. Both services look at their folders meanwhile, and write to them: heads are read before the segments are
+    /// listed that they name, and arrive after them.
     private func carry(between folder: String, _ other: String) throws {
         for (from, to) in [(folder, other), (other, folder)] {
-            for kind in ["a", "s", "h"] {
-                mkdir("\(to)/\(kind)", 0o700)
-                let names = (try? FileManager.default.contentsOfDirectory(atPath: "\(from)/\(kind)")) ?? []
-                for name in names where !name.hasPrefix(".") {
-                    let (source, target) = ("\(from)/\(kind)/\(name)", "\(to)/\(kind)/\(name)")
-                    guard time(of: source) > time(of: target) else { continue }
-                    let part = "\(to)/\(kind)/.carried"
-                    try FileManager.default.contents(atPath: source)?.write(to: URL(filePath: part))
-                    try #require(rename(part, target) == 0)
-                }
+            let heads = newer("h", in: from, than: to)
+            let others = ["a", "s"].flatMap { newer($0, in: from, than: to) }
+            for kind in ["a", "s", "h"] { mkdir("\(to)/\(kind)", 0o700) }
+            for (name, bytes) in others + heads {
+                let part = "\(to)/\(name.prefix(1))/.carried"
+                try bytes.write(to: URL(filePath: part))
+                try #require(rename(part, "\(to)/\(name)") == 0)
             }
         }
+    }
+
+    private func newer(_ kind: String, in from: String, than to: String) -> [(name: String, bytes: Data)] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: "\(from)/\(kind)")) ?? []
+        return names.filter { !$0.hasPrefix(".") }.map { "\(kind)/\($0)" }
+            .filter { time(of: "\(from)/\($0)") > time(of: "\(to)/\($0)") }
+            .compactMap { name in
+                let bytes = FileManager.default.contents(atPath: "\(from)/\(name)")
+                return bytes == FileManager.default.contents(atPath: "\(to)/\(name)") ? nil : bytes.map { (name, $0) }
+            }
     }
 
     private func time(of path: String) -> Date {

@@ -55,6 +55,16 @@ import Testing
         #expect(list.own.name == "Phone")
     }
 
+    @Test func `a device that is forgotten under a name of before keeps its own`() throws {
+        list.takeName("Desk")
+        try list.announceOwn()
+        try write("d", ["name": .string("Laptop"), "forgotten": .boolean(true)])
+        list.noteEntries(in: try device.database.store("@devices"))
+        #expect(list.own.name == "Desk")
+        try list.announceOwn()
+        #expect(try entry("d") != nil && list.own.name == "Desk")
+    }
+
     @Test func `an entry that says nothing, or says it otherwise, is a device of that identifier`() throws {
         try write("b", [:])
         try write("c", ["name": .integer(5), "last-seen": .string("never"), "forgotten": .string("no")])
