@@ -44,6 +44,13 @@ public final class AccountClient: ObjectClient {
         return identifier
     }
 
+    /// `SignOut`, with options by their names.
+    public func signOut(_ options: KeyValuePairs<String, Value>) async throws {
+        try await call("SignOut") { message in
+            try message.appendDictionary { for (name, value) in options { try message.append(entry: name, value) } }
+        }
+    }
+
     /// `SignOut`.
     public func signOut(keepingValues: Bool? = nil) async throws {
         try await call("SignOut") { message in

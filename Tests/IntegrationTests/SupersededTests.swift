@@ -40,6 +40,27 @@ struct SupersededTests {
         }
     }
 
+    @Test func `a sign-in that its caller has given up doesn't come true, and another account stays`() async throws {
+        let folder = MemoryFolder()
+        folder.isSilent = true
+        let server = try ScriptedServer { folder.answer(to: $0) }
+        try await withTwoDevices { devices in
+            let account = try devices.account(devices.laptop)
+            let first = try await begin(server) { try await account.signIn($0) }
+            try await account.signOut(["only-attempt": .boolean(true)])
+            #expect(await first.value == "Busy")
+            try await eventually("the server is left") { server.openConnections == 0 }
+            #expect(try await account.state() == "signed-out")
+            try await account.signIn(devices.url)
+            let second = try await begin(server) { try await account.signIn($0) }
+            try await account.signOut(["only-attempt": .boolean(true)])
+            #expect(await second.value == "Busy")
+            #expect(try await account.text("Backend") == devices.url)
+            try await account.signOut(["only-attempt": .boolean(true)])
+            try await account.syncNow()
+        }
+    }
+
     @Test func `a check that hangs gives way to a sign-in, and that to a check`() async throws {
         let server = try ScriptedServer { _ in .nothing }
         try await withTwoDevices { devices in

@@ -59,7 +59,24 @@ struct AttemptsTests {
         try await attempts.make { await diary.note("newer") }
         #expect(await diary.lines == ["former begins", "former ends", "newer"])
         guard case .failure(let error) = await former.result else { return #expect(Bool(false)) }
-        #expect(message(of: error) == "A newer call has taken the place of this one.")
+        #expect(message(of: error) == "A newer call has ended this one.")
+    }
+
+    @Test func `an attempt whose caller has given up comes to nothing, also where its answer is there`() async throws {
+        let diary = Diary()
+        let given = Task { @BusActor in
+            try await attempts.make {
+                await diary.note("begins")
+                while !Task.isCancelled { await Task.yield() }
+                return 7
+            }
+        }
+        while await diary.lines.isEmpty { await Task.yield() }
+        attempts.endLatest()
+        await #expect(throws: BusError.self) { try await given.value }
+        #expect(!attempts.isBusy)
+        attempts.endLatest()
+        #expect(try await attempts.make { 8 } == 8)
     }
 
     @Test func `of several newer attempts the last one is made, after those before it have ended`() async throws {

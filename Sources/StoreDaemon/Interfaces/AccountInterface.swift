@@ -48,8 +48,9 @@ extension UserAccount {
     }
 
     fileprivate func signOut(_ call: MethodCall) throws {
-        let options = try call.message.readOptions(["keep-values": "b", "keep-last-key": "b"])
+        let options = try call.message.readOptions(["keep-values": "b", "keep-last-key": "b", "only-attempt": "b"])
         call.answer(on: daemon, holding: self) {
+            if options.boolean("only-attempt", default: false) { return self.attempts.endLatest() }
             if options.boolean("keep-last-key", default: false) { try self.keys.checkPhraseIsKnown() }
             try self.signOut(keepingValues: options.boolean("keep-values", default: true))
         }

@@ -25,9 +25,12 @@ final class Attempts {
     /// The account is signed out, whatever is under way.
     func noteSignOut() { signOuts += 1 }
 
+    /// Ends what is tried for a caller, who has given up.
+    func endLatest() { latest?.supersede() }
+
     /// Tries a backend for a caller, who may give up without a word: the next call ends the attempt, and begins once it
     /// has ended. A move doesn't give way.
-    /// - Throws: `Busy` if something else is under way, or a newer call has taken the place of this one.
+    /// - Throws: `Busy` if something else is under way, or a newer call has ended this one.
     func make<T: Sendable>(_ work: @escaping @Sendable () async throws -> T) async throws -> T {
         let former = latest
         if isBusy, former == nil { throw Self.busy }
@@ -93,10 +96,15 @@ private final class Attempt {
     private var isOver = false
     private var successor: CheckedContinuation<Void, Never>?
 
-    /// Gives way to the next attempt, and returns when this one has ended; what is stuck ends after its minute.
-    func giveWay() async {
+    /// Comes to nothing, also where its answer is there already.
+    func supersede() {
         isSuperseded = true
         work?.cancel()
+    }
+
+    /// Gives way to the next attempt, and returns when this one has ended; what is stuck ends after its minute.
+    func giveWay() async {
+        supersede()
         if !isOver { await withCheckedContinuation { successor = $0 } }
     }
 
@@ -105,9 +113,9 @@ private final class Attempt {
         successor?.resume()
     }
 
-    /// Throws if a newer attempt has taken its place.
+    /// Throws if a newer call has ended it.
     func check() throws(BusError) {
-        if isSuperseded { throw .store(.busy, "A newer call has taken the place of this one.") }
+        if isSuperseded { throw .store(.busy, "A newer call has ended this one.") }
     }
 }
 

@@ -151,13 +151,18 @@ final class MoveToKey {
         }
     }
 
-    /// Does something while nothing else is done with the account. If a cycle has found meanwhile that another key has
-    /// become the account's, nobody has acted on it yet.
+    /// Does something while nothing else is done with the account.
     private func alone(_ body: () async throws -> Void) async throws {
         do { try await account.attempts.alone(body) } catch {
-            if !account.attempts.isBusy, sync.needsKey, try account.savedFile()?.movingTo != nil { try withdraw() }
+            try giveWayIfDue()
             throw error
         }
+    }
+
+    /// Gives way if a cycle has found that another key has become the account's, and nobody has acted on it yet.
+    func giveWayIfDue() throws {
+        guard !account.attempts.isBusy, sync.needsKey, try account.savedFile()?.movingTo != nil else { return }
+        try withdraw()
     }
 
     private var facts: MoveProgress.Facts {

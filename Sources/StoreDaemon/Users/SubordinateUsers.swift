@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Files
 internal import SDBus
 
 /// The user ids that `/etc/subuid` grants to users beside their own, by the thousand: subuid(5).
@@ -9,26 +8,18 @@ internal import SDBus
 /// them but what is in a container, which has a root of its own and is refused for that.
 @BusActor
 final class SubordinateUsers {
-    private let path: String
     private let users: UserLookup
-    private var stamp: FileStamp?
+    private var file: StampedFile
     private var ranges: [ClosedRange<UInt32>] = []
 
-    /// More ranges than that are in no file that people write.
-    private static let mostBytes = 1 << 20
-
     init(_ path: String = "/etc/subuid", users: UserLookup = .shared) {
-        (self.path, self.users) = (path, users)
+        (file, self.users) = (StampedFile(path), users)
     }
 
     /// The first id of the range that an id is in; `nil` if it is in none, or is a user's of the machine all the same: a
     /// directory service may know nothing of the ranges. Where it can't be told within a moment, it is taken for a user's.
     func range(of uid: UInt32) -> UInt32? {
-        let present = FileStamp(path)
-        if stamp != present {
-            stamp = present
-            ranges = Self.ranges(in: Files.text(of: path, atMost: Self.mostBytes) ?? "")
-        }
+        if let text = file.news() { ranges = Self.ranges(in: text) }
         guard let range = ranges.first(where: { $0.contains(uid) }), users.entry(.uid(uid)) == .known(nil) else {
             return nil
         }

@@ -15,6 +15,8 @@ extension UserAccount {
     /// since this device saw it last: all that the device has goes up then.
     func unlock(_ text: String) async throws {
         let phrase = try EncryptionWish.read(text)
+        // Whoever has heard that the key is needed may be faster than what follows the cycle that found it.
+        try move.giveWayIfDue()
         guard let file = try savedFile() else { throw Self.notSignedIn }
         // Before the first look nobody knows whether it waits.
         let mayWait = sync.needsKey || sync.identifiers.isEmpty || (file.isEncrypted == true && sync.isPaused)

@@ -2,7 +2,6 @@
 
 // For eventfd.
 internal import CSystemd
-internal import Files
 internal import Glibc
 internal import Replication
 internal import Synchronization
@@ -96,25 +95,17 @@ struct UserEntry: Hashable, Sendable {
 
 /// The users of `/etc/passwd`, read anew when it has changed.
 private struct LocalUsers {
-    private static let path = "/etc/passwd"
-    /// More users than that are in a directory service.
-    private static let mostBytes = 1 << 20
-
-    private var stamp: FileStamp?
+    private var file = StampedFile("/etc/passwd")
     private var entries: [UserEntry.Key: UserEntry] = [:]
 
     mutating func entry(_ key: UserEntry.Key) -> UserEntry? {
-        let present = FileStamp(Self.path)
-        if stamp != present {
-            stamp = present
-            read()
-        }
+        if let text = file.news() { read(text) }
         return entries[key]
     }
 
-    private mutating func read() {
+    private mutating func read(_ text: String) {
         entries = [:]
-        for line in (Files.text(of: Self.path, atMost: Self.mostBytes) ?? "").split(separator: "\n") {
+        for line in text.split(separator: "\n") {
             let fields = line.split(separator: ":", omittingEmptySubsequences: false)
             guard fields.count == 7, let uid = UInt32(fields[2]) else { continue }
             let entry = UserEntry(name: String(fields[0]), uid: uid)

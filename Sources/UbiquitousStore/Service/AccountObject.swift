@@ -40,6 +40,13 @@ package struct AccountObject: ServiceObject {
         }
     }
 
+    /// `SignOut` of nobody: ends the call of this user that waits for a remote to sign in, check, unlock or resolve.
+    package func endAttempt() async throws {
+        try await call("SignOut") { message in
+            try message.appendDictionary { try message.append(entry: "only-attempt", .boolean(true)) }
+        }
+    }
+
     /// `CheckBackend`: tests a backend step by step.
     package func check(_ url: String, _ options: SignInOptions, timeout: Duration) async throws -> [BackendStep] {
         try await call("CheckBackend", timeout: timeout) {
@@ -99,8 +106,8 @@ package struct AccountObject: ServiceObject {
     }
 
     /// `Resolve`: decides after RemoteReset which side is right.
-    package func resolve(_ side: Side) async throws {
-        try await call("Resolve") { try $0.append(side.rawValue) }
+    package func resolve(_ side: Side, timeout: Duration) async throws {
+        try await call("Resolve", timeout: timeout) { try $0.append(side.rawValue) }
     }
 
     /// `SetPaused`.
