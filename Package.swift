@@ -139,14 +139,15 @@ let package = Package(
             ]),
 
         // What an app in Swift uses.
-        .target(name: "UbiquitousStore", dependencies: ["StoreBus", "SDBus", "PropertyList", "AppManifest"]),
+        .target(
+            name: "UbiquitousStore", dependencies: ["StoreBus", "SDBus", "PropertyList", "AppManifest", "PlainText"]),
 
         // Apple's UserDefaults on the service; UbiquitousDefaults gives an app its names in place of Foundation's.
         .target(
             name: "DefaultsDomains",
             dependencies: [
                 "UbiquitousStore", "ManagedDefaults", "AppManifest", "StoreBus", "SDBus", "PropertyListFiles",
-                "PropertyList", "Files",
+                "PropertyList", "Files", "PlainText",
             ]),
 
         .target(name: "UbiquitousDefaults", dependencies: ["DefaultsDomains"]),
@@ -376,7 +377,7 @@ if Context.environment["UBIQUITOUS_STORE_DESKTOP"] != nil {
             name: "SettingsPanelTests",
             dependencies: [
                 "ubiquitous-store-settings", "DesktopTesting", "UbiquitousStoreTesting", "ServerTesting", "SDBus",
-                "PropertyList",
+                "PropertyList", "SeededRandom",
             ],
             path: "Tests/Desktop/SettingsPanelTests"),
         .testTarget(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Foundation
+internal import PlainText
 internal import PropertyList
 internal import Synchronization
 
@@ -53,7 +54,10 @@ extension SharedStore {
 
 extension UbiquitousStoreError {
     /// Tells the person at the terminal, or the journal, what a member that can't throw has not done.
-    func log() {
-        try? FileHandle.standardError.write(contentsOf: Data("UbiquitousStore: \(self)\n".utf8))
-    }
+    func log() { logLine("UbiquitousStore: \(self)") }
+}
+
+/// Writes a line to standard error. A key in it may be of any length and hold what steers a terminal.
+package func logLine(_ line: String) {
+    try? FileHandle.standardError.write(contentsOf: Data("\(line.cleaned(atMost: 2048))\n".utf8))
 }

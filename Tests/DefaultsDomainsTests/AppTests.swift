@@ -9,6 +9,14 @@ import UbiquitousStoreTesting
 /// A program as it is written for Apple's systems, in a process of its own.
 @Suite(.serialized, .timeLimit(.minutes(10)))
 struct AppTests {
+    @Test func `a refused key neither steers the terminal nor hides why it was refused`() async throws {
+        try await DefaultsDesk.with { desk in
+            _ = try await desk.run("write", "\u{1B}[2J" + String(repeating: "k", count: 5000), "x")
+            #expect(desk.error.hasPrefix("UserDefaults: \"\u{FFFD}[2Jkkk"), "\(desk.error)")
+            #expect(desk.error.contains("UTF-16 code units; shorten it to at most 512") && desk.error.utf8.count < 500)
+        }
+    }
+
     @Test func `what a program sets is there when it has ended, without synchronize`() async throws {
         try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
             #expect(try await desk.run("write", "name", "Ada").exit == .code(0), "\(desk.error)")

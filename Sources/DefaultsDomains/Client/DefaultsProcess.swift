@@ -243,8 +243,7 @@ final class DefaultsProcess: Sendable {
     func refused(_ layer: SearchList.Layer, _ error: any Error) {
         change(reason: DefaultsChange.refused, error: error) { state, update in
             guard let write = state.layers[layer]?.refused() else { return }
-            let names = write.changes.keys.sorted().map { "\"\($0)\"" }.joined(separator: ", ")
-            logDefaults("\(names) was taken back, since the service refuses it: \(error)")
+            logDefaults(write.changes.keys, "was taken back, since the service refuses it: \(error)")
             update.layer(layer, write.changes.keys, state)
             update.finish(write.tickets, error, &state)
         }

@@ -50,7 +50,7 @@ struct OutboxDelivery {
         } catch let error as UbiquitousStoreError where error.isRefusal {
             // One by one, those are left that the service refuses by themselves. It will never take them.
             if let only = writes.first, writes.count == 1 {
-                return logDefaults("\"\(only.key)\" of \(target.name) was not stored and is lost: \(error)")
+                return logDefaults([only.key], "of \(target.name) was not stored and is lost: \(error)")
             }
             for write in writes { try await deliver([write], to: target) }
         }

@@ -7,7 +7,9 @@
 internal import Files
 internal import Foundation
 internal import Glibc
+internal import PlainText
 package import PropertyList
+internal import UbiquitousStore
 
 /// The file of a domain's outbox.
 package struct OutboxFile: Sendable {
@@ -188,6 +190,10 @@ package struct OutboxFile: Sendable {
 }
 
 /// Tells the person at the terminal, or the journal, what a member that can't throw has not done.
-func logDefaults(_ sentence: String) {
-    try? FileHandle.standardError.write(contentsOf: Data("UserDefaults: \(sentence)\n".utf8))
+func logDefaults(_ sentence: String) { logLine("UserDefaults: \(sentence)") }
+
+/// The same of keys, the first three of which it names.
+func logDefaults(_ keys: some Collection<Text>, _ sentence: String) {
+    let names = keys.sorted().prefix(3).map { "\"\($0.string.cleaned(atMost: 100))\"" }.joined(separator: ", ")
+    logDefaults("\(names)\(keys.count > 3 ? " and \(keys.count - 3) more keys" : "") \(sentence)")
 }

@@ -176,8 +176,7 @@ extension DefaultsProcess {
 
     private func announced(_ domain: Text, _ event: StoreMirror.Event) {
         if let error = event.error {
-            let names = event.keys.map { "\"\($0)\"" }.joined(separator: ", ")
-            logDefaults("\(names) was taken back, since the store refuses it: \(error)")
+            logDefaults(event.keys, "was taken back, since the store refuses it: \(error)")
         }
         let reason = event.error == nil ? event.reason : DefaultsChange.refused
         change(reason: reason, error: event.error) { state, update in
