@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One step of trying a backend out.
+/// One step of testing a remote, as `ubiquitousctl doctor` prints it.
 public struct BackendCheck: Equatable, Sendable {
-    /// What was tried, in one or two words.
+    /// The step's name, in one or two words.
     public let step: String
-    /// Whether it worked.
+    /// Whether the step succeeded.
     public let isPassed: Bool
-    /// A sentence for users; empty where there is nothing to say.
+    /// What was found, or the reason of the failure, as a sentence for users; may be empty.
     public let detail: String
 
-    /// A step of its parts.
+    /// Makes a step from its parts.
     public init(step: String, isPassed: Bool, detail: String = "") {
         self.step = step
         self.isPassed = isPassed

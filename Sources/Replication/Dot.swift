@@ -2,14 +2,14 @@
 
 // What orders and identifies writes among devices: origins, dots and stamps.
 
-/// The random name under which a device writes, until another device might write under it, too.
+/// The random name under which a device writes. A device replaces it whenever another device might use it too.
 ///
-/// It is never the machine's identity: a cloned disk or a restored backup has that as well.
+/// It can't be the machine's identity (machine-id(5)), because a cloned disk has the same one.
 public struct Origin: Hashable, Comparable, Sendable, CustomStringConvertible {
     /// The 64 random bits.
     public let bits: UInt64
 
-    /// An origin of the given random bits.
+    /// Makes an origin from 64 random bits.
     public init(bits: UInt64) {
         self.bits = bits
     }
@@ -29,42 +29,43 @@ public struct Origin: Hashable, Comparable, Sendable, CustomStringConvertible {
         return String(repeating: "0", count: 16 - digits.count) + digits
     }
 
-    /// The order of the bits as a number; it has no meaning but to be the same everywhere.
+    /// Compares the bits as unsigned numbers. The order is the same on all devices, and means nothing else.
     public static func < (a: Self, b: Self) -> Bool { a.bits < b.bits }
 }
 
 /// One write: the n-th that its origin made in a store. It never names two values.
 public struct Dot: Hashable, Sendable {
-    /// Who wrote.
+    /// The writer's origin.
     public let origin: Origin
-    /// A number that grows with each write of this origin in this store, from 1.
+    /// The write's number among the origin's in this store: from 1, and growing, possibly with gaps.
     public let n: UInt64
 
-    /// A dot of its two parts.
+    /// Makes a dot from its two parts.
     public init(origin: Origin, n: UInt64) {
         self.origin = origin
         self.n = n
     }
 }
 
-/// Decides between writes that did not know of each other: the greater one wins.
+/// Decides between concurrent writes: the greater stamp wins. It is a hybrid logical clock.
 ///
-/// A write's stamp is greater than that of the value that it replaces, whatever the clocks say; so a clock
-/// that is years ahead harms nothing but what it touched.
+/// A write's stamp is greater than that of the value it replaces, whatever the clocks say. So a clock that is years
+/// ahead affects only the keys written with it.
 public struct Stamp: Hashable, Comparable, Sendable {
-    /// Made before the account's values had arrived; less than every stamp that is not.
+    /// Whether the write was made before the account's values had arrived. A provisional stamp is less than every
+    /// ordinary one.
     public let isProvisional: Bool
-    /// Milliseconds since 1970, by the writer's clock or one more than what it replaced; below 2^46.
+    /// Milliseconds since 1970 by the writer's clock, or what the replaced stamp requires; below ``wallLimit``.
     public let wall: UInt64
-    /// Orders what was written in one millisecond.
+    /// Orders writes with the same ``wall``.
     public let counter: UInt16
-    /// Who wrote.
+    /// The writer's origin.
     public let origin: Origin
 
-    /// The first millisecond that no clock is believed to show (the year 4199).
+    /// 2^46 milliseconds since 1970, in the year 4199. Later times count as the last millisecond before it.
     public static let wallLimit: UInt64 = 1 << 46
 
-    /// A stamp of its parts.
+    /// Makes a stamp from its parts.
     public init(isProvisional: Bool, wall: UInt64, counter: UInt16, origin: Origin) {
         self.isProvisional = isProvisional
         self.wall = wall
@@ -72,16 +73,15 @@ public struct Stamp: Hashable, Comparable, Sendable {
         self.origin = origin
     }
 
-    /// The stamp of a write at `wall` milliseconds that replaces what `previous` stamps.
-    ///
-    /// It follows `previous` even if the clock does not.
+    /// The stamp of a write at `wall` milliseconds that replaces an entry with the stamp `previous`. It is greater than
+    /// `previous` even if the clock is behind.
     public init(after previous: Stamp?, wall: UInt64, origin: Origin, isProvisional: Bool) {
         var wall = min(wall, Self.wallLimit - 1)
         var counter: UInt16 = 0
         if Rule.successors.isOn, let previous, previous.wall >= wall {
             (wall, counter) = Self.successor(of: previous)
         }
-        // What follows an ordinary write is ordinary: it would not follow it otherwise.
+        // A write after an ordinary one is ordinary: a provisional stamp would be less.
         self.init(
             isProvisional: isProvisional && Rule.provisional.isOn && previous?.isProvisional != false,
             wall: wall, counter: counter, origin: origin)
@@ -91,7 +91,7 @@ public struct Stamp: Hashable, Comparable, Sendable {
         let last = wallLimit - 1
         if previous.wall > last { return (last, .max) }
         if previous.counter < .max { return (previous.wall, previous.counter + 1) }
-        // After the last stamp of all there is none; causality orders the two writes all the same.
+        // Nothing is greater than the last stamp; causality still orders the two writes.
         return previous.wall < last ? (previous.wall + 1, 0) : (last, .max)
     }
 

@@ -2,16 +2,16 @@
 
 internal import Glibc
 
-/// Time and chance, passed in so that a simulation can run the same code with its own.
+/// Time and randomness, passed in so that the simulation can run the same code with its own.
 public struct Environment: Sendable {
     /// Microseconds since 1970, by a clock that may be wrong and may jump.
     public var time: @Sendable () -> UInt64
     /// 64 random bits.
     public var random: @Sendable () -> UInt64
-    /// What waits for the disk; a simulation has its own.
+    /// How to wait for the disk; the simulation has its own.
     package var disk: Disk = .system
 
-    /// An environment of its parts.
+    /// Makes an environment from its parts.
     public init(time: @escaping @Sendable () -> UInt64, random: @escaping @Sendable () -> UInt64) {
         self.time = time
         self.random = random
@@ -27,14 +27,14 @@ public struct Environment: Sendable {
         random: { .random(in: .min ... .max) })
 }
 
-/// How work that waits for a disk is done.
+/// How to do work that waits for a disk.
 package struct Disk: Sendable {
-    /// Where it is done; `nil`: each database has a thread for it.
+    /// Runs such work; `nil` gives each database a thread for it.
     package var run: (@Sendable (@escaping @Sendable () -> Void) -> Void)?
-    /// Brings what was written to a file to the disk, as `fdatasync` does: 0, or -1 with `errno`.
+    /// Syncs a file to the disk as fdatasync(2) does, and returns 0, or -1 with `errno` set.
     package var synchronize: @Sendable (_ descriptor: Int32, _ path: String) -> Int32
 
-    /// A disk of its parts.
+    /// Makes a disk from its parts.
     package init(
         run: (@Sendable (@escaping @Sendable () -> Void) -> Void)?,
         synchronize: @escaping @Sendable (Int32, String) -> Int32
@@ -43,6 +43,6 @@ package struct Disk: Sendable {
         self.synchronize = synchronize
     }
 
-    /// This machine's.
+    /// This machine's disk.
     package static let system = Disk(run: nil, synchronize: { descriptor, _ in fdatasync(descriptor) })
 }

@@ -3,25 +3,25 @@
 internal import PropertyList
 
 extension Join {
-    /// The origins of which a state that came from elsewhere shows that two devices have written under them.
+    /// The origins under which two devices have written, as a state from elsewhere reveals (docs/decisions/0015).
     ///
-    /// It shows that of the present origin if it knows of writes that were not made here; and of any origin if it has
-    /// another entry under the dot of one that is here, or claims to have seen one and holds in its place nothing,
-    /// something less, or something that was seen here and gave way. Replacing a write that was seen takes a greater
-    /// stamp, and removing it leaves a tombstone; so what was seen there was another write of the same dot, or this
-    /// write under the dot that it had before its origin was left. See docs/decisions/0015.
+    /// Such a state covers more of the present origin's writes than were made here. Or it has another entry under the
+    /// dot of an entry that is here. Or it has seen an entry that is here, and holds in its place nothing, a lesser
+    /// entry, or one that lost here. A device that replaces a write gives a greater stamp, and one that removes it
+    /// leaves a tombstone; so what that state has seen was another write with the same dot, or this write under the dot
+    /// that it had before its device left the origin.
     /// - Parameters:
     ///   - present: the origin under which this device writes.
-    ///   - times: when an entry was written, in milliseconds since 1970, if the tombstone that replaced it is still
-    ///     kept everywhere. Earlier entries tell nothing.
-    ///   - isDelta: of the state only what has changed is there.
+    ///   - times: the range of times of entries, in milliseconds since 1970, whose tombstones all devices still keep.
+    ///     Earlier entries prove nothing.
+    ///   - isDelta: whether `there` holds only what has changed.
     public static func sharedOrigins(
         _ present: Origin, _ here: some Joinable, in there: StoreState, writtenIn times: Range<UInt64>,
         isDelta: Bool = false
     ) -> Set<Origin> {
         var shared: Set<Origin> = []
         if there.vector[present] > here.vector[present] { shared.insert(present) }
-        // With so many removals tombstones are forgotten before their time.
+        // With that many writes, a store may have forgotten tombstones early.
         let times = unseen(there.vector, by: here.vector) < Retention.tombstones ? times : 0..<0
         for key in here.keys {
             guard let mine = here.version(of: key), there.vector.contains(mine.dot) else { continue }
@@ -34,8 +34,8 @@ extension Join {
         return shared
     }
 
-    /// The origins of what was written here before the account's values had arrived, where a state that arrives claims
-    /// to have seen it: it was never uploaded.
+    /// The origins of entries that this device wrote before the account's values had arrived, if an arriving state has
+    /// seen them. They were never uploaded, so a clone wrote under these origins.
     public static func sharedOrigins(ofDefaults here: some Joinable, in there: StoreState) -> Set<Origin> {
         let seen = here.keys.filter { key in
             here.isProvisionalHere(key) && here.version(of: key).map { there.vector.contains($0.dot) } == true
@@ -43,14 +43,14 @@ extension Join {
         return Set(seen.compactMap { here.version(of: $0)?.stamp.origin })
     }
 
-    /// How many writes one version vector knows of and another does not.
+    /// The number of writes that one version vector covers and another doesn't.
     private static func unseen(_ there: VersionVector, by here: VersionVector) -> UInt64 {
         there.subtracting(here).dots.reduce(0) { $0 &+ ($1.n - here[$1.origin]) }
     }
 }
 
 extension Joinable {
-    /// Whether a join would drop an entry that was seen elsewhere, with nothing in its place that was written later.
+    /// Whether a join would drop an entry that the other state has seen, without putting a later write in its place.
     fileprivate func wouldLose(_ mine: EntryVersion, to other: Entry?, isDelta: Bool) -> Bool {
         guard let other else { return !isDelta }
         return other.stamp < mine.stamp || Rule.seenReplacements.isOn && vector.contains(other.dot)

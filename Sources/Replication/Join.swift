@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The rule of sync. Everything else moves states to where this can be applied to them.
+// The join of two states; docs/remote-format.md specifies it under "The join".
 //
-// A state is a map of entries and a version vector, the dots it has taken in. Causality decides first: what a version vector
-// has seen, and its state no longer holds, is gone. Between writes that did not know of each other the greater
-// stamp decides. Joining a state twice, late or in any order is harmless.
+// A state is a map of entries and a version vector, the dots it has taken in. Causality decides first: an entry that a
+// version vector covers and its state no longer holds is gone. Of concurrent writes the greater stamp wins. Joining a
+// state twice, late or in any order does no harm.
 
 public import PropertyList
 
-/// What can be joined with a state that came from elsewhere.
+/// A store's state on this device, as a join needs it.
 public protocol Joinable {
-    /// The dots that were taken in.
+    /// The dots that the state has taken in.
     var vector: VersionVector { get }
     /// The keys that have an entry.
     var keys: [Key] { get }
@@ -18,46 +18,47 @@ public protocol Joinable {
     func version(of key: Key) -> EntryVersion?
     /// The entry under a key.
     func entry(for key: Key) -> Entry?
-    /// Whether the entry was written here before the account's values had arrived.
+    /// Whether this device wrote the entry before the account's values had arrived.
     func isProvisionalHere(_ key: Key) -> Bool
 }
 
-/// An entry without its value: what nearly every decision is made on.
+/// An entry without its value, which nearly every decision can do without.
 public struct EntryVersion: Equatable, Sendable {
-    /// Decides between writes that did not know of each other.
+    /// The write's stamp, which decides between concurrent writes.
     public let stamp: Stamp
-    /// Which of its origin's writes it is.
+    /// The number of the write among its origin's, from 1.
     public let n: UInt64
-    /// Names the write.
+    /// The write's dot.
     public var dot: Dot { Dot(origin: stamp.origin, n: n) }
 
-    /// A version of its parts.
+    /// Makes a version from its parts.
     public init(stamp: Stamp, n: UInt64) {
         self.stamp = stamp
         self.n = n
     }
 }
 
-/// How a device's state takes in another one.
+/// Joins a state from elsewhere into this device's.
 public enum Join {
-    /// What becomes of a key.
+    /// What the join does with a key.
     public enum Outcome: Equatable, Sendable {
-        /// It stays as it is here.
+        /// Keep the entry here, or none.
         case keep
-        /// It becomes what it is there.
+        /// Take the entry from there.
         case take
-        /// It has no entry any more.
+        /// Drop the entry, leaving none.
         case drop
-        /// One dot names two values, or one stamp two dots: a device wrote under another's origin.
-        /// The greater value decides, the same one on every device.
+        /// Compare the values: one dot names two values, or one stamp two dots, because two devices wrote under one
+        /// origin. Every device chooses the greater value.
         case compareValues
     }
 
     /// Decides about one key.
     /// - Parameters:
-    ///   - here, there: the entries.
-    ///   - isSeenHere: the version vector here has the dot of the entry there.
-    ///   - isSeenThere: the version vector there has the dot of the entry here.
+    ///   - here: the entry on this device, if any.
+    ///   - there: the entry in the other state, if any.
+    ///   - isSeenHere: whether this device's version vector covers the entry there.
+    ///   - isSeenThere: whether the other state's version vector covers the entry here.
     public static func outcome(
         here: EntryVersion?, there: EntryVersion?, isSeenHere: Bool, isSeenThere: Bool
     ) -> Outcome {
@@ -65,19 +66,19 @@ public enum Join {
         case (nil, nil):
             return .keep
         case (.some, nil):
-            // They have seen it and no longer hold it; or they never saw it, and it lives.
+            // The other state has seen it and no longer holds it, or has never seen it.
             return isSeenThere ? .drop : .keep
         case (nil, .some):
-            // We have seen it and no longer hold it; or it is new.
+            // This device has seen it and no longer holds it, or it is new.
             return isSeenHere ? .keep : .take
         case (let here?, let there?) where here.dot == there.dot:
             return .compareValues
         case (let here?, let there?):
             if !Rule.causalityFirst.isOn { return here.stamp < there.stamp ? .take : .keep }
             switch (isSeenThere, isSeenHere) {
-            case (true, false): return .take  // theirs was written in knowledge of ours
-            case (false, true): return .keep  // ours was written in knowledge of theirs
-            case (true, true): return .drop  // each has seen and replaced the other's
+            case (true, false): return .take  // the writer there knew the entry here
+            case (false, true): return .keep  // the writer here knew the entry there
+            case (true, true): return .drop  // each side has seen the other's entry go
             case (false, false):
                 if here.stamp == there.stamp { return .compareValues }
                 return here.stamp < there.stamp ? .take : .keep
@@ -85,12 +86,12 @@ public enum Join {
         }
     }
 
-    /// Decides what a complete state that came from elsewhere does to the one here.
+    /// Decides how to join a complete state from elsewhere.
     /// - Parameters:
-    ///   - isFirstDownload: the account's values arrive for the first time: what was written here
-    ///     before gives way wherever the account has the key, or has deleted it, whatever the stamps say.
-    ///   - isDelta: of the state only what has changed is there, since all of it was joined here: that a key is
-    ///     missing says nothing.
+    ///   - isFirstDownload: whether the account's values arrive for the first time. Then an entry of the account,
+    ///     tombstones included, wins over what this device wrote before, whatever the stamps say.
+    ///   - isDelta: whether `there` holds only what has changed since all of it was joined here. Then a missing key
+    ///     means nothing.
     public static func plan(
         _ here: some Joinable, taking there: StoreState, isFirstDownload: Bool = false, isDelta: Bool = false
     ) -> JoinPlan {
@@ -102,7 +103,7 @@ public enum Join {
                 plan.taken[key] = entry
                 continue
             }
-            // Most entries are the same on both sides, and need no look at the vectors.
+            // Most entries are the same on both sides; skip the vectors for these.
             let asks = Rule.vectors.isOn && version?.dot != entry.dot
             let isSeenHere = asks && here.vector.contains(entry.dot)
             let isSeenThere = asks && version.map { there.vector.contains($0.dot) } ?? false
@@ -126,7 +127,7 @@ public enum Join {
 }
 
 extension JoinPlan {
-    /// Whether it would leave a state with this version vector as it is.
+    /// Whether the plan changes nothing in a state with this version vector.
     public func changesNothing(in vector: VersionVector) -> Bool {
         taken.isEmpty && dropped.isEmpty && self.vector == vector
     }
@@ -136,7 +137,7 @@ extension Entry {
     /// The entry without its value.
     public var version: EntryVersion { EntryVersion(stamp: stamp, n: n) }
 
-    /// An order among entries that nothing else tells apart: tombstones first, then by the value's bytes.
+    /// An order of entries by the stamp, then tombstones first, then the value's bytes, then n.
     func precedes(_ other: Entry) -> Bool {
         if stamp != other.stamp { return stamp < other.stamp }
         guard let mine = value else { return other.value != nil || n < other.n }
@@ -153,15 +154,15 @@ extension StoreState: Joinable {
     public func version(of key: Key) -> EntryVersion? { entries[key]?.version }
     /// The entry under a key.
     public func entry(for key: Key) -> Entry? { entries[key] }
-    /// Never: that is known of a device's own copy, and not of a state.
+    /// False: only a device's own copy records that.
     public func isProvisionalHere(_ key: Key) -> Bool { false }
 
-    /// Takes in another state, or what has changed in it since it was taken in.
+    /// Joins another state, or with `isDelta` what has changed in it since it was joined.
     public mutating func join(_ other: StoreState, isDelta: Bool = false) {
         carryOut(Join.plan(self, taking: other, isDelta: isDelta))
     }
 
-    /// Does what a join decided.
+    /// Carries out a plan.
     package mutating func carryOut(_ plan: JoinPlan) {
         for (key, entry) in plan.taken { entries[key] = entry }
         for key in plan.dropped { entries[key] = nil }

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The rule of sync for more than two states: an entry lives if every state that has seen it holds it, and of those
-// under one key that live the greatest one stays.
+// The join of more than two states: an entry lives if every state that has seen it holds it, and of the living entries
+// of a key the greatest wins.
 
 internal import PropertyList
 
-/// States that are new together, joined with each other and not yet with the one here.
+/// States that are new together, joined with each other and not yet with this device's.
 ///
-/// Joined one after the other, states can take an entry away that none of them removed: it gives way to a greater one,
-/// of which a state that comes later knows that it was removed long ago. So what gave way is kept until all are joined.
+/// Joining them one after the other can lose an entry that nobody removed: the entry loses to a greater one, and then a
+/// later state knows that the greater one was removed long ago. So this keeps entries that have lost until all states
+/// are joined (docs/decisions/0020).
 public struct JoinedStates: Equatable, Sendable {
-    /// The states, joined.
+    /// The joined state.
     public private(set) var state: StoreState
-    /// Under each key what gave way to the entry there, and lives as well.
+    /// For each key, the other living entries, which lost to the one in ``state``.
     private var others: [Key: [Entry]] = [:]
 
-    /// One state; without any, that of a store that was never written to.
+    /// Begins with one state; by default that of a store that was never written to.
     public init(_ state: StoreState = StoreState()) { self.state = state }
 
-    /// Takes in another state.
+    /// Joins another state.
     public mutating func join(_ other: StoreState) {
-        // The first one is taken as it is: most stores have no other.
+        // Take the first state as it is: most stores have no other.
         if state == StoreState() {
             state = other
             return
@@ -34,8 +35,7 @@ public struct JoinedStates: Equatable, Sendable {
         state.carryOut(plan)
     }
 
-    /// The joined states for who has the state `here`: without what was seen there and is gone, so that this takes
-    /// nothing else along.
+    /// The joined state, to be joined with `here`: for each key the greatest entry that `here` has not seen go.
     public func state(over here: some Joinable) -> StoreState {
         if others.isEmpty { return state }
         var joined = self
@@ -49,7 +49,7 @@ public struct JoinedStates: Equatable, Sendable {
                 .filter { !other.isGone($0.dot, under: key) }
                 .sorted { $0.precedes($1) }
             others[key] = nil
-            // What is gone with nothing in its place the join itself removes.
+            // If nothing is left for the key, the join itself removes the entry.
             guard let greatest = living.popLast() else { continue }
             state.entries[key] = greatest
             if !living.isEmpty { others[key] = living }
@@ -58,7 +58,7 @@ public struct JoinedStates: Equatable, Sendable {
 }
 
 extension Joinable {
-    /// Whether a write was seen and is not there any more.
+    /// Whether this state has seen a write and no longer holds it.
     fileprivate func isGone(_ dot: Dot, under key: Key) -> Bool {
         vector.contains(dot) && version(of: key)?.dot != dot
     }

@@ -1,58 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What a remote backend is to the sync engine: something that is given states and gives them back.
+// What the sync engine expects of a backend: it stores states and returns them, and decides nothing. Its contract,
+// which docs/backends.md explains and `BackendConformance` tests:
 //
-// It decides nothing. What it promises is in five sentences:
-//
-//   C1  After a push has finished, every later complete pull by anyone returns its entries, or a state
-//       whose version vector has their dots.
-//   C2  Only what was pushed is returned.
-//   C3  A version vector is never returned without the entries that it covers.
-//   C4  Every call may be repeated, and cut anywhere.
-//   C5  Nothing is promised about order, exactly-once, freshness, clocks, locks, conditions, or about several
-//       stores together.
+//   C1  After a push has finished, every later complete pull by any device returns its entries, or a state whose
+//       version vector covers their dots.
+//   C2  A pull returns only what some device pushed.
+//   C3  A pull never returns a version vector without the entries it covers.
+//   C4  Every call may be repeated, and interrupted anywhere.
+//   C5  A backend promises nothing about order, exactly-once delivery, freshness, clocks, locks, conditions, or
+//       several stores together.
 
 internal import PlainText
 
 /// A remote that a user's devices share.
 public protocol RemoteBackend: Sendable {
-    /// What the backend costs, and whether it tells of changes. No trait may influence correctness.
+    /// What the backend costs, and whether it reports changes. Sync must be correct whatever the traits say.
     var traits: BackendTraits { get }
 
-    /// Checks that the place can be used and finds its account.
-    /// - Parameter createsAccount: makes an account where there is none.
-    /// - Throws: `RemoteError.noAccount` if there is none and none is to be made.
+    /// Checks that the remote can be used, and finds its account.
+    /// - Parameter createsAccount: whether to create an account if there is none.
+    /// - Throws: ``RemoteError`` with the code `noAccount` if there is none and `createsAccount` is false.
     func open(creatingAccount createsAccount: Bool) async throws(RemoteError) -> RemoteAccount
 
-    /// Makes an account that is gone from the place be there again, whatever else is there: an account that was made
-    /// there meanwhile is from now on the same one, under the smaller of the identifiers.
-    /// - Parameter account: its identifier.
+    /// Puts back an account that is gone from the remote. If another account was created there meanwhile, the two
+    /// become one, under the smaller identifier.
+    /// - Parameter account: the identifier of the account that is gone.
     func restore(_ account: String) async throws(RemoteError) -> RemoteAccount
 
-    /// Reads what is new since a cursor; `nil` is everything.
+    /// Begins to read what is new.
     /// - Parameters:
-    ///   - origin: under which this device publishes, so that another writer's publication under it is noticed.
-    ///   - count: how often this device has begun to publish under it. A publication that is no later may be of the
-    ///     process before this one.
+    ///   - cursor: where the last pull ended; `nil` to read everything.
+    ///   - origin: the origin under which this device publishes. The backend looks there for another writer's
+    ///     publication.
+    ///   - count: how often this device has begun to publish under that origin. A publication up to that number may
+    ///     come from the previous process.
+    /// - Throws: ``RemoteError`` with the code `reset` if the account is gone, or another one is there.
     func pull(
         after cursor: [UInt8]?, as origin: Origin, published count: UInt64
     ) async throws(RemoteError) -> any RemotePull
 
     /// Begins to upload this device's state.
+    /// - Throws: ``RemoteError`` with the code `reset` if the account is gone, or another one is there.
     func push(_ publication: Publication) async throws(RemoteError) -> any RemotePush
 
-    /// Removes what is no longer needed: heads of devices that are gone, blobs that no device refers to, files that a
-    /// crash left half written. It may be cut anywhere and repeated, and does no harm: a device that holds what was
-    /// removed too early writes it again. A backend that leaves nothing over does nothing.
+    /// Removes what nobody needs any more: heads of devices that are gone, blobs that no head names, files that a crash
+    /// left half written. It may be interrupted and repeated. If it removes something too early, a device that still
+    /// holds it writes it again. A backend without leftovers does nothing.
     ///
-    /// It goes by what this backend has seen in its own pulls, and remembers for how long in the cursor of the next
-    /// one; so it follows a pull, at most once a day, or once a device was forgotten.
+    /// The engine calls it after a pull, at most once a day, and when the user has removed a device from the list. The
+    /// backend decides by what its own pulls have seen, and records in the cursor for how long it has seen it.
     func collectGarbage(_ request: GarbageCollection) async throws(RemoteError)
 
-    /// Says "look now"; it may be silent, late and wrong. Ends when the backend is closed.
+    /// Hints that a poll is worthwhile; they may be missing, late or wrong. The stream ends when the backend is closed.
     func hints() -> AsyncStream<Void>
 
-    /// Ends everything that is under way.
+    /// Ends what is under way. Later calls throw.
     func close() async
 }
 
@@ -63,45 +66,45 @@ extension RemoteBackend {
     }
 }
 
-/// What was new when a pull looked.
+/// A pull under way: what was new when it began.
 public protocol RemotePull: Sendable {
-    /// The account as it is there now.
+    /// The account that the remote holds now.
     var account: RemoteAccount { get }
-    /// What devices have called the origins under which they published.
+    /// The devices that have published, by their origins.
     var devices: [Origin: RemoteDevice] { get }
-    /// The stores that have something new.
+    /// The identifiers of the stores that have something new.
     var stores: [String] { get }
-    /// What became of this device's own publication.
+    /// What the pull found under this device's origin.
     var ownPublication: OwnPublication { get }
-    /// What could not be read so far, in words for users: damaged objects are skipped, the rest counts. What is
-    /// found as stores are read is added, so it is asked for again after that.
+    /// What could not be read so far and was skipped, as sentences for users. Reading a store may add some, so the
+    /// engine asks again afterwards.
     var problems: [String] { get }
 
-    /// Reads a store's news: the states of all who publish it, or what has changed in them.
+    /// Reads what is new of a store: the states of all devices that publish it, or what has changed in them.
     func change(of store: String) async throws(RemoteError) -> RemoteChange
 
     /// Ends the pull.
-    /// - Parameter stores: those whose news were joined and committed.
-    /// - Returns: the cursor to go on from.
+    /// - Parameter stores: the stores whose changes were joined and committed.
+    /// - Returns: the cursor for the next pull.
     func finish(joined stores: Set<String>) async -> PullResult
 }
 
 /// What is new of a store.
 public struct RemoteChange: Equatable, Sendable {
-    /// The states of those that could be read.
+    /// The states that could be read, joined with each other.
     public let states: JoinedStates
-    /// Whether all of them could: the others have not arrived yet.
+    /// Whether all states could be read. If not, some have not arrived in the remote yet.
     public let isComplete: Bool
-    /// Only what became another one since the cursor is among the entries; of all other keys there is what there was
-    /// then. The version vector is whole all the same.
+    /// Whether the entries are only those that have changed since the cursor. The version vector is whole all the same,
+    /// and a missing key means that its entry is as it was.
     public let isDelta: Bool
 
-    /// A change of one state.
+    /// A change with one state.
     public init(state: StoreState, isComplete: Bool, isDelta: Bool = false) {
         self.init(JoinedStates(state), isComplete: isComplete, isDelta: isDelta)
     }
 
-    /// A change of its parts.
+    /// Makes a change from its parts.
     public init(_ states: JoinedStates, isComplete: Bool, isDelta: Bool = false) {
         self.states = states
         self.isComplete = isComplete
@@ -111,60 +114,61 @@ public struct RemoteChange: Equatable, Sendable {
 
 /// How a pull ended.
 public struct PullResult: Equatable, Sendable {
-    /// To be kept once all changes are committed.
+    /// Where the next pull starts. The engine stores it once all changes are committed.
     public let cursor: [UInt8]
-    /// Whether everything that was there was read, joined or not.
+    /// Whether the pull read everything that the remote has, joined or not.
     public let isComplete: Bool
 
-    /// A result of its parts.
+    /// Makes a result from its parts.
     public init(cursor: [UInt8], isComplete: Bool) {
         self.cursor = cursor
         self.isComplete = isComplete
     }
 }
 
-/// What a pull found under the name under which this device publishes.
+/// What a pull found under this device's origin.
 public enum OwnPublication: Sendable {
-    /// What this process put there, or nothing where it put nothing.
+    /// This process's last publication, or nothing if it has published nothing.
     case asPublished
-    /// What this process put there, and for a day others have published what this device has taken in since. It is to
-    /// be put there anew, so that no device's loss loses anything, and all come to share what they hold alike.
+    /// This process's last publication, which is a day old, while others have published what this device has joined
+    /// since. The device publishes again, so that the loss of another device loses nothing, and so that devices come to
+    /// share segments.
     case outdated
-    /// Nothing, or something older: it has to be put there again.
+    /// Nothing, or an older publication. The device publishes again.
     case missing
-    /// Something that this process did not write: a clone writes under the same origin.
+    /// A publication that this process did not make: a clone writes under the same origin.
     case foreign
 }
 
-/// An upload that is under way.
+/// An upload under way.
 public protocol RemotePush: Sendable {
-    /// The stores whose state the backend needs.
+    /// The identifiers of the stores whose state the backend needs.
     var stores: [String] { get }
-    /// Uploads the state of one of them.
+    /// Uploads the state of one of ``stores``.
     func upload(_ snapshot: StoreSnapshot) async throws(RemoteError)
-    /// Makes what was uploaded visible to others. When it returns, they are going to see it.
+    /// Makes the upload visible to other devices. Once this returns, C1 holds for it.
     func finish() async throws(RemoteError)
 }
 
 /// What a device is about to publish.
 public struct Publication: Sendable {
-    /// The account, under the identifier that this device knows.
+    /// The account's identifier, as this device knows it.
     public let account: String
-    /// Under which the device publishes.
+    /// The origin under which the device publishes.
     public let origin: Origin
-    /// Under which it published before; what is left there may go when this publication has finished.
+    /// The origins under which it published before. Once this publication has finished, the backend may remove theirs.
     public let formerOrigins: [Origin]
-    /// How often it has begun to publish under each of these, this time included. What is there under a former origin
-    /// and was published later is a clone's: that of the disk from which this one was copied.
+    /// How often the device has begun to publish under each of these origins, this time included. A publication under a
+    /// former origin with a greater number is a clone's, and must stay.
     public let counts: [Origin: UInt64]
-    /// The device's own name for itself.
+    /// The device that publishes.
     public let device: RemoteDevice
     /// All stores of the account that this device holds.
     public let stores: [AccountStore]
     /// Microseconds since 1970, by the device's clock.
     public let time: UInt64
 
-    /// A publication of its parts.
+    /// Makes a publication from its parts.
     public init(
         account: String, origin: Origin, formerOrigins: [Origin], counts: [Origin: UInt64], device: RemoteDevice,
         stores: [AccountStore], time: UInt64
@@ -179,19 +183,19 @@ public struct Publication: Sendable {
     }
 }
 
-/// Which device collects garbage, and what the user has said about it.
+/// A request to collect garbage.
 public struct GarbageCollection: Sendable {
-    /// The account, under the identifier that this device knows.
+    /// The account's identifier, as this device knows it.
     public let account: String
-    /// Under which this device publishes: what is there of it stays.
+    /// The origin under which this device publishes. Its publication stays.
     public let origin: Origin
-    /// Those of devices that the user has forgotten. What they published may go as soon as all of it was joined
-    /// here and is in what this device has published; a device that was forgotten and comes back publishes anew.
+    /// The origins of devices that the user has removed from the list. Their publications may go as soon as this device
+    /// has joined all of them and published the result. Such a device publishes again if it comes back.
     public let forgottenOrigins: Set<Origin>
-    /// Microseconds since 1970, by the device's clock. A clock that jumps makes nothing go early by more than a day.
+    /// Microseconds since 1970, by the device's clock. If the clock has jumped, at most one day may count as passed.
     public let time: UInt64
 
-    /// A request of its parts.
+    /// Makes a request from its parts.
     public init(account: String, origin: Origin, forgottenOrigins: Set<Origin>, time: UInt64) {
         self.account = account
         self.origin = origin
@@ -202,30 +206,31 @@ public struct GarbageCollection: Sendable {
 
 /// A device as others see it.
 public struct RemoteDevice: Hashable, Sendable {
-    /// Random, and the same as long as the device's database lives.
+    /// The device's random identifier, which stays the same as long as its database; at most 255 bytes.
     public let identifier: String
-    /// For people; 255 bytes at most, without control characters.
+    /// The name that users see: at most 255 bytes, without control characters.
     public let name: String
 
-    /// A device of its parts. Each is cut and cleaned where another device wrote what can't be shown.
+    /// Makes a device from its parts. Text that another device wrote is truncated and cleaned.
     public init(identifier: String, name: String) {
         self.identifier = identifier.cleaned(atMost: 255, ending: "")
         self.name = name.cleaned(atMost: 255, ending: "")
     }
 }
 
-/// An account as the remote has it.
+/// An account in a remote.
 public struct RemoteAccount: Equatable, Sendable {
-    /// The smallest of the identifiers that devices have given it.
+    /// The account's identifier: the smallest, if several devices created the account at the same time.
     public let identifier: String
-    /// The others, where several devices made the account at once.
+    /// The other identifiers, if several devices created the account at the same time.
     public let aliases: Set<String>
-    /// What it was called in forms that are not read any more: a device that had left it by then knows it by these.
+    /// The account's identifiers before it moved to its present key. A device that signed out before that knows the
+    /// account by one of them.
     public let formerNames: Set<String>
-    /// Nothing was published to it yet, as far as can be seen.
+    /// Whether nobody has published anything yet, as far as the remote shows.
     public let isNew: Bool
 
-    /// An account of its parts.
+    /// Makes an account from its parts.
     public init(
         identifier: String, aliases: Set<String> = [], formerNames: Set<String> = [], isNew: Bool = false
     ) {
@@ -235,7 +240,7 @@ public struct RemoteAccount: Equatable, Sendable {
         self.isNew = isNew
     }
 
-    /// Whether this is the account of an identifier.
+    /// Whether an identifier is this account's: its own or an alias.
     public func isNamed(_ identifier: String) -> Bool {
         self.identifier == identifier || aliases.contains(identifier)
     }
@@ -245,14 +250,15 @@ public struct RemoteAccount: Equatable, Sendable {
 public struct BackendTraits: Equatable, Sendable {
     /// How long a change waits for others before it is uploaded.
     public let coalescing: Duration
-    /// How long the first change after a quiet time waits.
+    /// How long the first change waits after ten seconds without an upload; at most ``coalescing``.
     public let firstWait: Duration
-    /// Hints come for every change, so that looking without one is only a precaution.
+    /// Whether the backend sends a hint for every change, so that polling without one is only a precaution.
     public let tellsOfChanges: Bool
-    /// Each object reaches other devices by itself, late and in any order, as in a folder that is synchronized.
+    /// Whether each object reaches other devices separately, late and in any order, as in a folder that Syncthing
+    /// replicates.
     public let replicatesSeparately: Bool
 
-    /// Traits of their parts.
+    /// Makes traits from their parts.
     public init(
         coalescing: Duration, firstWait: Duration = .milliseconds(50), tellsOfChanges: Bool,
         replicatesSeparately: Bool = false

@@ -2,34 +2,35 @@
 
 internal import PlainText
 
-/// Why a remote could not do what was asked. Nothing is lost: every call may be repeated.
+/// Why a call to a remote failed. Every call may be repeated, so nothing is lost.
 public struct RemoteError: Error, Equatable, CustomStringConvertible {
-    /// What kind of failure it is.
+    /// The kind of failure.
     public let code: Code
-    /// A sentence for users, without secrets: 1000 bytes at most, without control characters.
+    /// A sentence for users, without secrets: at most 1000 bytes, without control characters.
     public let message: String
-    /// When the remote asks to be left alone until: seconds from now.
+    /// For how many seconds the remote asks not to be called, as by HTTP's `Retry-After`; `nil` if it doesn't ask.
     public let retryAfter: Int?
 
-    /// Whether a server answered that there is nothing at the address. A disk of its may not be mounted, so that is no
-    /// reason to believe that an account is gone; nothing is in the way of a new one, though.
+    /// Whether a server answered that there is nothing at the address. A new account may be created there. It doesn't
+    /// prove that an account is gone: the server's disk may not be mounted.
     public let lacksPlace: Bool
 
-    /// Of `keyNeeded`, where the account is in plain on the device: the identifier of the encrypted one that is there.
+    /// With `keyNeeded`, if this device has the account unencrypted: the identifier of the encrypted one in the remote.
     package var encryptedAccount: String?
 
-    /// An error of its parts.
+    /// Makes an error from its parts; the message is truncated and cleaned.
     public init(_ code: Code, _ message: String, retryAfter: Int? = nil, lacksPlace: Bool = false) {
         self.code = code
         self.lacksPlace = lacksPlace
-        // Much of it may be what a server answered.
+        // It may quote a server.
         self.message = message.cleaned(atMost: 1000)
         self.retryAfter = retryAfter
     }
 
-    /// For how many seconds nothing is tried by itself after it; `nil`: as a ``SyncSchedule`` has it.
+    /// The least number of seconds until the service retries by itself; `nil` leaves it to ``SyncSchedule``.
     ///
-    /// Servers and their fail2ban shut out addresses that come with a wrong password several times.
+    /// It is an hour for refused credentials, because servers (fail2ban, for example) lock out addresses that repeat a
+    /// wrong password.
     public var leastRest: Int? {
         code == .unauthorized ? max(retryAfter ?? 0, Self.restAfterRefusal) : retryAfter
     }
@@ -41,33 +42,33 @@ public struct RemoteError: Error, Equatable, CustomStringConvertible {
 
     /// The kinds of failure.
     public enum Code: String, Sendable {
-        /// The server or the folder is not there, or did not answer.
+        /// The server or folder is missing, or didn't answer.
         case unavailable
-        /// The credentials are wrong.
+        /// The server refuses the credentials.
         case unauthorized
-        /// The place is there and may not be used.
+        /// The remote exists, but the user or the service may not use it.
         case denied
-        /// There is no space left.
+        /// The remote has no space left.
         case full
-        /// The remote is there, without an account.
+        /// The remote exists, but has no account.
         case noAccount
-        /// The account that was there is gone, or is another one.
+        /// The account is gone, or the remote holds another one.
         case reset
-        /// It was written by a newer version of this service.
+        /// A newer version of the service wrote the remote.
         case tooNew
-        /// It holds what makes no sense.
+        /// The account's data is corrupt.
         case damaged
         /// There is no backend for this address.
         case unsupported
-        /// The account is encrypted, and this device does not have its key.
+        /// The account is encrypted, and this device doesn't have its key.
         case keyNeeded
-        /// The recovery phrase is not the account's.
+        /// The recovery phrase is another account's.
         case keyWrong
-        /// The recovery phrase is right, and markers of other keys are in the way.
+        /// The recovery phrase is right, but the remote also has markers of other keys.
         case otherKeys
-        /// The account was to be encrypted, and the one that is there is not.
+        /// The caller wants an encrypted account, and the one in the remote is not.
         case inPlain
-        /// This device can't write, or read, what it has of the account: its disk may be full.
+        /// This device can't read or write its own copy of the account; its disk may be full.
         case device
     }
 }

@@ -2,10 +2,10 @@
 
 /// How much of the past a replica keeps.
 package enum Retention {
-    /// In microseconds.
+    /// A day, in microseconds.
     package static let day: UInt64 = 86_400_000_000
-    /// How long a tombstone, and a value that was replaced, are kept.
+    /// How long tombstones and replaced values are kept, in microseconds.
     package static let microseconds: UInt64 = 90 * day
-    /// With more of them in a store, the oldest tombstones go before their time.
+    /// The number of tombstones in a store beyond which the oldest go early.
     package static let tombstones = 4096
 }

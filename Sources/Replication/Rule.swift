@@ -86,6 +86,8 @@ package enum Rule: String, CaseIterable, Sendable {
     case linkKinds = "link-kinds"
     /// A link from a device's own key counts only if a holder of that key has made it.
     case provenLinks = "proven-links"
+    /// A key that a holder of it has replaced by one that is there is left, wherever others lead that one.
+    case provenSuccessors = "proven-successors"
     /// Notes say what the account was called before it was under its key.
     case formerNames = "former-names"
     /// An account that a device has left is found by the names that it had on that device, too.

@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How often remotes are looked at and uploaded to, where it is for an administrator to say.
+/// How often the service polls and uploads, as far as an administrator can set it; see ubiquitous-stored.conf(5).
 public struct SyncPace: Equatable, Sendable {
-    /// How long a change waits for others before it is uploaded, be it the first; `nil`: as the backend has it.
+    /// How long a change waits for others before it is uploaded; `nil` leaves it to the backend.
     public var coalescing: Duration?
-    /// How often a remote without hints is polled while something happens.
+    /// The interval of polls while there is activity and a client subscribes, for remotes without hints.
     public var shortestPoll: Duration = .seconds(5)
-    /// How often it is polled when nothing happens or no client subscribes. Never less than ``shortestPoll``.
+    /// The interval of polls without activity or subscribers; at least ``shortestPoll``.
     public var longestPoll: Duration = .seconds(300)
-    /// How often it is polled in any case while the user is present.
+    /// The longest interval of polls while the user is present.
     public var presentPoll: Duration = .seconds(30)
-    /// How often it is polled while the user isn't logged in, and not more often than ``longestPoll``; zero: not at
-    /// all.
+    /// The interval of polls while the user isn't logged in, at least ``longestPoll``; zero means no polls.
     public var absentPoll: Duration = .seconds(900)
-    /// How often there are looks and uploads on a metered network and while power is saved; zero: as otherwise.
+    /// The shortest interval of polls, and of uploads, on a metered network and while saving power; zero is no limit.
     public var sparingPace: Duration = .seconds(900)
 
-    /// The usual pace.
+    /// Makes the default pace.
     public init() {}
 
-    /// The shortest time between two looks, in microseconds.
+    /// The shortest interval of polls, in microseconds.
     var shortestInterval: UInt64 { shortestPoll.microseconds }
 
-    /// The longest time between two looks, in microseconds; `nil`: there are none.
+    /// The longest interval of polls, in microseconds; `nil` means no polls.
     func longestInterval(_ presence: SyncCircumstances.Presence) -> UInt64? {
         let longest = max(longestPoll.microseconds, shortestInterval)
         return switch presence {
@@ -32,7 +31,7 @@ public struct SyncPace: Equatable, Sendable {
         }
     }
 
-    /// The shortest time between two looks and between two uploads, in microseconds.
+    /// The shortest interval of polls and of uploads that the circumstances allow, in microseconds.
     func rest(_ circumstances: SyncCircumstances) -> UInt64 {
         circumstances.isSparing ? sparingPace.microseconds : 0
     }

@@ -1,47 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// When an account looks at its remote, and when it uploads.
+/// When an account polls its remote, and when it uploads.
 ///
-/// A value that is told what happens and says when the next cycle is due; it has no clock and no timer.
-/// All times are microseconds of one monotonic clock.
+/// Report events to it, and it computes when the next cycle is due. It has no clock and no timer: all times are
+/// microseconds of one monotonic clock, which the caller passes in.
 public struct SyncSchedule: Equatable, Sendable {
-    /// What the backend costs. It may come to tell of changes, or not to any more.
+    /// The backend's present traits. Whether it reports changes may vary.
     public var traits: BackendTraits
-    /// What an administrator says of how often something is done.
+    /// The administrator's settings.
     public private(set) var pace: SyncPace
-    /// Whether the user is present, and what the machine has to save.
+    /// Whether the user is present, and whether the machine saves power or traffic.
     public private(set) var circumstances: SyncCircumstances
 
     private var pullDue: UInt64?
     private var pushDue: UInt64?
     private var cycleUploads = false
     private var retryAt: UInt64?
-    /// The remote wants nothing before, and nothing is tried before, whatever happens.
+    /// The earliest time of the next attempt, whatever happens before.
     private var earliestRetry: UInt64 = 0
     private var failures = 0
     private var pollInterval: UInt64
     private var lastLook: UInt64?
     private var lastUpload: UInt64?
-    /// A pass is under way, whose end says when the next one is due.
+    /// A cycle is under way; its end decides when the next one is due.
     private var isCycling = false
     private var uploads = TokenBucket(capacity: 15, interval: 4 * second)
 
-    /// Whether there are subscribers decides how often a remote that tells of nothing is looked at.
+    /// Whether any client subscribes. A remote that reports no changes is then polled more often.
     public var hasSubscribers = false
 
     private static let second: UInt64 = 1_000_000
-    /// A remote that tells of changes is looked at all the same: a hint may be lost.
+    /// The interval of polls of a remote that reports changes, since a hint may be lost.
     private static let precaution = 900 * second
     private static let firstRetry = second
     private static let lastRetry = 900 * second
-    /// Between attempts, however often ways come and go.
+    /// The shortest time between attempts, however often networks come and go.
     private static let leastRest = 5 * second
-    /// The next attempt is made up for after 4 s then.
+    /// The number of failures that count after the machine joins a network: the attempt after the next comes 4 s later.
     private static let failuresBeforeNetwork = 2
-    /// After so long without an upload, the first change goes up early: few others follow it.
+    /// After this long without an upload, the first change is uploaded early, since few others will follow it.
     private static let quietTime = 10 * second
 
-    /// A schedule for a backend, which is looked at at once.
+    /// Makes a schedule whose first poll is due at once.
     public init(
         _ traits: BackendTraits, pace: SyncPace = SyncPace(), _ circumstances: SyncCircumstances = SyncCircumstances(),
         now: UInt64
@@ -53,14 +53,14 @@ public struct SyncSchedule: Equatable, Sendable {
         pullDue = now
     }
 
-    /// An administrator says otherwise: what is due comes no later than it would if it were noted now.
+    /// Applies new settings. A poll or upload that is already due comes no later than the new settings would have it.
     public mutating func follow(_ pace: SyncPace, _ now: UInt64) {
         self.pace = pace
         pushDue = pushDue.map { min($0, nextUpload(now)) }
         if let interval { pullDue = min(pullDue ?? (isCycling ? .max : now), now + interval) }
     }
 
-    /// The user comes or goes, or the machine begins or ceases to save something. A user who comes back finds what is new.
+    /// Applies new circumstances. When the user comes back, the service polls soon.
     public mutating func follow(_ circumstances: SyncCircumstances, _ now: UInt64) {
         let former = self.circumstances.presence
         if circumstances == self.circumstances { return }
@@ -75,23 +75,23 @@ public struct SyncSchedule: Equatable, Sendable {
         }
     }
 
-    /// The machine was asleep, and heard of nothing.
+    /// The machine has woken up: it polls, because it received no hints while asleep.
     public mutating func noteWaking(_ now: UInt64) {
         noteNetwork(now)
         if interval != nil { pullDue = min(pullDue ?? .max, max(now, (lastLook ?? 0) + rest)) }
     }
 
-    /// When the next cycle is due; `nil`: not before something happens.
+    /// When the next cycle is due; `nil` if none is before another event.
     public var nextCycle: UInt64? {
         if pullDue == nil, pushDue == nil { return nil }
         return max(min(pullDue ?? .max, pushDue ?? .max), retryAt ?? 0)
     }
 
-    /// When failed attempts are made up for; `nil` if the last one did not fail.
+    /// When the service retries after a failure; `nil` if the last attempt succeeded.
     public var nextAttempt: UInt64? { retryAt }
 
-    /// The first client subscribes, or the last one ends. The first one comes to see what is new, and doesn't wait for a
-    /// poll that was put off while there was none.
+    /// The first client has subscribed, or the last one has unsubscribed. The first subscriber brings forward a poll
+    /// that was put off without subscribers.
     public mutating func noteSubscribers(_ hasSubscribers: Bool, _ now: UInt64) {
         self.hasSubscribers = hasSubscribers
         guard hasSubscribers, !traits.tellsOfChanges else { return }
@@ -99,40 +99,39 @@ public struct SyncSchedule: Equatable, Sendable {
         pullDue = pullDue.map { min($0, nextLook(now)) }
     }
 
-    /// Something was written on this device.
+    /// A program has written something on this device.
     public mutating func noteChange(_ now: UInt64) {
         if pushDue == nil { pushDue = nextUpload(now) }
         pollInterval = pace.shortestInterval
     }
 
-    /// The remote says that it has something new.
+    /// The backend has sent a hint.
     public mutating func noteHint(_ now: UInt64) {
         pullDue = max(now, (lastLook ?? 0) + rest)
     }
 
-    /// There may be a way to the remote that there was not before: what has failed is tried again at once. Names may be
-    /// looked up a little later only, so the next attempts are soon, too; and where ways come and go all the time, it is
-    /// not tried each time.
+    /// The machine has joined a network: a failed cycle is retried at once. The attempts after it come soon too, since
+    /// name lookup may work only a little later. If networks come and go all the time, not each one causes an attempt.
     public mutating func noteNetwork(_ now: UInt64) {
         guard let next = retryAt else { return }
         retryAt = min(next, max(now, earliestRetry))
         failures = min(failures, Self.failuresBeforeNetwork)
     }
 
-    /// What is pending is to be uploaded without waiting for more.
+    /// Makes pending changes due for upload without waiting for others.
     public mutating func hasten(_ now: UInt64) {
         if pushDue != nil { pushDue = max(now, earliestUpload(now)) }
     }
 
-    /// A cycle is to run now, whatever failed before.
+    /// Makes a cycle due now, with an upload, whatever failed before.
     public mutating func request(_ now: UInt64) {
         pullDue = now
         pushDue = now
         retryAt = nil
     }
 
-    /// A pass begins: what happens from now on is for the next one.
-    /// - Returns: whether it is to upload what is pending.
+    /// A cycle begins; later events are for the next one.
+    /// - Returns: whether the cycle is to upload pending changes.
     public mutating func begin(_ now: UInt64) -> Bool {
         (pullDue, isCycling) = (nil, true)
         cycleUploads = pushDue.map { $0 <= now } ?? false
@@ -140,11 +139,11 @@ public struct SyncSchedule: Equatable, Sendable {
         return cycleUploads
     }
 
-    /// A pass has ended well.
+    /// The cycle has succeeded.
     /// - Parameters:
-    ///   - received: it brought changes.
-    ///   - uploaded: it uploaded.
-    ///   - isPending: there is still something to upload.
+    ///   - received: whether it brought changes.
+    ///   - uploaded: whether it uploaded.
+    ///   - isPending: whether there is still something to upload.
     public mutating func passed(_ now: UInt64, received: Bool, uploaded: Bool, isPending: Bool) {
         (failures, retryAt, lastLook, isCycling) = (0, nil, now, false)
         if uploaded {
@@ -156,10 +155,10 @@ public struct SyncSchedule: Equatable, Sendable {
         if let interval { pullDue = min(pullDue ?? .max, now + interval) }
     }
 
-    /// A pass has failed.
+    /// The cycle has failed.
     /// - Parameters:
-    ///   - retryAfter: what the remote asked for, in seconds.
-    ///   - jitter: any number; it spreads the attempts of many devices.
+    ///   - retryAfter: for how many seconds the remote asks not to be called; at most a day counts.
+    ///   - jitter: a random number, which spreads the attempts of many devices.
     public mutating func failed(_ now: UInt64, retryAfter: Int?, jitter: UInt64) {
         (failures, isCycling) = (failures + 1, false)
         let backoff = min(Self.firstRetry << UInt64(min(failures - 1, 10)), Self.lastRetry)
@@ -176,19 +175,19 @@ public struct SyncSchedule: Equatable, Sendable {
     private var longestPoll: UInt64? { pace.longestInterval(circumstances.presence) }
     private var rest: UInt64 { pace.rest(circumstances) }
 
-    /// How long after a poll the next one is due; `nil`: not before something happens.
+    /// The time from one poll to the next; `nil` if there is none before another event.
     private var interval: UInt64? {
         guard let longestPoll else { return nil }
         if traits.tellsOfChanges { return max(Self.precaution, rest) }
         return max(rest, hasSubscribers ? max(pace.shortestInterval, min(pollInterval, longestPoll)) : longestPoll)
     }
 
-    /// When a user who has come back gets what is new: soon, and not twice within the shortest interval.
+    /// When to poll for a user who has come back: soon, but not twice within the shortest interval.
     private func nextLook(_ now: UInt64) -> UInt64 {
         lastLook.map { max(now, $0 + max(pace.shortestInterval, rest)) } ?? now
     }
 
-    /// When a change that is made now is uploaded.
+    /// When to upload a change that is made now.
     private func nextUpload(_ now: UInt64) -> UInt64 {
         let isQuiet = lastUpload.map { now >= $0 + Self.quietTime } ?? true
         let wait = pace.coalescing ?? (isQuiet ? traits.firstWait : traits.coalescing)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The dots that a state has taken in: for each origin all up to the greatest.
+/// The dots that a state has taken in: for each origin, all up to the greatest.
 ///
-/// What a version vector has seen, and its state no longer holds, is gone.
+/// An entry that the version vector covers and the state no longer holds is gone.
 public struct VersionVector: Equatable, Sendable {
     /// The greatest dot of each origin, in the order of origins.
     public private(set) var dots: [Dot]
 
-    /// A version vector of these dots and all before them.
+    /// Makes a version vector that covers, for each origin, all dots up to a number.
     public init(_ seen: [Origin: UInt64] = [:]) {
         dots = seen.map { Dot(origin: $0, n: $1) }.sorted { $0.origin < $1.origin }
     }
@@ -16,18 +16,18 @@ public struct VersionVector: Equatable, Sendable {
         self.dots = dots
     }
 
-    /// The greatest n that was taken in of an origin; 0 if nothing was.
+    /// The greatest n of an origin that the version vector covers; 0 if none.
     public subscript(origin: Origin) -> UInt64 {
         let index = index(of: origin)
         return holds(origin, at: index) ? dots[index].n : 0
     }
 
-    /// Whether the dot was taken in.
+    /// Whether the version vector covers a dot.
     public func contains(_ dot: Dot) -> Bool {
         self[dot.origin] >= dot.n
     }
 
-    /// Takes a dot in, and all before it of the same origin.
+    /// Adds a dot, and all earlier ones of the same origin.
     public mutating func insert(_ dot: Dot) {
         let index = index(of: dot.origin)
         if !holds(dot.origin, at: index) {
@@ -37,9 +37,7 @@ public struct VersionVector: Equatable, Sendable {
         }
     }
 
-    /// Takes in what another version vector has.
-    ///
-    /// The two are merged as sorted runs: inserted one by one, many origins that lie between each other would take
+    /// Adds the dots of another version vector. It merges two sorted runs, because inserting dots one by one would take
     /// quadratic time.
     public mutating func formUnion(_ other: VersionVector) {
         if isSuperset(of: other) { return }
@@ -62,22 +60,22 @@ public struct VersionVector: Equatable, Sendable {
         dots = union
     }
 
-    /// Whether everything that `other` has taken in is here as well.
+    /// Whether this covers every dot that `other` covers.
     public func isSuperset(of other: VersionVector) -> Bool {
         other.dots.allSatisfy(contains)
     }
 
-    /// Without what `other` has taken in.
+    /// The origins of which this covers more than `other`, with this version vector's numbers.
     public func subtracting(_ other: VersionVector) -> VersionVector {
         filter { !other.contains($0) }
     }
 
-    /// Without the origins whose greatest dot does not satisfy a condition.
+    /// The origins whose greatest dot satisfies a condition.
     public func filter(_ isIncluded: (Dot) throws -> Bool) rethrows -> VersionVector {
         try VersionVector(sorted: dots.filter(isIncluded))
     }
 
-    /// Where an origin's dot is, or would be.
+    /// The index of an origin's dot, or where it would be inserted.
     private func index(of origin: Origin) -> Int {
         var (low, high) = (0, dots.count)
         while low < high {

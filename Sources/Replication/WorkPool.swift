@@ -3,25 +3,25 @@
 internal import Glibc
 internal import Synchronization
 
-/// A few threads for work that waits for a disk or another machine, or that takes long: started when there is some, and
-/// ended when there was none for a moment, so that idle accounts have none.
+/// A few threads for work that takes long, or that waits for a disk or another machine. Threads start when there is
+/// work, and end soon after the last of it, so idle accounts have none.
 ///
-/// Each ``WorkThread`` gives its work to a pool, which takes one piece of each in turn. What can block for hours, as a
-/// mount whose server is gone, has a pool of its own, so that it holds up nothing else. There, the work of one owner has
-/// two threads at most: a user's mount may never answer, and the user may sign in again and again.
+/// Each ``WorkThread`` gives its work to a pool, which takes one piece of each in turn. Work that can block for hours,
+/// for example on a mount whose server is gone, has a pool of its own, so that it delays nothing else. There, one
+/// owner's work has at most two threads: a user's mount may never answer, and the user may sign in again and again.
 ///
-/// Not a dispatch queue: the threads of its pool are looked after every second once there was one, and a service that has
-/// nothing to do should not wake up. Nor may a service set the priorities that the pool gives its threads.
+/// It is no dispatch queue, because libdispatch wakes up every second to look after its pool, and sets its threads'
+/// priorities, which the service's unit forbids.
 package final class WorkPool: Sendable {
     /// For the databases of users, on this machine's disk.
     package static let disk = WorkPool(threads: 8)
     /// For folders that users have chosen, which may be anywhere.
     package static let folders = WorkPool(threads: 24, perOwner: 2)
-    /// For what takes the processor's time alone.
+    /// For work that takes only CPU time.
     package static let decoding = WorkPool(threads: 4)
 
     private let limit: Int
-    /// Threads that one owner's work may have at a time.
+    /// The number of threads that one owner's work may have at a time.
     private let ownerLimit: Int
     /// How many seconds a thread waits for more work.
     private let patience: Double
@@ -31,15 +31,15 @@ package final class WorkPool: Sendable {
     private nonisolated(unsafe) let hasMore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 
     private struct State {
-        /// Those that have work which no thread has taken, in their order.
+        /// The queues with work that no thread has taken yet, in their order.
         var ready: [WorkThread] = []
         var threads = 0
-        /// Threads that wait and were not woken yet.
+        /// The number of waiting threads that were not woken yet.
         var idle = 0
-        /// How many threads work for each owner.
+        /// The number of threads that work for each owner.
         var working: [UInt32: Int] = [:]
 
-        /// The first queue whose owner may have a thread more.
+        /// The first queue whose owner may have another thread.
         func next(perOwner limit: Int) -> Int? {
             ready.firstIndex { $0.owner.map { working[$0, default: 0] < limit } ?? true }
         }
@@ -61,12 +61,13 @@ package final class WorkPool: Sendable {
 
     private enum Need { case nothing, wakeUp, thread }
 
-    /// A pool of at most so many threads, none of which is there yet.
+    /// Makes a pool, without starting a thread.
     ///
     /// - Parameters:
-    ///   - ownerLimit: how many of them one owner's work may have at a time; all if `nil`.
-    ///   - patience: how many seconds a thread waits for more work: longer than a disk or a server nearby takes to answer,
-    ///     since the work of a sync cycle comes in pieces.
+    ///   - threads: the most threads at a time.
+    ///   - ownerLimit: the most threads for one owner's work; `nil` means all.
+    ///   - patience: how many seconds a thread waits for more work: longer than a disk or a nearby server takes to
+    ///     answer, since the work of a sync cycle comes in pieces.
     package convenience init(threads: Int, perOwner ownerLimit: Int? = nil, patience: Double = 0.25) {
         self.init(threads: threads, perOwner: ownerLimit, patience: patience) { $0.start() }
     }
@@ -124,8 +125,8 @@ package final class WorkPool: Sendable {
         return result == 0
     }
 
-    /// Leaves the work to the threads that there are. Where there are none, late is better than never: the caller works,
-    /// and is counted as one until nothing is left.
+    /// Handles a thread that could not be started: the existing ones do the work. If there are none, the caller does
+    /// it, and counts as a thread until nothing is left.
     private func withoutThread() {
         while let queue = nextWithoutThread() { runOne(of: queue) }
     }

@@ -2,25 +2,24 @@
 
 internal import Synchronization
 
-/// Work that is done in its order, one piece at a time, by a thread of a ``WorkPool`` that it has as long as there is
-/// some.
+/// A serial queue: its work is done in order, one piece at a time, by a thread of a ``WorkPool``.
 package final class WorkThread: Sendable {
     private let pool: WorkPool
-    /// Whose work it is, where an owner may have so many threads only.
+    /// The user whose work it is, if the pool limits the threads per owner.
     let owner: UInt32?
     private let state = Mutex(State())
 
     private struct State {
         var work: [@Sendable () -> Void] = []
-        /// The pool has been told, and has not found the end of the work since.
+        /// Whether the pool knows that there is work.
         var isScheduled = false
     }
 
-    /// Nothing to do yet.
-    /// - Parameter owner: the user whose work it is, where a pool bounds that.
+    /// Makes an empty queue.
+    /// - Parameter owner: the user whose work it is, if the pool limits the threads per owner.
     package init(_ pool: WorkPool, owner: UInt32? = nil) { (self.pool, self.owner) = (pool, owner) }
 
-    /// Does something after what was asked for before.
+    /// Queues work.
     package func run(_ work: @escaping @Sendable () -> Void) {
         let isNew = state.withLock { state in
             state.work.append(work)
@@ -30,8 +29,7 @@ package final class WorkThread: Sendable {
         if isNew { pool.add(self) }
     }
 
-    /// Does something after what was asked for before.
-    /// - Returns: what it returns.
+    /// Queues work, and returns its result.
     package func result<Result: Sendable>(
         of work: @escaping @Sendable () throws -> Result
     ) async throws -> Result {
@@ -40,12 +38,12 @@ package final class WorkThread: Sendable {
         }
     }
 
-    /// Waits until all that was asked for before is done.
+    /// Returns when all work queued so far is done.
     package func finish() async {
         await withCheckedContinuation { continuation in run { continuation.resume() } }
     }
 
-    /// Does the next piece, on a thread of the pool.
+    /// Does the next piece of work, on a thread of the pool.
     /// - Returns: whether there is more.
     func runOne() -> Bool {
         let work = state.withLock { $0.work.isEmpty ? nil : $0.work.removeFirst() }

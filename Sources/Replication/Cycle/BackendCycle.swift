@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A device whose cycles are made with a backend.
+/// A device whose cycles run against a backend.
 package protocol BackendUser: SyncDevice {
-    /// Changes when a store was taken into use, or out of it, whose news a pull under way may have skipped.
+    /// Changes whenever a store comes into use or goes out of it, because a pull under way may skip that store.
     var downloadEpoch: Int { get }
-    /// Where the last pull ended; `nil`: the next one reads everything.
+    /// Where the last pull ended; `nil` if the next one reads everything.
     var cursor: [UInt8]? { get }
-    /// How often it has begun to publish under its origin.
+    /// How often the device has begun to publish under its origin.
     var publicationCount: UInt64 { get }
 
-    /// Whether a cycle that began with a backend may go on.
+    /// Whether a cycle that began with a backend may continue.
     func isCurrent(_ backend: any RemoteBackend) -> Bool
-    /// What a pull says of the account and its devices.
+    /// Records the account and its devices, as a pull has found them.
     func note(_ pull: any RemotePull) throws
-    /// Keeps where a pull ended.
+    /// Stores the cursor at which a pull ended.
     func keep(_ result: PullResult, isRead: Bool, tooLarge: Set<String>) throws
-    /// Counts a publication that is about to begin, and says what is published.
+    /// Counts a publication that is about to begin, and returns it.
     func publication() throws -> Publication
-    /// Those of the stores that take part in the sync, as they are now.
+    /// Snapshots of those of the stores that are synced.
     func snapshots(of stores: [String]) throws -> [StoreSnapshot]
     /// Syncs the disk.
     func synchronize() async throws
-    /// Marks what was uploaded, and nothing else, as published.
+    /// Marks exactly what was uploaded as published.
     func markPublished(_ snapshots: [StoreSnapshot], under origin: Origin) throws
-    /// Records that garbage is collected now, and says what for.
+    /// Records that garbage is collected now, and returns the request.
     func garbageCollection() throws -> GarbageCollection
 }
 
 extension BackendUser {
-    /// Makes the cycle that has begun.
-    /// - Throws: why it can't go on.
+    /// Runs the cycle that has begun.
+    /// - Throws: the reason, if the cycle can't continue.
     package func makeCycle(with backend: any RemoteBackend) async throws {
         var cycle = BackendCycle(self, backend)
         try await cycle.run()
@@ -77,7 +77,7 @@ private struct BackendCycle<Device: BackendUser> {
         case .endPush: try await push?.finish()
         case .markPublished: try device.markPublished(snapshots, under: origin)
         case .collectGarbage:
-            // Nothing depends on it, and the next pull says what keeps it from being done.
+            // Nothing depends on this, and the next pull reports what prevents it.
             let request = try device.garbageCollection()
             try? await backend.collectGarbage(request)
         case .rest: break
@@ -96,14 +96,14 @@ private struct BackendCycle<Device: BackendUser> {
         return .pulled(pull.ownPublication, stores: pull.stores, beginsAnew: cursor == nil)
     }
 
-    /// Some are found at the look, others as stores are read.
+    /// Notes what can't be read: some of it is found when the pull begins, the rest when stores are read.
     private func noteProblems() {
         if let sentence = pull?.problems.first { device.cycle.noteUnread(RemoteError(.damaged, sentence)) }
     }
 
     private func read(_ store: String) async throws -> SyncCycle.Event {
         guard let change = try await pull?.change(of: store), device.isCurrent(backend) else { return .interrupted }
-        // Of a store that was taken into use meanwhile this may be the news only, and the first to arrive is all.
+        // A store that came into use meanwhile may have only recent changes here, but has to receive everything first.
         return epoch == device.downloadEpoch ? .joined(try device.join(change, to: store)) : .interrupted
     }
 
@@ -126,7 +126,7 @@ private struct BackendCycle<Device: BackendUser> {
         return .began(stores: snapshots.map(\.identifier))
     }
 
-    /// Whether an upload may go on. Where the device has taken another origin, as when a store was forgotten, the next
-    /// cycle uploads.
+    /// Whether an upload may continue. If the device has taken another origin, for example because a store was
+    /// forgotten, the next cycle uploads.
     private var upload: SyncCycle.Event { device.isCurrent(backend) && origin == device.origin ? .done : .interrupted }
 }

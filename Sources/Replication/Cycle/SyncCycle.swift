@@ -1,100 +1,100 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What a sync cycle does, and in which order. This is the only place that decides it: the service, each form of the
-// simulation and the conformance suite's device carry out its actions, and say what came of each.
+// What a sync cycle does, and in which order. Only this file decides it: the service, each form of the simulation and
+// the conformance suite's device carry out its actions and report the result of each.
 //
 //   pull → read and join each store that has news → end the pull → keep its cursor
 //        → begin a push → sync the disk → upload each store → end the push → mark exactly that as published
 //        → collect garbage → rest
 //
-// The second line is for a device that has something to publish and may, the third for once a day. A cycle may be cut
-// between any two actions; the next one leads to the same result.
+// The second line happens if the device has something to publish and may, the third once a day. A cycle may be
+// interrupted between any two actions; the next one leads to the same result.
 //
-// A value: it has no I/O, no clock, no tasks, and no storage.
+// It is a value, without I/O, clock, tasks or storage.
 
 /// The sync cycles of an account with one remote.
 package struct SyncCycle: Sendable {
     /// What to do next.
     package enum Action: Equatable, Sendable {
-        /// Look what is new in the remote.
+        /// Begin a pull.
         case pull
-        /// Go on under another origin, since another device writes under this one.
+        /// Continue under another origin, because another device writes under this one.
         case leaveOrigin
-        /// Read a store's news, and join them.
+        /// Read what is new of a store, and join it.
         case read(String)
-        /// End the pull, of which these stores are joined and committed.
+        /// End the pull. These stores are joined and committed.
         case endPull(joined: Set<String>)
-        /// Keep the cursor at which the pull ended.
+        /// Store the cursor at which the pull ended.
         /// - Parameters:
-        ///   - isRead: everything that was there was read.
-        ///   - tooLarge: the stores that were read and not joined.
+        ///   - isRead: whether the pull read everything.
+        ///   - tooLarge: the stores that were read but not joined.
         case keep(isRead: Bool, tooLarge: Set<String>)
         /// Count a publication, and begin it.
         case beginPush
-        /// Sync the disk. A dot that was published must never be used again.
+        /// Sync the disk, so that a power cut can't make this device use a published dot again.
         case synchronize
         /// Upload the state of a store.
         case upload(String)
-        /// Make what was uploaded visible to others.
+        /// Make the upload visible to other devices.
         case endPush
         /// Mark what was uploaded as published.
         case markPublished
-        /// Have the remote collect garbage.
+        /// Let the backend collect garbage.
         case collectGarbage
         /// Wait until the next cycle is due.
         case rest
     }
 
-    /// What came of an action.
+    /// The result of an action.
     package enum Event: Sendable {
-        /// It was done.
+        /// The action is done.
         case done
-        /// The remote has news of these stores.
-        /// - Parameter beginsAnew: the pull reads everything, and counts only if it is complete.
+        /// The pull has begun, and found something new of these stores.
+        /// - Parameter beginsAnew: whether the pull reads everything, and counts only if it is complete.
         case pulled(OwnPublication, stores: [String], beginsAnew: Bool)
-        /// Nothing can be new since the last pull, which was complete.
+        /// The last pull was complete, and nothing can be new since.
         case unchanged
-        /// The news of a store were read.
+        /// A store was read.
         case joined(Joining)
         /// The pull has ended.
         case ended(isComplete: Bool)
-        /// The remote needs the states of these stores.
+        /// The push has begun, and needs the states of these stores.
         case began(stores: [String])
-        /// What was under way is worth nothing any more: a store was forgotten, or the origin is another one.
+        /// The action no longer counts, because a store was forgotten or the device has taken another origin.
         case interrupted
     }
 
-    /// What became of a store's news.
+    /// The result of joining what is new of a store.
     package enum Joining: Sendable {
-        /// The store is another one now.
+        /// The store has changed.
         case changed
-        /// There was nothing new in them.
+        /// The store already had everything.
         case unchanged
-        /// They wait until all of them have arrived.
+        /// Part of it has not arrived yet, so nothing was joined.
         case notWhole
-        /// They would make the store larger than a store may be. Waiting does not help: the rest of the account goes
-        /// on without the store, which is offered again with every pull.
+        /// The store would become larger than a store may be, so nothing was joined. The cycle continues without this
+        /// store, and every pull offers it again.
         case tooLarge
     }
 
     /// What the decisions depend on.
     package struct Facts {
-        /// By a clock that never jumps, in microseconds.
+        /// The monotonic clock's time, in microseconds.
         package var now: UInt64
-        /// By the device's clock, in microseconds since 1970.
+        /// The device's clock's time, in microseconds since 1970.
         package var time: UInt64
-        /// What the remote costs.
+        /// The backend's traits.
         package var traits: BackendTraits
-        /// The first download of the account is complete.
+        /// Whether the first download of the account is complete.
         package var isDownloaded: Bool
-        /// There is something that the remote does not have and may have.
+        /// Whether changes are pending that may be uploaded.
         package var isPending: Bool
-        /// When the last upload ended, by the device's clock; 0: there was none.
+        /// When the last upload ended, by the device's clock; 0 if there was none.
         package var lastPush: UInt64
-        /// When garbage was collected last, by the device's clock; 0: never.
+        /// When garbage was last collected, by the device's clock; 0 if never.
         package var lastGarbageCollection: UInt64
 
-        /// Facts of their parts.
+        /// Makes facts from their parts.
         package init(
             now: UInt64, time: UInt64, traits: BackendTraits, isDownloaded: Bool, isPending: Bool, lastPush: UInt64,
             lastGarbageCollection: UInt64
@@ -107,29 +107,30 @@ package struct SyncCycle: Sendable {
 
     /// When cycles are due; `nil` without a remote.
     package var schedule: SyncSchedule?
-    /// A cycle is under way.
+    /// Whether a cycle is under way.
     package private(set) var isRunning = false
-    /// What this device published is not in the remote any more, or what it wrote goes under another name.
+    /// Whether the device has to publish again, because its publication is gone from the remote or it has taken another
+    /// origin.
     package private(set) var needsRepublication = true
-    /// The remote is read, and nothing is written there.
+    /// Whether cycles only read, and write nothing to the remote.
     package var onlyReads = false
-    /// A device was forgotten: what it left in the remote may go.
+    /// Whether to collect garbage in this cycle, because the user has removed a device from the list.
     package var collectsGarbage = false
-    /// Something that is wrong while the rest went well.
+    /// An error that did not stop the cycle.
     package private(set) var problem: RemoteError?
-    /// Something was there that can't be read, and the rest is joined.
+    /// Whether something could not be read. The rest is joined.
     package private(set) var hasUnread = false
-    /// The last pull read everything that was there.
+    /// Whether the last pull read everything.
     package private(set) var isPullComplete = false
-    /// The last pull found what this device had published last.
+    /// Whether the last pull found this device's last publication.
     package private(set) var foundPublication = false
-    /// The cycle could not do all that it was to do: the next one does it.
+    /// Whether the cycle left something undone, which the next one does.
     package private(set) var isInterrupted = false
 
-    /// What is to be done, or being done.
+    /// The action to do, or under way.
     package private(set) var action = Action.rest
     private var uploads = false
-    /// The cycle has uploaded.
+    /// Whether the cycle has uploaded.
     package private(set) var uploaded = false
     private var received = false
     private var beginsAnew = false
@@ -139,20 +140,20 @@ package struct SyncCycle: Sendable {
     private var isWaiting = false
     private var tooLarge: Set<String> = []
 
-    /// Those of an account without a remote.
+    /// Makes the cycles of an account without a remote.
     package init() {}
 
-    /// Those of an account with a remote.
+    /// Makes the cycles of an account with a remote.
     package init(_ schedule: SyncSchedule) { self.schedule = schedule }
 
-    /// When the next cycle is due, on the clock that never jumps; `nil`: not before something happens.
+    /// When the next cycle is due, by the monotonic clock; `nil` if none is before another event.
     package var nextCycle: UInt64? { isRunning ? nil : schedule?.nextCycle }
 
     // MARK: A cycle
 
     /// Begins a cycle.
-    /// - Parameter now: by the clock that never jumps.
-    /// - Returns: whether it is to upload what is pending.
+    /// - Parameter now: the time by the monotonic clock.
+    /// - Returns: whether the cycle is to upload pending changes.
     package mutating func begin(_ now: UInt64) -> Bool {
         uploads = schedule?.begin(now) ?? false
         (isRunning, isInterrupted, isPullComplete, problem, hasUnread) = (true, false, false, nil, false)
@@ -162,27 +163,27 @@ package struct SyncCycle: Sendable {
         return uploads
     }
 
-    /// Begins a cycle at its upload: for a device that is told what to do, in the conformance suite.
-    /// - Parameter now: by the clock that never jumps.
+    /// Begins a cycle at its upload, for the conformance suite.
+    /// - Parameter now: the time by the monotonic clock.
     package mutating func beginPush(_ now: UInt64) {
         _ = begin(now)
         action = .beginPush
     }
 
-    /// The action after one.
+    /// Takes an action's result, and decides on the next action.
     package mutating func next(after event: Event, _ facts: @autoclosure () -> Facts) -> Action {
         action = following(event, facts)
         return action
     }
 
     /// Ends a cycle that can't go on.
-    /// - Parameter jitter: any number; it spreads the attempts of many devices.
+    /// - Parameter jitter: a random number, which spreads the attempts of many devices.
     package mutating func fail(_ error: RemoteError, _ now: UInt64, jitter: UInt64) {
         cut()
         schedule?.failed(now, retryAfter: error.leastRest, jitter: jitter)
     }
 
-    /// Ends a cycle that is not to go on.
+    /// Ends a cycle early, without an error.
     package mutating func cut() { (isRunning, action) = (false, .rest) }
 
     private mutating func following(_ event: Event, _ facts: () -> Facts) -> Action {
@@ -203,7 +204,7 @@ package struct SyncCycle: Sendable {
         case (.endPull, .ended(let isComplete)) where !isInterrupted:
             return keep(isRead: isComplete && !isWaiting) ?? publish(facts())
         case (.endPull, _):
-            // Of a store that was taken into use meanwhile something may have been skipped.
+            // A store that came into use meanwhile may have been skipped in part.
             isInterrupted = true
             let facts = facts()
             schedule?.noteHint(facts.now)
@@ -254,19 +255,19 @@ package struct SyncCycle: Sendable {
         return isRead || !beginsAnew ? .keep(isRead: isRead, tooLarge: tooLarge) : nil
     }
 
-    /// Something is wrong. The first one is kept.
+    /// Notes an error that doesn't stop the cycle. Only the first is kept.
     package mutating func noteProblem(_ problem: RemoteError) { self.problem = self.problem ?? problem }
 
-    /// Something can't be read.
+    /// Notes that something can't be read.
     package mutating func noteUnread(_ problem: RemoteError) {
         noteProblem(problem)
         hasUnread = true
     }
 
-    /// The last pull joined all that can be read.
+    /// Whether the last pull read everything, and joined all of it.
     package var hasJoinedAll: Bool { isPullComplete && tooLarge.isEmpty }
 
-    /// What this device wrote goes under another name.
+    /// Notes that the device has taken another origin.
     package mutating func noteLeftOrigin() { needsRepublication = true }
 
     // MARK: Upload
@@ -284,22 +285,22 @@ package struct SyncCycle: Sendable {
         facts.isPending || needsRepublication || Self.isPublicationDue(facts)
     }
 
-    /// A day has passed since the last upload, or there was none: what this device has received since would be lost
-    /// with the others, and they would not know that it is still there.
+    /// Whether a day has passed since the last upload, or there was none. Publishing daily keeps what this device has
+    /// received if the other devices are lost, and shows them that it still exists.
     private static func isPublicationDue(_ facts: Facts) -> Bool {
         Rule.dailyHead.isOn && facts.isDownloaded
             && (facts.lastPush == 0 || isDayAway(facts.time, from: facts.lastPush))
     }
 
-    /// Whether a time is a day from another, before or, by a clock that was wrong, after.
+    /// Whether two times are at least a day apart. A clock that was wrong may have put the earlier one after the later.
     package static func isDayAway(_ time: UInt64, from other: UInt64) -> Bool {
         max(time, other) - min(time, other) >= Retention.day
     }
 
     // MARK: The end
 
-    /// Once a day, or when a device was forgotten: what that left may go once all of it is known to be published by
-    /// this device. What fails is tried again the next day.
+    /// Collects garbage once a day, and as soon as nothing is pending after the user has removed a device from the
+    /// list. After a failure it tries again the next day.
     private mutating func collect(_ facts: Facts) -> Action {
         guard facts.isDownloaded,
             (collectsGarbage && !facts.isPending) || Self.isDayAway(facts.time, from: facts.lastGarbageCollection)

@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The device that sync cycles are made for: what it holds, and what a cycle does to that. What it has done is committed
-/// when it returns.
+/// The device for which sync cycles run: what it holds, and what a cycle changes. When a method returns, its changes
+/// are committed.
 package protocol SyncDevice: AnyObject {
-    /// What it holds of a store.
+    /// The device's copy of a store.
     associatedtype Replica: Joinable
 
-    /// The cycles of its account.
+    /// The cycles of the device's account.
     var cycle: SyncCycle { get set }
-    /// What a cycle's decisions depend on. They must not depend on ``cycle``, which asks for them.
+    /// The facts that a cycle's decisions depend on. They must not depend on ``cycle``, which reads them.
     var facts: SyncCycle.Facts { get }
-    /// Under which it writes.
+    /// The origin under which the device writes.
     var origin: Origin { get }
-    /// The milliseconds since 1970 of which it would have heard of each removal.
+    /// The times, in milliseconds since 1970, of writes whose removal this device would know of.
     var rememberedTimes: Range<UInt64> { get }
 
-    /// Goes on under another origin, if one of these is, or was, its own: another device writes under them.
-    /// - Returns: whether one is.
+    /// Continues under another origin, if one of these, under which another device writes, is or was the device's own.
+    /// - Returns: whether one is or was.
     func leave(_ shared: Set<Origin>) throws -> Bool
-    /// What it holds of a store, and whether the account's values are still to arrive there; `nil` if it takes no part in
-    /// the sync.
+    /// The copy of a store, and whether the account's values have yet to arrive in it; `nil` if the store isn't synced.
     func replica(of store: String) throws -> (Replica, isArriving: Bool)?
-    /// Does what a join decided, and tells of it.
-    /// - Returns: `false` if the store would be too large.
+    /// Carries out a join's plan, and signals the changes.
+    /// - Returns: false if the store would be too large; then nothing has changed.
     func carryOut(_ plan: JoinPlan, in replica: Replica, of store: String, isArriving: Bool) throws -> Bool
 }
 
@@ -30,7 +29,7 @@ extension SyncDevice {
     /// Joins what is new of a store.
     package func join(_ change: RemoteChange, to store: String) throws -> SyncCycle.Joining {
         guard let (former, isArriving) = try replica(of: store) else { return .unchanged }
-        // What is written after the arrival is ordinary, and must know all that the account has.
+        // Writes after the arrival are ordinary, so they must know everything that the account has.
         if isArriving, !change.isComplete || change.isDelta { return .notWhole }
         let hasLeft = try leaveSharedOrigins(former, change, isArriving: isArriving)
         let here = hasLeft ? try replica(of: store)?.0 ?? former : former
@@ -40,8 +39,8 @@ extension SyncDevice {
         return try carryOut(plan, in: here, of: store, isArriving: isArriving) ? .changed : .tooLarge
     }
 
-    /// Takes another origin before anything is joined that was said of another device's writes under one of this
-    /// device's.
+    /// Takes another origin if the change reveals that another device writes under one of this device's origins. This
+    /// must happen before the change is joined.
     private func leaveSharedOrigins(_ here: Replica, _ change: RemoteChange, isArriving: Bool) throws -> Bool {
         guard Rule.leaveClones.isOn else { return false }
         var shared = Join.sharedOrigins(

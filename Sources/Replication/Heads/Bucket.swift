@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // How a store's base is cut, so that a change in a large store rewrites a small part of it. A bucket has the keys
-// whose hash begins with its bits. One that has grown too large is cut in two, and only that one is written anew; so
+// whose hash begins with its bits. A bucket that has grown too large is cut in two, and only that one is rewritten; so
 // no store is ever rewritten as a whole because it has grown.
 
 /// The keys whose hash begins with certain bits.

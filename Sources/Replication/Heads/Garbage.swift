@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What may go. Nothing here is a matter of correctness: a head that goes although its device lives is put there again
-// by it, and a segment that goes although somebody is about to name it by whoever names it. It is a matter of not
-// doing that for nothing. Times of files say nothing, so that something was there for so long is known from having
-// seen it there: each look adds the time since the look before, but a day at most, so that a clock that jumps, or a
-// device that slept for a year, makes nothing old.
+// Which files of a remote may be removed. Correctness doesn't depend on it: a device whose head is removed writes it
+// again, and so does a device that is about to name a segment that is removed. The rules here avoid that work.
+//
+// Times of files prove nothing. So an age is the time during which polls have seen a file: each poll adds the time
+// since the previous one, at most a day, so that neither a clock that jumps nor a device that slept for a year makes a
+// file old.
 
-/// For how long what nobody needs was seen to lie there, in microseconds.
+/// The ages of files that nobody may need, in microseconds.
 package struct Observations: Equatable, Sendable {
-    /// When it was looked at last; 0: never.
+    /// The time of the last poll; 0 if there was none.
     package var time: UInt64 = 0
-    /// Heads of others, as long as they did not change.
+    /// Other devices' heads, by digest: for how long each has not changed.
     package var heads: [Bits128: UInt64] = [:]
     /// Segments that no head names.
     package var segments: [Bits128: UInt64] = [:]
-    /// Files that are not whole.
+    /// Incomplete files.
     package var leftovers: [String: UInt64] = [:]
 
     static let day = Retention.day
-    /// Of each kind; they are kept in the cursor.
+    /// The most files of each kind, because the cursor holds these ages.
     static let most = 1024
 
-    /// Those of a device that has not looked yet.
+    /// Makes the observations of a device that has not polled yet.
     package init(time: UInt64 = 0) { self.time = time }
 
-    /// Adds a look.
+    /// Adds a poll's observations.
     package mutating func look(_ now: UInt64, heads: Set<Bits128>, segments: Set<Bits128>, leftovers: Set<String>) {
         let elapsed = time == 0 || now < time ? 0 : min(now - time, Self.day)
         time = now
@@ -42,48 +43,47 @@ package struct Observations: Equatable, Sendable {
     }
 }
 
-/// Decides what may go.
+/// Decides which files may be removed.
 enum Garbage {
-    /// Which heads may go.
+    /// The heads that may be removed.
     /// - Parameters:
-    ///   - joined: the digests of those that were joined.
-    ///   - published: what this device has published.
+    ///   - joined: the digests of the heads that were joined.
+    ///   - published: this device's own head.
     static func heads(
         _ heads: [SeenHead], own: Origin, forgotten: Set<Origin>, ages: [Bits128: UInt64],
         joined: Set<Bits128>, published: SeenHead?
     ) -> [SeenHead] {
         heads.filter { head in
-            // Its own process replaces it, or removes it once it writes under another origin.
+            // The device replaces its own head, or removes it once it writes under another origin.
             if head.origin == own { return false }
-            // It may be the only place where something is. What was read after the pull was not joined; of what was
-            // joined, all has to be where others find it.
+            // A head may hold the only copy of something. So this device must have joined it and published the result.
             let isJoined = joined.contains(head.digest) || !head.isWhole
             let isKnown = isJoined && published?.states.dominate(head.states) == true
             if !isKnown, Rule.knownHeads.isOn { return false }
             let age = ages[head.digest] ?? 0
-            // The person has said that nobody will miss it. What has not arrived gets a week to.
+            // The user has removed the device from the list. If something has not arrived yet, wait a week for it.
             if forgotten.contains(head.origin) { return head.isWhole || age >= 7 * Observations.day }
-            // A device that lives publishes when it has written, and once a day if others have. One that did neither
-            // for a month is gone, or has nothing to say that is not said; if it was only away, it publishes anew.
+            // A device in use publishes its writes, and once a day if others have written. One that did neither for a
+            // month is gone or has nothing new. If it was only away, it publishes again.
             return age >= 30 * Observations.day || !Rule.headsStay.isOn
         }
     }
 
-    /// Which segments may go, of those that no head names.
+    /// The segments that may be removed, of those that no head names.
     static func segments(ages: [Bits128: UInt64]) -> [Bits128] {
-        // Somebody may have written one and be about to publish the head, or the head be on its way here.
+        // Another device may be about to publish a head that names it, or that head may still be on its way.
         ages.filter { $0.value >= 7 * Observations.day || !Rule.segmentsStay.isOn }.map(\.key).sorted()
     }
 
-    /// Which files may go that are not whole.
+    /// The incomplete files that may be removed.
     static func leftovers(ages: [String: UInt64]) -> [String] {
-        // Nobody writes one file for a day.
+        // No device takes a day to write a file.
         ages.filter { $0.value >= Observations.day }.map(\.key).sorted()
     }
 }
 
-/// The latest version that was seen of each head, within a day. A storage may leave a head out of a listing, or give an
-/// older version of it, and what the latest one names is needed all the same.
+/// The latest version of each head seen within a day. A storage may omit a head from a listing or return an older
+/// version, and the segments that the latest version names are still needed.
 struct LatestHeads: Sendable {
     private var heads: [String: Version] = [:]
 
@@ -94,12 +94,12 @@ struct LatestHeads: Sendable {
         var time: UInt64
     }
 
-    /// Notes what a look has found.
+    /// Notes the heads that a poll has found.
     mutating func note(_ found: [SeenHead], time: UInt64) {
         for head in found {
             if let latest = heads[head.name] {
                 if latest.sequence > head.sequence { continue }
-                // What this one names is not known, and may be what the one before did.
+                // An unreadable version may name the same segments as the one before.
                 if !head.isWhole {
                     heads[head.name]?.time = time
                     continue
@@ -114,13 +114,13 @@ struct LatestHeads: Sendable {
     /// Forgets a head that this device has removed.
     mutating func forget(_ name: String) { heads[name] = nil }
 
-    /// What heads name, but for that of an origin.
+    /// The segments that heads name, except the head of an origin.
     func segments(besides origin: Origin?) -> Set<Bits128> {
         Set(heads.values.filter { $0.origin != origin }.flatMap(\.segments))
     }
 }
 
-/// The segments that this process has put others in the place of. There may be many.
+/// The segments that this process has replaced. There may be many.
 struct Superseded: Sendable {
     private struct Item {
         let name: Bits128
@@ -128,19 +128,19 @@ struct Superseded: Sendable {
         let time: UInt64
     }
     private var items: [Item] = []
-    /// How long each segment is that this process has written.
+    /// The lengths of the segments that this process has written.
     private var lengths: [Bits128: Int] = [:]
 
-    /// Whoever has read the head before is given that long to read them, where all see the same.
+    /// On a server, how long a device that has read the previous head has to read its segments, in microseconds.
     private static let grace: UInt64 = 120_000_000
-    /// That much may always wait.
+    /// How many bytes of replaced segments may stay for the whole time.
     private static let leastBytes = 256 << 10
 
     var isEmpty: Bool { items.isEmpty }
 
     mutating func noteLength(_ length: Int, of name: Bits128) { lengths[name] = length }
 
-    /// Notes what a head has left.
+    /// Notes which segments a head no longer names.
     mutating func note(_ names: Set<Bits128>, now: Set<Bits128>, time: UInt64) {
         items.removeAll { now.contains($0.name) }
         let known = Set(items.map(\.name))
@@ -149,13 +149,13 @@ struct Superseded: Sendable {
         }
     }
 
-    /// Forgets segments that are not there any more.
+    /// Forgets segments that are gone from the remote.
     mutating func keep(_ present: Set<Bits128>) { items.removeAll { !present.contains($0.name) } }
 
-    /// Takes out what may go now: after minutes, or before if what waits is more than what is published, so that
-    /// writing without a pause never takes more than so many times the room.
-    /// - Parameter replicatesSeparately: a head that names one may still be on its way here. Time frees none then: they
-    ///   are left to ``Garbage/segments(ages:)``.
+    /// Takes out the segments to remove now: those replaced two minutes ago, and before that the oldest of them if they
+    /// take more room than what is published. So continuous writing takes a bounded multiple of that room.
+    /// - Parameter replicatesSeparately: whether a head that names a segment may still be on its way. Then time alone
+    ///   frees none, and ``Garbage/segments(ages:)`` decides.
     mutating func take(
         _ time: UInt64, published: Set<Bits128>, named: Set<Bits128>, replicatesSeparately: Bool
     ) -> [Bits128] {
@@ -165,7 +165,7 @@ struct Superseded: Sendable {
         items.removeAll { item in
             let isOver = !replicatesSeparately && (time < item.time || time - item.time >= Self.grace)
             let isDue = isOver || waiting > most
-            // Somebody shares it; whoever leaves it last removes it.
+            // Another head still names it. The last device to replace it removes it.
             guard isDue, !named.contains(item.name), !published.contains(item.name) else { return false }
             waiting -= item.bytes
             taken.append(item.name)
@@ -177,42 +177,42 @@ struct Superseded: Sendable {
     }
 }
 
-/// What is there, for garbage collection.
+/// The files in the remote, for garbage collection.
 package struct Remains {
-    /// The heads of the account.
+    /// The account's heads.
     package let heads: [SeenHead]
-    /// No other heads are there, and each could be made out whole: a segment that none of them names is named by none.
+    /// Whether ``heads`` are all heads in the remote, and each is readable. Only then no unknown head names a segment.
     package let areAllHeads: Bool
-    /// The segments.
+    /// The names of the segments.
     package let segments: Set<Bits128>
-    /// Files that are not whole, and damaged segments.
+    /// The names of incomplete files and damaged segments.
     package let leftovers: Set<String>
 
-    /// Remains of their parts.
+    /// Makes remains from their parts.
     package init(heads: [SeenHead], areAllHeads: Bool, segments: Set<Bits128>, leftovers: Set<String>) {
         (self.heads, self.areAllHeads) = (heads, areAllHeads)
         (self.segments, self.leftovers) = (segments, leftovers)
     }
 }
 
-/// What one process knows of what may go.
+/// What a process knows for collecting garbage.
 package struct GarbageMemory: Sendable {
-    /// For how long what nobody needs was seen to lie there.
+    /// The ages of files that nobody may need.
     package private(set) var observations = Observations()
     private var latest = LatestHeads()
     private var superseded = Superseded()
 
-    /// That of a process that knows nothing.
+    /// Makes the memory of a process that has just started.
     package init() {}
 
-    /// What goes once somebody has collected garbage.
+    /// The files to remove.
     package struct Going {
         package let heads: [SeenHead]
         package let segments: [Bits128]
         package let leftovers: [String]
     }
 
-    /// Goes on from what the process before this one has seen.
+    /// Continues with the previous process's observations.
     package mutating func resume(_ observations: Observations) {
         if self.observations.time == 0 { self.observations = observations }
     }
@@ -223,25 +223,25 @@ package struct GarbageMemory: Sendable {
     /// Forgets a head that this device has removed.
     package mutating func forget(_ head: String) { latest.forget(head) }
 
-    /// Notes how long a segment is.
+    /// Notes a segment's length in bytes.
     package mutating func noteLength(_ length: Int, of segment: Bits128) {
         superseded.noteLength(length, of: segment)
     }
 
-    /// Notes which segments a head of this device names in the place of others.
+    /// Notes that a head of this device names other segments than the one before.
     package mutating func noteReplaced(_ former: Set<Bits128>, by present: Set<Bits128>, time: UInt64) {
         superseded.note(former, now: present, time: time)
     }
 
-    /// Decides what may go.
+    /// Decides which files may be removed.
     /// - Parameters:
     ///   - joined: the digests of the heads that were joined.
-    ///   - published: what this device has published.
+    ///   - published: this device's own head.
     package mutating func look(
         at remains: Remains, for request: GarbageCollection, joined: Set<Bits128>, published: SeenHead?
     ) -> Going {
         let others = remains.heads.filter { $0.origin != request.origin }
-        // A head that can't be read, or is of another account, names nobody knows what.
+        // It is unknown which segments an unreadable head, or one of another account, names.
         var unnamed = remains.areAllHeads ? remains.segments : []
         for head in remains.heads where Rule.namedSegments.isOn { unnamed.subtract(head.segments) }
         unnamed.subtract(published?.segments ?? [])
@@ -256,10 +256,10 @@ package struct GarbageMemory: Sendable {
             leftovers: Garbage.leftovers(ages: observations.leftovers))
     }
 
-    /// Takes out what may go of what this process has put others in the place of.
+    /// Takes out the segments that this process has replaced and that may be removed now.
     /// - Parameters:
-    ///   - heads: those that are there.
-    ///   - traits: those of the backend.
+    ///   - heads: the heads in the remote.
+    ///   - traits: the backend's traits.
     package mutating func takeReplaced(
         _ time: UInt64, heads: [SeenHead], published: SeenHead?, traits: BackendTraits
     ) -> [Bits128] {
@@ -272,6 +272,6 @@ package struct GarbageMemory: Sendable {
             replicatesSeparately: traits.replicatesSeparately && Rule.replacedStay.isOn)
     }
 
-    /// Whether anything waits to be taken out.
+    /// Whether any replaced segments are left to take out.
     package var hasReplaced: Bool { !superseded.isEmpty }
 }

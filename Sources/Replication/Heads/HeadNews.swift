@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What a look at the heads of an account means: which states are new, what has to arrive, and what is joined when all
-// of it was read. The heads are decoded; how their states are cut and read is no concern of this.
+// What the heads of an account mean: which states are new, what has to arrive first, and what counts as joined once it
+// was read. The heads are decoded already; how their states are cut into segments doesn't matter here.
 
-/// A state that a head says its device holds.
+/// A store's state, as a head describes it.
 package struct HeadState: Sendable {
-    /// The digest of the state, however it is cut.
+    /// The digest of the state, which doesn't depend on how it is cut.
     package let digest: Bits128
-    /// What it has taken in.
+    /// The dots that the state has taken in.
     package let vector: VersionVector
 
-    /// A state of its parts.
+    /// Makes a state from its parts.
     package init(digest: Bits128, vector: VersionVector) {
         self.digest = digest
         self.vector = vector
@@ -18,7 +18,7 @@ package struct HeadState: Sendable {
 }
 
 extension [String: HeadState] {
-    /// Whether everything that other states have seen was taken in here.
+    /// Whether these states together cover everything that others have seen.
     package func dominate(_ others: Self) -> Bool {
         others.allSatisfy { store, state in
             state.vector.dots.isEmpty || self[store]?.vector.isSuperset(of: state.vector) == true
@@ -28,24 +28,25 @@ extension [String: HeadState] {
 
 /// A head that was found.
 package struct SeenHead: Sendable {
-    /// Under which name.
+    /// The file's name.
     package let name: String
-    /// Under which its writer writes.
+    /// The writer's origin.
     package let origin: Origin
-    /// Which of its writer's publications it is.
+    /// The number of the publication among the writer's.
     package let sequence: UInt64
-    /// The digest of its bytes.
+    /// The digest of the head's bytes.
     package let digest: Bits128
-    /// It lies under a name that is not its own. What it names may never come, and nothing waits for it.
+    /// Whether the file's name is not its origin's, as a sync tool names copies. Its segments may never arrive, so no
+    /// device waits for them.
     package let isCopy: Bool
-    /// All of its states could be made out.
+    /// Whether all of its states could be determined.
     package let isWhole: Bool
-    /// What it holds, by the stores' identifiers.
+    /// Its states, by the stores' identifiers.
     package let states: [String: HeadState]
-    /// The names of the segments that have to be there.
+    /// The names of the segments that it needs.
     package let segments: Set<Bits128>
 
-    /// A head of its parts.
+    /// Makes a head from its parts.
     package init(
         _ identity: HeadIdentity, under name: String, isWhole: Bool, states: [String: HeadState],
         segments: Set<Bits128>
@@ -56,30 +57,30 @@ package struct SeenHead: Sendable {
     }
 }
 
-/// What is new in heads, and what has become of it.
+/// What is new in heads, and how much of it was read.
 package struct HeadNews: Sendable {
-    /// Of each store the digests of the states that are new.
+    /// The digests of the new states, by store.
     package let states: [String: Set<Bits128>]
-    /// What is wrong with states that were read and make no sense, by store and digest.
+    /// Sentences about corrupt states, by store and digest.
     package private(set) var corrupt: [String: [Bits128: String]] = [:]
 
     private let heads: [SeenHead]
-    /// Heads that were joined before.
+    /// The digests of heads that were joined before.
     private let known: Set<Bits128>
-    /// The digests of states that were joined before.
+    /// The digests of states that were joined before, by store.
     private let joined: [String: Set<Bits128>]
-    /// Of each store the digests of what was read.
+    /// The digests of states that were read now, by store.
     private var settled: [String: Set<Bits128>] = [:]
-    /// Of each store the digests of what could not be read and need not be, now or when its head was joined. A state that
-    /// has taken in as much may hold other entries all the same, so each is read when it turns up in another head.
+    /// The digests of states that could not be read and need not be, now or when their head was joined, by store. Two
+    /// states with equal version vectors may hold different entries, so such a state is read if another head has it.
     private var passedOver: [String: Set<Bits128>]
 
-    /// What is new in heads.
+    /// Determines what is new in heads.
     /// - Parameters:
     ///   - known: the digests of heads that were joined before.
-    ///   - joined: those of states that were, by store.
-    ///   - passedOver: those of states that were not, though their heads were.
-    ///   - corrupt: what was wrong with states of known heads.
+    ///   - joined: the digests of states that were joined before, by store.
+    ///   - passedOver: the digests of states that were not joined though their heads were, by store.
+    ///   - corrupt: sentences about corrupt states of known heads.
     package init(
         _ heads: [SeenHead], known: Set<Bits128>, joined: [String: Set<Bits128>],
         passedOver: [String: Set<Bits128>], corrupt: [String: [Bits128: String]] = [:]
@@ -96,7 +97,7 @@ package struct HeadNews: Sendable {
         }
         var joined = joined
         for head in old {
-            // Somebody else may have published what one's head only claims to have.
+            // A state that was corrupt or passed over isn't joined: another head may have its segments.
             for (store, state) in head.states
             where self.corrupt[store]?[state.digest] == nil && passedOver[store]?.contains(state.digest) != true {
                 joined[store, default: []].insert(state.digest)
@@ -115,22 +116,22 @@ package struct HeadNews: Sendable {
     /// The stores that have something new, sorted.
     package var stores: [String] { states.keys.sorted() }
 
-    /// A state was read.
+    /// Notes that a state was read.
     package mutating func noteRead(_ digest: Bits128, of store: String) {
         corrupt[store]?[digest] = nil
         passedOver[store]?.remove(digest)
         settled[store, default: []].insert(digest)
     }
 
-    /// A state is there as it was written, and makes no sense.
+    /// Notes that a state is complete, and corrupt.
     package mutating func noteCorrupt(_ digest: Bits128, of store: String, _ sentence: String) {
         corrupt[store, default: [:]][digest] = sentence
         settled[store, default: []].insert(digest)
     }
 
-    /// Settles those of the states that could not be read of which others, that were, have taken in everything.
-    /// - Parameter vector: what the states that were read have taken in.
-    /// - Returns: whether all others are copies', which nothing waits for.
+    /// Passes over the unread states whose version vectors are covered by the states that were read.
+    /// - Parameter vector: the joined version vector of the states that were read.
+    /// - Returns: whether all remaining unread states are copies', for which no device waits.
     package mutating func passOver(_ lacking: Set<Bits128>, of store: String, read vector: VersionVector) -> Bool {
         if lacking.isEmpty { return true }
         var vector = vector
@@ -149,26 +150,26 @@ package struct HeadNews: Sendable {
         return !needed
     }
 
-    /// What is joined at the end.
+    /// What is joined at the end of a pull.
     package struct Result {
-        /// The digests of the heads of which everything is.
+        /// The digests of the heads that are joined as a whole.
         package var heads: Set<Bits128> = []
-        /// Those of them of which something could not be read, and need not be.
+        /// The digests of those among ``heads`` with a state that was passed over.
         package var headsWithGaps: Set<Bits128> = []
-        /// The digests of the states that are joined, by store.
+        /// The digests of the joined states, by store.
         package var states: [String: Set<Bits128>] = [:]
-        /// Those of states that could not be read, and need not be.
+        /// The digests of the states that were passed over, by store.
         package var passedOver: [String: Set<Bits128>] = [:]
-        /// Whether everything was read that has to be, joined or not.
+        /// Whether every state that is needed was read, joined or not.
         package var isComplete = true
     }
 
     /// Decides what is joined.
-    /// - Parameter stores: those whose news were joined and committed.
+    /// - Parameter stores: the stores whose changes were joined and committed.
     package func finish(joined stores: Set<String>) -> Result {
         var result = Result()
         for head in heads {
-            // Of a head that was joined before nothing is new, even if it can't be read whole any more.
+            // A head that was joined before has nothing new, even if it can't be read completely any more.
             let isKnown = known.contains(head.digest)
             var isJoined = head.isWhole || isKnown
             var isRead = isJoined

@@ -2,26 +2,27 @@
 
 // How a process tells its own head from a clone's, and a restart from a clone.
 //
-// A process knows the digest of every head that it has written. What it finds under its own name is therefore its
-// own, an older one of its own, or not its own. A process that has just started has written nothing. What the one
-// before it wrote last is in the cursor, unless that was written after the last pull ended. The database has counted
-// it all the same, before it left; but a head of that number may be the predecessor's or a clone's, and nothing in it
-// can tell, for a fork of a running machine has everything that we have. So a head that was counted, or that the first
-// pull finds, is taken for neither, nor is an earlier one that a storage gives later. It is joined, as every head,
-// which does nothing if it is the predecessor's and saves a clone's writes if it is not; and it is replaced by a later
-// one. If there is a clone, it finds a head that it never wrote, and takes another origin; or it writes again, a later
-// one, and we do.
+// A process knows the digest of every head that it has written. So a head that it finds under its own name is its last
+// one, an older one of its own, or a foreign one.
+//
+// A process that has just started has written none. The cursor names the last head of the previous process, unless
+// that was written after the last pull. The database has counted it even then. But a head with the counted number may
+// be the previous process's or a clone's, and nothing in it tells which, because a fork of a running machine has the
+// same memory and database. So a head up to that number, and one that the first pull finds, counts as inherited, and so
+// does an earlier one that a storage returns later. The device joins it like any head, which changes nothing if it is
+// the previous process's and saves the writes if it is a clone's. Then it replaces it by a later head. A clone finds
+// that head, did not write it, and takes another origin; or it writes a still later one, and this device does the same.
 
 /// Which head it is.
 package struct HeadIdentity: Equatable, Sendable {
-    /// Under which its writer writes.
+    /// The writer's origin.
     package let origin: Origin
-    /// The digest of its bytes.
+    /// The digest of the head's bytes.
     package let digest: Bits128
-    /// Which of its writer's publications it is.
+    /// The number of the publication among the writer's.
     package let sequence: UInt64
 
-    /// An identity of its parts.
+    /// Makes an identity from its parts.
     package init(origin: Origin, digest: Bits128, sequence: UInt64) {
         self.origin = origin
         self.digest = digest
@@ -31,49 +32,50 @@ package struct HeadIdentity: Equatable, Sendable {
 
 /// The heads of this device, as one process knows them.
 package struct OwnHeads: Sendable {
-    /// What this process published last, or found of its predecessor as that had left it.
+    /// The head that this process published last, or that it found as the previous process had left it.
     package private(set) var published: HeadIdentity?
     /// The digests of the heads that this process has written or tried to write, oldest first.
     private var written: [Bits128] = []
-    /// Those of them of which everything is still here: none that was written before a download began anew.
+    /// The digests of those among ``written`` whose content this device still holds: none from before it began to
+    /// download everything again.
     private var held: Set<Bits128> = []
-    /// By origin, the latest sequence of a head that the process before this one may have written.
+    /// The latest sequence of a head that the previous process may have written, by origin.
     private var inherited: [Origin: UInt64] = [:]
-    /// The origins under whose name a pull has looked.
+    /// The origins whose heads a pull has looked for.
     private var lookedUp: Set<Origin> = []
-    /// Under which origin the last pull looked.
+    /// The origin whose head the last pull looked for.
     private var lastOrigin: Origin?
-    /// Everything that is there has to be read again: since it was joined, this device has left an origin, and forgot
-    /// with it what it had taken in of it.
+    /// Whether the device has to read everything again: it has left an origin, and no longer knows which of that
+    /// origin's writes it has seen.
     package private(set) var readsAnew = false
     /// Since when heads under former origins can't be read, in microseconds.
     private var unreadable: [Origin: UInt64] = [:]
 
     private static let mostWritten = 1024
 
-    /// Those of a process that has written nothing.
+    /// Makes the state of a process that has written nothing.
     package init() {}
 
-    /// Remembers a head that is about to be written, since nothing may tell whether it was.
+    /// Notes a head before it is written, because the answer may be lost.
     package mutating func noteWriting(_ digest: Bits128) {
         written.append(digest)
         held.insert(digest)
         if written.count > Self.mostWritten { held.remove(written.removeFirst()) }
     }
 
-    /// The head under the device's name is the one that it knows.
+    /// Notes that the remote has this head under the device's name.
     package mutating func notePublished(_ head: HeadIdentity) { published = head }
 
-    /// What was there is joined, as far as it could be read.
+    /// Notes that everything readable in the remote is joined.
     package mutating func noteJoined() { readsAnew = false }
 
-    /// Everything is to be downloaded anew: what was published may not be here any more.
+    /// Notes that the device will download everything again: it may no longer hold what it has published.
     package mutating func forgetHeld() { held = [] }
 
     /// Decides what a pull has found under the device's name.
     /// - Parameters:
-    ///   - count: how often the database says that something was about to be published under the origin.
-    ///   - last: what the cursor says of the last publication.
+    ///   - count: how often the device has begun to publish under the origin, according to the database.
+    ///   - last: the last publication, according to the cursor.
     package mutating func classify(
         _ found: HeadIdentity?, as origin: Origin, published count: UInt64, last: HeadIdentity?
     ) -> OwnHead {
@@ -89,7 +91,7 @@ package struct OwnHeads: Sendable {
         at found: HeadIdentity?, as origin: Origin, published count: UInt64, last: HeadIdentity?
     ) -> OwnHead {
         if lookedUp.insert(origin).inserted, published?.origin != origin {
-            // Nothing was written under the origin by this process: what is there may be what the one before it wrote.
+            // This process has written nothing under the origin, so the head may be the previous process's.
             let counted = Rule.countedHeads.isOn ? count : 0
             inherited[origin] = max(last?.sequence ?? 0, found?.sequence ?? 0, counted)
         }
@@ -106,12 +108,13 @@ package struct OwnHeads: Sendable {
         return written.contains(found.digest) || isInherited(found, origin)
     }
 
-    /// Whether a head may be of the process before this one: it is not later than what that is known to have written.
+    /// Whether a head may be the previous process's: it is not later than the last one that process may have written.
     private func isInherited(_ found: HeadIdentity, _ origin: Origin) -> Bool {
         found.sequence <= inherited[origin] ?? 0
     }
 
-    /// Whether nothing was published under the present origin yet, and what was under a former one is there no more.
+    /// Whether the device has published nothing under its present origin yet, and its last head under a former origin
+    /// is gone or older than it was.
     package func isFormerLost(
         as origin: Origin, last: HeadIdentity?, find: (Origin) -> (head: HeadIdentity, isWhole: Bool)?
     ) -> Bool {
@@ -122,8 +125,8 @@ package struct OwnHeads: Sendable {
 
     /// The number of the next publication.
     /// - Parameters:
-    ///   - there: the head that is there under the device's name.
-    ///   - count: how often the database says that something was about to be published under the origin.
+    ///   - there: the head in the remote under the device's name.
+    ///   - count: how often the device has begun to publish under the origin, according to the database.
     package static func nextSequence(
         as origin: Origin, there: HeadIdentity?, published: HeadIdentity?, count: UInt64
     ) -> UInt64 {
@@ -131,22 +134,23 @@ package struct OwnHeads: Sendable {
         return max((sequences.max() ?? 0) &+ 1, count)
     }
 
-    /// The origins whose heads may be in the remote's way: those under which this device writes no more.
-    /// - Parameter names: those of the heads that are there.
+    /// The former origins of this device whose heads are still in the remote.
+    /// - Parameter names: the names of the heads in the remote.
     package static func retired(_ former: [Origin], present names: Set<String>, as origin: Origin) -> [Origin] {
         let origins = Rule.retiredHeads.isOn ? former : names.sorted().compactMap { Origin($0[...]) }
         return origins.filter { $0 != origin && names.contains($0.description) }
     }
 
-    /// Whether the head of an origin under which this device writes no more may be removed: all of it was joined here,
-    /// and it is not later than what this device published. A later one is of the disk that this one was copied from.
+    /// Whether a head under a former origin may be removed: this device has joined all of it, and it is not later than
+    /// what this device published. A later one comes from the device whose disk was copied.
     package mutating func mayRetire(_ head: HeadIdentity, upTo count: UInt64, joined: Set<Bits128>) -> Bool {
         unreadable[head.origin] = nil
         guard head.sequence <= count || !Rule.retiredHeads.isOn else { return false }
         return joined.contains(head.digest) || held.contains(head.digest)
     }
 
-    /// The same of a head that can't be read. One that is torn now may be whole later, with what no other device has.
+    /// Whether an unreadable head under a former origin may be removed: after a day. It may be readable later, and hold
+    /// what no other device has.
     package mutating func mayRetireUnreadable(_ origin: Origin, _ now: UInt64) -> Bool {
         let since = min(unreadable[origin] ?? now, now)
         unreadable[origin] = since
@@ -154,18 +158,18 @@ package struct OwnHeads: Sendable {
     }
 }
 
-/// What is under this device's own name.
+/// What a pull found under this device's name.
 package enum OwnHead: Sendable {
-    /// Nothing, and nothing has to be.
+    /// No head, and none was expected.
     case none
-    /// Nothing, and something was.
+    /// No head, though the device has written one.
     case lost
-    /// What this device wrote last.
+    /// The head that this device wrote last.
     case current
-    /// What this process wrote before.
+    /// An earlier head of this process.
     case older
-    /// What may be of the process before this one.
+    /// A head that the previous process may have written.
     case inherited
-    /// What another device must have written.
+    /// A head that another device must have written.
     case foreign
 }

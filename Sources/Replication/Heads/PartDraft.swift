@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// How a writer cuts a store. What changed since the base stays in the tail until the tail is too large; then the
-// bucket with most of the tail is written anew: one for a small change, and more only while there is far too much.
-// So what one change costs is bounded by about a bucket, however the keys are spread.
+// How a writer cuts a store. Changes since the base stay in the tail until the tail is too large. Then the writer
+// rewrites the bucket with most of the tail, and further ones only while the tail is still far too large. So one change
+// costs about a bucket at most, however the keys are spread.
 
 package import PropertyList
 

@@ -2,22 +2,22 @@
 
 package import PropertyList
 
-/// One store's state as a head has it: segments that hold the base, and what has changed since, the tail.
+/// A store's state in a head: the names of the segments that hold its base, and the tail, which has the changes since.
 package struct StatePart: Equatable, Sendable {
-    /// The digest of the state, however it is cut.
+    /// The digest of the state, which doesn't depend on how it is cut.
     package var digest: Bits128
     /// The dots that the state has taken in.
     package var vector: VersionVector
     /// The segment that has most of the version vector; zero for none.
     package var vectorSegment: Bits128
-    /// The buckets of the base, in their order; none if there is no base.
+    /// The buckets of the base, in their order; empty if there is no base.
     package var base: [BaseSegment]
-    /// The entries that are not in the base as they are now.
+    /// The entries that the base lacks, or has in an older version.
     package var tail: [Key: Entry]
-    /// The keys that have an entry in the base and none now.
+    /// The keys that have an entry in the base, but none in the state.
     package var removed: Set<Key>
 
-    /// A part of its parts.
+    /// Makes a part from its fields.
     package init(
         digest: Bits128, vector: VersionVector, vectorSegment: Bits128 = .zero, base: [BaseSegment],
         tail: [Key: Entry], removed: Set<Key>
@@ -26,7 +26,7 @@ package struct StatePart: Equatable, Sendable {
         (self.base, self.tail, self.removed) = (base, tail, removed)
     }
 
-    /// The names of segments that have to be there.
+    /// The names of the segments that the part needs.
     package var segmentNames: [Bits128] { base.names + (vectorSegment == .zero ? [] : [vectorSegment]) }
 
     /// The state, given the entries of the base.
@@ -37,7 +37,7 @@ package struct StatePart: Equatable, Sendable {
         return StoreState(entries: entries, vector: vector)
     }
 
-    /// Which of two ways of cutting one state all devices prefer, so that they come to share segments.
+    /// Whether all devices prefer this way of cutting a state to another, so that they come to share segments.
     package func isPreferable(to other: StatePart) -> Bool {
         if tail.count != other.tail.count { return tail.count < other.tail.count }
         let (mine, others) = (segmentNames, other.segmentNames)
