@@ -29,6 +29,11 @@ package struct KeyPatterns: Equatable, Sendable {
         }
     }
 
+    /// Whether a pattern is a key, or the beginning of keys and an asterisk, so that a key may fit it that was meant.
+    package static func isLikely(_ pattern: Text) -> Bool {
+        !pattern.string.isEmpty && !pattern.string.dropLast().contains("*")
+    }
+
     /// Whether there are no patterns.
     package var isEmpty: Bool { patterns.isEmpty }
 

@@ -5,7 +5,7 @@ public import Foundation
 extension UbiquitousStore {
     /// The state of the user's account and its sync.
     public struct AccountState: Sendable {
-        /// The state as a word.
+        /// What the account is doing.
         public let status: Status
         /// Whether the first download of the account is complete.
         public let isInitialSyncDone: Bool
@@ -36,10 +36,10 @@ extension UbiquitousStore {
 extension UbiquitousStore.AccountState {
     /// What an account is doing. Later versions may add more.
     public struct Status: RawRepresentable, Sendable, Hashable {
-        /// Its word on the bus.
+        /// The word for it in the D-Bus interface.
         public let rawValue: String
 
-        /// A status by its word.
+        /// Makes a status from its word.
         public init(rawValue: String) { self.rawValue = rawValue }
 
         /// No account: values stay on this device.
@@ -52,9 +52,10 @@ extension UbiquitousStore.AccountState {
         public static let syncing = Status(rawValue: "syncing")
         /// The remote can't be reached; the service retries.
         public static let offline = Status(rawValue: "offline")
-        /// The remote refuses the credentials.
+        /// The remote refuses the credentials. The service retries once an hour.
         public static let authenticationFailed = Status(rawValue: "auth-failed")
-        /// The user has paused sync, or the remote was reset and needs a decision.
+        /// The user has paused sync; or the remote was reset, or the account's key is missing, and the user has to act.
+        /// ``UbiquitousStore/AccountState/lastError`` tells which.
         public static let paused = Status(rawValue: "paused")
         /// Another error; see ``UbiquitousStore/AccountState/lastError``.
         public static let error = Status(rawValue: "error")

@@ -16,12 +16,12 @@ final class DefaultStore: Sendable {
 
     private let state = Mutex(State())
 
-    /// Where it is.
+    /// The store's bus and identifier.
     var place: StorePlace {
         state.withLock { Self.place(&$0) }
     }
 
-    /// It.
+    /// The store's object.
     var object: NSUbiquitousKeyValueStore {
         state.withLock { state in
             if let object = state.object { return object }

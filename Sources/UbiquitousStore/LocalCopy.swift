@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The copy of a store that reads come from, as a state machine: it is told what happened, and answers with
-// what to do. It knows no bus, no thread and no clock.
+// The copy of a store that reads come from, as a state machine: its methods report events, and return what to do. It
+// uses no bus, thread or clock.
 //
 //     base     what the service has, as of `generation`
 //     sent     writes that were sent and not answered yet: one call at a time
 //     queue    writes that wait for their turn
 //     visible  base with the writes of `sent` and then of `queue` on it: what reads see
 //
-// A write is visible at once. It is sent when the one before is answered, together with all that have come
-// meanwhile, as one call that is all or nothing. If that call is refused, its writes are sent one by one: only
-// those go back that are refused by themselves. What waits stays bounded: a write that a later one of the same
-// key replaces is dropped where that can't show, and what the service could never take is refused here.
+// A write is visible at once. When the previous call has its reply, the copy sends all writes made meanwhile as one
+// atomic call. If the service refuses that call, the copy sends its writes one by one, and reverts only those that the
+// service refuses again. The queue is bounded: it drops a write that a later one of the same key replaces, where no
+// other program could tell, and the copy refuses what the service could never accept.
 //
-// The bus keeps the order of what the service sends to us, so the generation decides between what comes by
-// different ways. An answer to a write belongs to a generation after the last snapshot, or else the snapshot
-// has it already. A signal of a later generation than the snapshot's asks for a snapshot since that one; an
-// earlier one only says why something changed that is here already. So a change is announced once, with the
-// reason that the service gives: what came with a snapshot before its signal waits for it (`unannounced`).
+// The bus keeps the order of the service's messages, so the generation decides between replies, signals and snapshots.
+// A reply to a write with a generation up to the last snapshot's is already part of that snapshot. A signal with a
+// later generation than the snapshot's makes the copy request a snapshot since then; one with an earlier generation
+// only tells the reason of a change that is already here. So each change is announced once, with the service's reason:
+// changes that arrive with a snapshot before their signal wait for it (`unannounced`).
 //
-// When the service goes before it answers, nobody knows whether it took what was sent. Sending it again could undo
-// what another program has written since. So the copy asks the next service first which keys changed after the
-// last answer, and sends again only what certainly was not taken; see `isCertainlyMissing(_:)`.
+// If the service goes away before it replies, the copy can't know whether it applied the call, and sending it again
+// could undo what another program has written since. So the copy first asks the next service which keys have changed
+// since the last reply, and sends again only what certainly was not applied; see `isCertainlyMissing(_:)`.
 
 internal import PropertyList
 

@@ -6,7 +6,7 @@ internal import PropertyList
 extension UbiquitousStore {
     /// A change that this process didn't make, or a refused write.
     public struct Change: Sendable {
-        /// The reason.
+        /// Why the keys changed.
         public let reason: Reason
         /// The keys, sorted by their UTF-8.
         public let keys: [String]
@@ -46,10 +46,11 @@ extension UbiquitousStore {
 extension UbiquitousStore.Change {
     /// The reason for a change. Later versions may add more.
     public struct Reason: RawRepresentable, Sendable, Hashable {
-        /// Its number on the bus. The first four are Apple's; ``invalidWrite`` is never sent.
+        /// The reason's number in the D-Bus interface. The first four are Apple's; ``invalidWrite`` is the library's
+        /// own.
         public let rawValue: UInt32
 
-        /// A reason by its number.
+        /// Makes a reason from its number.
         public init(rawValue: UInt32) { self.rawValue = rawValue }
 
         /// Changes of other devices, or changes made while the service was away.
@@ -68,15 +69,16 @@ extension UbiquitousStore.Change {
 }
 
 extension UbiquitousStore {
-    /// An earlier value of a key.
+    /// An earlier value of a key, from ``UbiquitousStore/history(of:)``.
     public struct FormerValue<Value: Codable & Sendable>: Sendable {
         /// The value.
         public let value: Value
-        /// When it was replaced.
+        /// When it was replaced or removed, by this device's clock.
         public let date: Date
         /// The identifier of the device that wrote it, if known.
         public let originDevice: String?
-        /// Why it was replaced: `replaced`, `removed`, `initial-sync`, `account` or `merge`.
+        /// Why it was replaced: `replaced` or `removed` on this device, `initial-sync` (the account's value won at the
+        /// first download), `account` (the user switched accounts) or `merge` (another device's write won).
         public let why: String
 
         init?(_ former: HistoryEntry, _ key: Key<Value>) {

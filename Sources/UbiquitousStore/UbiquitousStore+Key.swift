@@ -18,10 +18,10 @@ extension UbiquitousStore {
     /// that programs in any language can read them. Other `Codable` values become dictionaries and arrays, as by
     /// `PropertyListEncoder`.
     public struct Key<Value: Codable & Sendable>: Sendable, Hashable {
-        /// 1 to 128 UTF-16 code units, without U+0000.
+        /// The key's name: 1 to 128 UTF-16 code units, without U+0000.
         public let name: String
 
-        /// A key of this name.
+        /// Makes a key. Writes under an invalid name fail with `invalidKey` or `keyTooLong`.
         public init(_ name: String) {
             self.name = name
         }

@@ -4,14 +4,14 @@ public import PropertyList
 public import SDBus
 internal import StoreBus
 
-/// A user's defaults domains as a program on the bus has them.
+/// A program's view of a user's defaults domains on the bus.
 @BusActor
 public final class DefaultsClient: ObjectClient {
-    /// That of a user's domains.
+    /// The interface of a user's domains.
     public static let interface = BusNames.defaultsInterface
     /// The program's connection.
     public let client: BusClient
-    /// The object.
+    /// The object's path.
     public let path: String
 
     init(_ client: BusClient, path: String) {
@@ -52,16 +52,16 @@ public final class DefaultsClient: ObjectClient {
     }
 }
 
-/// A layer of a domain as a program on the bus has it.
+/// A program's view of a domain's layer on the bus.
 @BusActor
 public final class DomainClient: KeyedClient {
-    /// That of a layer.
+    /// The interface of a layer.
     public static let interface = BusNames.domainInterface
     /// The program's connection.
     public let client: BusClient
-    /// The object.
+    /// The object's path.
     public let path: String
-    /// What was told of it, since ``listen()``; the newest last.
+    /// The signals received since ``listen()``, the newest last.
     public private(set) var received: [StoreSignal] = []
 
     private var match: Slot?

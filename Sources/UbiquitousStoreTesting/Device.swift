@@ -29,7 +29,7 @@ public final class Device: Sendable {
         public var stateDirectory: String?
         /// Omits `--state-directory`, `--manifest-directory` and similar options, for tests of these.
         public var isBare = false
-        /// The program, where it is not the tested one.
+        /// The program, if it is not the tested one.
         package var program: String?
 
         /// Makes the default options.
@@ -108,7 +108,7 @@ public final class Device: Sendable {
 
     private var commandLine: [String] {
         if options.isBare { return options.arguments }
-        // Another program may be one from before there were managed settings.
+        // Another program may be older than managed settings.
         let managed = options.program == nil ? ["--managed-directory", managedDirectory] : []
         return [
             "--bus", bus.address, "--state-directory", stateDirectory, "--manifest-directory", manifestDirectory,

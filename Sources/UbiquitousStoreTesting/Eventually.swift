@@ -8,6 +8,8 @@ public struct DeadlinePassed: Error, CustomStringConvertible {
 
 /// Waits until a condition holds. The condition is evaluated repeatedly, so it must change nothing.
 ///
+/// It is evaluated at least ten times, even if the process was stopped until the time was over.
+///
 /// - Parameters:
 ///   - what: the condition in words, for the error.
 ///   - limit: the time limit, generous by default because machines that run tests are busy.
@@ -18,8 +20,13 @@ public func eventually(
     _ condition: () async throws -> Bool
 ) async throws {
     let end = ContinuousClock.now + limit
-    while try await !condition() {
-        if ContinuousClock.now >= end { throw DeadlinePassed(description: "This did not happen: \(what)") }
+    var looks = 0
+    while true {
+        // Read the clock first: the process may be stopped while it evaluates the condition.
+        let isOver = ContinuousClock.now >= end && looks >= 9
+        if try await condition() { return }
+        if isOver { throw DeadlinePassed(description: "This did not happen: \(what)") }
+        looks += 1
         try await Task.sleep(for: .milliseconds(5))
     }
 }

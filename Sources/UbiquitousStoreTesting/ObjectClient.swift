@@ -11,7 +11,7 @@ public protocol ObjectClient: AnyObject {
     static var interface: String { get }
     /// The program's connection.
     var client: BusClient { get }
-    /// Where it is.
+    /// The object's path.
     var path: String { get }
 }
 
@@ -30,7 +30,7 @@ extension ObjectClient {
         try await call(member, build) { _ in }
     }
 
-    /// A property.
+    /// The value of a property.
     public func property(_ name: String) async throws -> Value {
         try await client.property(path, Self.interface, name)
     }

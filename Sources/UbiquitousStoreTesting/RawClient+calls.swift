@@ -45,16 +45,16 @@ extension RawClient {
         store(path, "SetValue", signature: "sv", body: body.bytes, later: later)
     }
 
-    /// Sets a key's value to so many bytes, and wants no answer.
+    /// Sets a key's value to a number of bytes, with a call that wants no reply.
     public func setUnanswered(_ path: String, _ key: String, bytes count: Int) {
         send(unansweredCall(path, key, bytes: count))
     }
 
-    /// Does so without a pause, many calls at a time, until the connection is closed.
+    /// Sends such calls without a pause, many at a time, until the connection is closed.
     public func floodUnanswered(_ path: String, _ key: String, bytes count: Int) {
         var calls: [UInt8] = []
         repeat { calls += unansweredCall(path, key, bytes: count) } while calls.count < 1 << 16
-        // As fast as the bus takes them: their numbers are never those of other calls, since these have no answers.
+        // The calls may share serial numbers, since they get no replies.
         while !isClosed() { send(calls) }
     }
 
@@ -77,7 +77,7 @@ extension RawClient {
         store(path, "GetValue", signature: "s", body: body.bytes)
     }
 
-    /// Requests a whole store one time less often than the system bus lets a connection wait for replies.
+    /// Requests a whole store as often as the system bus lets a connection wait for replies, less one.
     public func askForMuch(_ path: String) {
         for _ in 0..<127 { store(path, "GetSnapshot", 0, 0) }
     }

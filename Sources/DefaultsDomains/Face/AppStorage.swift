@@ -6,11 +6,12 @@ internal import PropertyList
 internal import Synchronization
 internal import UbiquitousStore
 
-/// A property that is a setting, as in Apple's SwiftUI: `@AppStorage("fontSize") var size = 12`.
+/// A property that reads and writes a setting, as in Apple's SwiftUI: `@AppStorage("fontSize") var size = 12`.
 ///
-/// Where nobody has set it, or something else is stored than its type can be read from, it has its first value.
+/// The property has its initial value as long as nobody has set the key, or if the stored value can't be converted to
+/// its type.
 ///
-/// Reading it inside `withObservationTracking` has that told of the setting's changes, whoever makes them.
+/// `withObservationTracking` tracks it: any change of the setting counts, whoever makes it.
 @propertyWrapper
 public struct AppStorage<Value>: Sendable {
     private let key: String
@@ -30,7 +31,7 @@ public struct AppStorage<Value>: Sendable {
         self.write = write
     }
 
-    /// The effective value.
+    /// The effective value. Setting it writes to the own domain of `store`, which is the app's by default.
     public var wrappedValue: Value {
         get {
             box.access()
@@ -39,18 +40,18 @@ public struct AppStorage<Value>: Sendable {
         nonmutating set { write(defaults, key, newValue) }
     }
 
-    /// The setting itself.
+    /// The property wrapper, for ``reset()``, ``isForced`` and ``values``.
     public var projectedValue: Self { self }
 
-    /// Removes the value from the app's own domain.
+    /// Removes the value from that domain. What another layer has then shows.
     public func reset() { defaults.removeObject(forKey: key) }
 
-    /// Whether an administrator decides about it: then a control for it is of no use.
+    /// Whether an administrator forces or locks the setting. A control for it should then be disabled.
     public var isForced: Bool { defaults.objectIsForced(forKey: key) }
 }
 
 extension AppStorage where Value: Sendable {
-    /// The effective values: the present one first. A loop that is slow gets the newest.
+    /// The effective values, the present one first. A loop that is slow skips intermediate values.
     public var values: AsyncStream<Value> {
         let (key, defaults, read) = (key, defaults, read)
         return AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
@@ -67,12 +68,12 @@ extension AppStorage where Value: Sendable {
     }
 }
 
-/// What observation tracking takes for the object of one key: tracking by a constant key path is much cheaper than by one
-/// with a subscript.
+/// The object that observation tracks for one key. Tracking by a constant key path is much cheaper than by one with a
+/// subscript.
 final class StorageBox: Observable, Sendable {
     private let registrar = ObservationRegistrar()
 
-    /// Never read: its key path names what is tracked.
+    /// Never read; its key path is what observation tracks.
     private var value: Void { () }
 
     func access() { registrar.access(self, keyPath: \.value) }
@@ -80,18 +81,19 @@ final class StorageBox: Observable, Sendable {
     fileprivate func changed() { registrar.withMutation(of: self, keyPath: \.value) {} }
 }
 
-/// The ``StorageBox`` of each key that properties have of one domain; it lives as long as the process.
+/// The ``StorageBox`` of each key that properties use in one domain. It lives as long as the process.
 ///
-/// Objects of one domain share it: who makes one for each view has no more of them here, and is told of changes after
-/// that object went.
+/// All objects for a domain share it, so an app that makes an object per view adds nothing here, and observation
+/// continues after the object is released.
 final class StorageBoxes: Sendable {
-    /// The search of the first object, which goes on when that went.
+    /// The search of the first object, which outlives that object.
     private let search: SearchBox
     private let boxes = Mutex<[Text: StorageBox]>([:])
 
     private init(_ search: SearchBox) { self.search = search }
 
-    /// The one of a key in the domain of an object, which is told of what that object finds from now on.
+    /// The box of a key in an object's domain. From now on it is notified of changes of the value that the object
+    /// finds.
     static func box(_ key: String, _ defaults: UserDefaults) -> StorageBox {
         let search = defaults.box
         let boxes = search.process.storage.withLock { all in
@@ -118,7 +120,7 @@ final class StorageBoxes: Sendable {
 // MARK: - SwiftUI's initialisers
 
 extension AppStorage {
-    /// A property of a type that has a getter.
+    /// Makes a property of a type that has a getter.
     private init(
         _ key: String, _ store: UserDefaults?, _ value: Value, _ get: @escaping @Sendable (PropertyList.Value) -> Value?
     )
@@ -126,42 +128,42 @@ extension AppStorage {
         self.init(key, store, { $0.box.value($1).flatMap(get) ?? value }, { $0.set($2, forKey: $1) })
     }
 
-    /// A Boolean.
+    /// Makes a property that is a Boolean.
     public init(wrappedValue: Value, _ key: String, store: UserDefaults? = nil) where Value == Bool {
         self.init(key, store, wrappedValue) { $0.scalar?.defaultsBool }
     }
-    /// An integer.
+    /// Makes a property that is an integer.
     public init(wrappedValue: Value, _ key: String, store: UserDefaults? = nil) where Value == Int {
         self.init(key, store, wrappedValue) { $0.scalar?.defaultsInteger }
     }
-    /// A number.
+    /// Makes a property that is a number.
     public init(wrappedValue: Value, _ key: String, store: UserDefaults? = nil) where Value == Double {
         self.init(key, store, wrappedValue) { $0.scalar?.defaultsDouble }
     }
-    /// A string.
+    /// Makes a property that is a string.
     public init(wrappedValue: Value, _ key: String, store: UserDefaults? = nil) where Value == String {
         self.init(key, store, wrappedValue) { $0.defaultsString }
     }
-    /// A URL.
+    /// Makes a property that is a URL.
     public init(wrappedValue: Value, _ key: String, store: UserDefaults? = nil) where Value == URL {
         self.init(key, store, wrappedValue) { $0.defaultsURL }
     }
-    /// Data.
+    /// Makes a property that is data.
     public init(wrappedValue: Value, _ key: String, store: UserDefaults? = nil) where Value == Data {
         self.init(key, store, wrappedValue) { $0.object as? Data }
     }
-    /// A date.
+    /// Makes a property that is a date.
     public init(wrappedValue: Value, _ key: String, store: UserDefaults? = nil) where Value == Date {
         self.init(key, store, wrappedValue) { $0.object as? Date }
     }
-    /// A value that is an integer.
+    /// Makes a property of a type whose raw value is an integer.
     public init(wrappedValue: Value, _ key: String, store: UserDefaults? = nil)
     where Value: RawRepresentable & Sendable, Value.RawValue == Int {
         self.init(
             key, store, { $0.box.value($1)?.scalar.flatMap { Value(rawValue: $0.defaultsInteger) } ?? wrappedValue },
             { $0.set($2.rawValue, forKey: $1) })
     }
-    /// A value that is a string.
+    /// Makes a property of a type whose raw value is a string.
     public init(wrappedValue: Value, _ key: String, store: UserDefaults? = nil)
     where Value: RawRepresentable & Sendable, Value.RawValue == String {
         self.init(
@@ -177,42 +179,42 @@ extension AppStorage where Value: ExpressibleByNilLiteral {
         self.init(key, store, { $0.box.value($1).flatMap(get) }, { $0.set($2, forKey: $1) })
     }
 
-    /// A Boolean, or none.
+    /// Makes a property that is a Boolean or `nil`.
     public init(_ key: String, store: UserDefaults? = nil) where Value == Bool? {
         self.init(key, store) { $0.scalar?.defaultsBool }
     }
-    /// An integer, or none.
+    /// Makes a property that is an integer or `nil`.
     public init(_ key: String, store: UserDefaults? = nil) where Value == Int? {
         self.init(key, store) { $0.scalar?.defaultsInteger }
     }
-    /// A number, or none.
+    /// Makes a property that is a number or `nil`.
     public init(_ key: String, store: UserDefaults? = nil) where Value == Double? {
         self.init(key, store) { $0.scalar?.defaultsDouble }
     }
-    /// A string, or none.
+    /// Makes a property that is a string or `nil`.
     public init(_ key: String, store: UserDefaults? = nil) where Value == String? {
         self.init(key, store) { $0.defaultsString }
     }
-    /// A URL, or none.
+    /// Makes a property that is a URL or `nil`.
     public init(_ key: String, store: UserDefaults? = nil) where Value == URL? {
         self.init(key, store) { $0.defaultsURL }
     }
-    /// Data, or none.
+    /// Makes a property that is data or `nil`.
     public init(_ key: String, store: UserDefaults? = nil) where Value == Data? {
         self.init(key, store) { $0.object as? Data }
     }
-    /// A date, or none.
+    /// Makes a property that is a date or `nil`.
     public init(_ key: String, store: UserDefaults? = nil) where Value == Date? {
         self.init(key, store) { $0.object as? Date }
     }
-    /// A value that is an integer, or none.
+    /// Makes a property that is `nil` or of a type whose raw value is an integer.
     public init<R: RawRepresentable & SendableMetatype>(_ key: String, store: UserDefaults? = nil)
     where Value == R?, R.RawValue == Int {
         self.init(
             key, store, { $0.box.value($1)?.scalar.flatMap { R(rawValue: $0.defaultsInteger) } },
             { $0.set($2?.rawValue, forKey: $1) })
     }
-    /// A value that is a string, or none.
+    /// Makes a property that is `nil` or of a type whose raw value is a string.
     public init<R: RawRepresentable & SendableMetatype>(_ key: String, store: UserDefaults? = nil)
     where Value == R?, R.RawValue == String {
         self.init(

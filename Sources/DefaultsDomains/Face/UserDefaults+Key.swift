@@ -5,7 +5,7 @@ internal import PropertyList
 internal import UbiquitousStore
 
 extension UserDefaults {
-    /// A key with the type of its value, and the value that it has where nobody says another.
+    /// A key with the type of its value and its default value.
     ///
     /// ```swift
     /// extension UserDefaults.Key<Int> {
@@ -13,15 +13,16 @@ extension UserDefaults {
     /// }
     /// ```
     ///
-    /// Booleans, numbers, strings, data, dates, and arrays and dictionaries of them are stored as what they are; other
-    /// `Codable` values as dictionaries and arrays. Of an optional type `nil` removes.
+    /// Booleans, numbers, strings, data, dates, and arrays and dictionaries of them are stored with their own types.
+    /// Other `Codable` values become dictionaries and arrays, as by `PropertyListEncoder`. If the type is an optional,
+    /// setting `nil` removes the value.
     public struct Key<Value: Codable & Sendable>: Sendable {
-        /// 1 to 512 UTF-16 code units, without U+0000.
+        /// The key's name: 1 to 512 UTF-16 code units, without U+0000.
         public let name: String
-        /// What is read where no layer has a value, or one of another type.
+        /// What is read if no layer has a value of the key's type.
         public let defaultValue: Value
 
-        /// A key of this name.
+        /// Makes a key.
         public init(_ name: String, default defaultValue: Value) {
             self.name = name
             self.defaultValue = defaultValue
@@ -35,23 +36,25 @@ extension UserDefaults {
             do {
                 try write([Text(key.name): try key.encode(newValue)])
             } catch {
-                refuse([key.name], error)
+                refuse(key.name, error)
             }
         }
     }
 
     /// Sets a value, and returns when the service has it.
     ///
-    /// - Throws: ``UbiquitousStoreError`` if it is refused; nothing has changed then.
+    /// - Throws: ``UbiquitousStoreError`` if it is refused; nothing changes then.
     public func set<Value>(_ value: Value, for key: Key<Value>) async throws {
         try await update { try $0.set(value, for: key) }
     }
 
-    /// Several writes that go together, all or nothing.
+    /// The changes of one ``update(_:)``, which are made together.
     public struct Update {
         fileprivate var changes: Changes = [:]
 
         /// Sets a value.
+        ///
+        /// - Throws: ``UbiquitousStoreError`` if no domain can hold it.
         public mutating func set<Value>(_ value: Value, for key: Key<Value>) throws {
             changes[Text(key.name)] = .some(try key.encode(value))
         }
@@ -62,9 +65,9 @@ extension UserDefaults {
         }
     }
 
-    /// Makes several writes, all or nothing, and returns when the service has them.
+    /// Makes several changes, all or none, and returns when the service has them.
     ///
-    /// - Throws: ``UbiquitousStoreError`` if they are refused, and what `body` throws; nothing has changed then.
+    /// - Throws: ``UbiquitousStoreError`` if they are refused, and what `body` throws; nothing changes then.
     public func update(_ body: (inout Update) throws -> Void) async throws {
         var update = Update()
         try body(&update)
@@ -90,7 +93,7 @@ extension UserDefaults.Key {
         return try UbiquitousStore.Key<Value>(name).encode(value)
     }
 
-    /// What the getter of the type makes of a value, as arguments are strings; other types as they were encoded.
+    /// Converts a value as the type's getter does, because arguments are strings; other types are decoded.
     func decode(_ value: PropertyList.Value) -> Value? {
         let coerced: Any? =
             switch Value.self {
@@ -106,7 +109,7 @@ extension UserDefaults.Key {
     }
 }
 
-/// What tells whether an optional of any type is `nil`.
+/// Tells whether an optional of any type is `nil`.
 protocol OptionalValue {
     var isNone: Bool { get }
 }

@@ -6,20 +6,20 @@ internal import PropertyList
 internal import UbiquitousStore
 
 extension UserDefaults {
-    /// What one layer says about a key.
+    /// One layer's value of a key, as text for people.
     public struct Explanation: Sendable, CustomStringConvertible {
-        /// The layer in words, as `forced in org.example.Notes`.
+        /// The layer in words, such as `forced in org.example.Notes`.
         public let layer: String
         /// The value as text.
         public let value: String
-        /// The file of an administrator's, where the layer is of files.
+        /// The administrator's file, if the layer comes from files.
         public let file: String?
 
         /// The layer, the value and the file.
         public var description: String { "\(layer): \(value)" + (file.map { " (\($0))" } ?? "") }
     }
 
-    /// What each layer says about a key, in the order of the search: the first one counts.
+    /// What each layer has for a key, in the order of the search. The first one is the effective value.
     public func explain(_ key: String) -> [Explanation] {
         box.read { $0.all(Text(key)) }.map { found in
             var file: String?
@@ -30,7 +30,7 @@ extension UserDefaults {
         }
     }
 
-    /// What each layer says about a key, in the order of the search: the first one counts.
+    /// What each layer has for a key, in the order of the search. The first one is the effective value.
     public func explain<Value>(_ key: Key<Value>) -> [Explanation] { explain(key.name) }
 }
 

@@ -3,19 +3,19 @@
 public import Foundation
 
 extension UserDefaults {
-    /// The same settings as an object of Foundation's class, for packages that take that.
+    /// The same settings as an object of Foundation's class, to pass to packages that take one.
     ///
-    /// Packages that reach for `Foundation.UserDefaults.standard` themselves keep Foundation's.
+    /// Packages that use `Foundation.UserDefaults.standard` by themselves still get Foundation's settings.
     public var foundation: Foundation.UserDefaults { FoundationDefaults(self) ?? Foundation.UserDefaults() }
 }
 
-/// Foundation's class with our contents: every member that can be overridden is.
+/// Foundation's class with this library's settings. It overrides every member that can be overridden.
 final class FoundationDefaults: Foundation.UserDefaults {
     private let defaults: UserDefaults
 
     init?(_ defaults: UserDefaults) {
         self.defaults = defaults
-        // A name that no program has: Foundation reads the file of that domain.
+        // Foundation reads the file of this domain, so the name must be no program's.
         super.init(suiteName: "org.example.UbiquitousStore.foundation")
     }
 

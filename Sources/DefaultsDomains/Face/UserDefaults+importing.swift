@@ -7,11 +7,11 @@ internal import PropertyList
 internal import PropertyListFiles
 
 extension UserDefaults {
-    /// Takes over what this program stored with Foundation's class on Linux: `~/.config/<program>.plist`, or the
-    /// directory of `XDG_CONFIG_HOME`. Keys that the object's own domain has already stay as they are, so that it may be
-    /// called at every start; the file stays, too.
+    /// Imports what this program stored with Foundation's class on Linux, in `$XDG_CONFIG_HOME/<program>.plist`
+    /// (`~/.config` by default). Keys that the object's own domain already has stay as they are, so an app may call
+    /// this at every start. The file stays too.
     ///
-    /// - Returns: the keys that were taken over, sorted.
+    /// - Returns: the imported keys, sorted.
     @discardableResult
     public func importFoundationFile() -> [String] {
         let program = ProcessDefaults.program.split(separator: "/").last.map(String.init) ?? ""
@@ -19,7 +19,7 @@ extension UserDefaults {
         return importFoundationFile(directory + "/" + program + ".plist")
     }
 
-    /// The same of a file elsewhere.
+    /// Imports a file at another path.
     package func importFoundationFile(_ path: String) -> [String] {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return [] }
@@ -43,7 +43,7 @@ extension UserDefaults {
                 try write([key: value])
                 taken.append(key)
             } catch {
-                refuse([key.string], error)
+                refuse(key.string, error)
             }
         }
         return taken.map(\.string)

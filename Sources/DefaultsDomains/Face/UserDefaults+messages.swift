@@ -2,11 +2,12 @@
 
 public import Foundation
 
-// The notifications of the class for observers of messages. On Linux, Foundation knows a message by its type and does
-// not translate between the two forms, so each is posted.
+// The class's notifications as messages. On Linux, Foundation identifies a message by its type and doesn't translate
+// between messages and notifications, so this library posts both.
 
 extension UserDefaults {
-    /// ``didChangeNotification`` as a message: this process changed a setting. The subject is the object that was used.
+    /// ``didChangeNotification`` as a message: this process changed a setting. The subject is the `UserDefaults` that
+    /// was used.
     public struct DidChangeMessage: NotificationCenter.AsyncMessage {
         /// What is observed.
         public typealias Subject = UserDefaults
@@ -18,8 +19,8 @@ extension UserDefaults {
         public init() {}
     }
 
-    /// ``sizeLimitExceededNotification`` as a message, without a subject: a write was taken back, since a domain would
-    /// be too large.
+    /// ``sizeLimitExceededNotification`` as a message, without a subject: a write was reverted because the domain would
+    /// become too large.
     public struct SizeLimitExceededMessage: NotificationCenter.AsyncMessage {
         /// What is observed.
         public typealias Subject = UserDefaults

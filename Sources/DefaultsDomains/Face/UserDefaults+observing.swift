@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Being told of changes, whoever made them. Key-value observing does not exist on Linux: Apple's call of it is here, with
-// the types that it takes.
+// Following changes, whoever makes them. Linux has no key-value observing; Apple's call of it is here, with its types.
 
 public import Foundation
 internal import PropertyList
@@ -11,11 +10,11 @@ internal import UbiquitousStore
 extension UserDefaults {
     /// Keys whose effective value changed, or a write that was refused.
     public struct Change: Sendable {
-        /// Why.
+        /// The reason.
         public let reason: Reason
         /// The keys, sorted by their UTF-8.
         public let keys: [String]
-        /// Why a write of this process was refused, and taken back; with ``Reason/refused``.
+        /// Why a write of this process was refused and reverted; only with ``Reason/refused``.
         public let error: (any Error)?
         private let values: [String: SearchList.Change]
 
@@ -26,25 +25,25 @@ extension UserDefaults {
             values = [String: SearchList.Change](change.changes.map { ($0.key.string, $0) }) { $1 }
         }
 
-        /// The effective value before; `nil`: there was none, or the key isn't one of ``keys``.
+        /// The effective value before the change; `nil` if there was none, or the key isn't one of ``keys``.
         public func oldObject(forKey key: String) -> Any? { values[key]?.old?.object }
 
-        /// The effective value after; `nil`: there is none, or the key isn't one of ``keys``.
+        /// The effective value after the change; `nil` if there is none, or the key isn't one of ``keys``.
         public func newObject(forKey key: String) -> Any? { values[key]?.new?.object }
 
-        /// The effective value before; the key's default where there was none.
+        /// The effective value before the change, or the key's default if there was none.
         public func oldValue<Value>(for key: Key<Value>) -> Value {
             values[key.name]?.old.flatMap { key.decode($0) } ?? key.defaultValue
         }
 
-        /// The effective value after; the key's default where there is none.
+        /// The effective value after the change, or the key's default if there is none.
         public func newValue<Value>(for key: Key<Value>) -> Value {
             values[key.name]?.new.flatMap { key.decode($0) } ?? key.defaultValue
         }
 
-        /// Why settings changed. There may be more of them in later versions.
+        /// The reason for a change. Later versions may add more.
         public struct Reason: RawRepresentable, Sendable, Hashable {
-            /// A number; those below 65536 are the interface's.
+            /// The reason's number. Those below 65536 are the D-Bus interface's.
             public let rawValue: UInt32
 
             /// A reason by its number.
@@ -58,16 +57,16 @@ extension UserDefaults {
             public static let otherDevice = Reason(rawValue: 0)
             /// The account's values of keys that roam have arrived for the first time.
             public static let initialSync = Reason(rawValue: DefaultsChange.initialSync)
-            /// The person has signed in, out, or to another account.
+            /// The user has signed in, signed out or switched accounts.
             public static let account = Reason(rawValue: DefaultsChange.account)
-            /// An administrator says something else.
+            /// An administrator has changed the managed settings.
             public static let managed = Reason(rawValue: DefaultsChange.managed)
-            /// A write of this process was refused, and taken back.
+            /// A write of this process was refused and reverted.
             public static let refused = Reason(rawValue: DefaultsChange.refused)
         }
     }
 
-    /// Changes from now on. Of a loop that is slow the oldest are left out: 64 wait at most.
+    /// Changes from now on. At most 64 wait for a slow loop; beyond that the oldest are dropped.
     public var changes: AsyncStream<Change> {
         AsyncStream(bufferingPolicy: .bufferingNewest(64)) { continuation in
             let box = box
@@ -76,7 +75,7 @@ extension UserDefaults {
         }
     }
 
-    /// The effective values of a key: the present one first. A loop that is slow gets the newest.
+    /// The effective values of a key, the present one first. A slow loop skips intermediate values.
     public func values<Value>(of key: Key<Value>) -> AsyncStream<Value> {
         AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
             let box = box
@@ -90,7 +89,8 @@ extension UserDefaults {
         }
     }
 
-    /// Calls `handler` on a serial queue when the effective value of a key changed, whoever did it, until the token goes.
+    /// Calls `handler` on a serial queue after each change of a key's effective value, whoever makes it, until the
+    /// returned token is released or invalidated.
     public func observe(
         _ key: String, options: NSKeyValueObservingOptions = [],
         changeHandler handler: @escaping @Sendable (UserDefaults, NSKeyValueObservedChange<Any>) -> Void
@@ -109,8 +109,11 @@ extension UserDefaults {
         return token
     }
 
-    /// Apple's call: calls `handler` on a serial queue when what a key path leads to may be another value, until the
-    /// token goes. The path is evaluated at each change of a setting, and compared where its type can be.
+    /// Calls `handler` on a serial queue when the value of a key path may have changed, until the returned token is
+    /// released or invalidated, as Apple's call does.
+    ///
+    /// The path is evaluated at each change of any setting. The handler isn't called if the value is comparable and the
+    /// same as before.
     public func observe<Value>(
         _ keyPath: any KeyPath<UserDefaults, Value> & Sendable, options: NSKeyValueObservingOptions = [],
         changeHandler handler: @escaping @Sendable (UserDefaults, NSKeyValueObservedChange<Value>) -> Void
@@ -130,7 +133,7 @@ extension UserDefaults {
     }
 }
 
-/// The value that an observer was told last.
+/// The value that an observer was last notified of.
 private final class Known<Value>: @unchecked Sendable {
     // @unchecked because a value is of any type; it is touched under the lock alone.
     private let lock = NSLock()
@@ -147,7 +150,7 @@ private final class Known<Value>: @unchecked Sendable {
         }
     }
 
-    /// Dictionaries and arrays of any contents are compared as the property lists that they are.
+    /// Compares dictionaries and arrays of `Any` as property lists.
     private static func areEqual(_ old: Value, _ new: Value) -> Bool {
         let areNone = [old, new].map { ($0 as? any OptionalValue)?.isNone == true }
         if areNone[0] || areNone[1] { return areNone[0] == areNone[1] }
@@ -159,7 +162,7 @@ private final class Known<Value>: @unchecked Sendable {
     private static func isEqual<T: Equatable>(_ old: T, _ new: Any) -> Bool { (new as? T) == old }
 }
 
-/// A token: what it was made for ends when it goes, or before with ``invalidate()``.
+/// A token of an observation, which ends when the token is released or ``invalidate()`` is called.
 public final class NSKeyValueObservation: NSObject, @unchecked Sendable {
     // @unchecked because NSObject isn't Sendable; what is here is.
     private let box: SearchBox
@@ -177,37 +180,38 @@ public final class NSKeyValueObservation: NSObject, @unchecked Sendable {
         self.observer.withLock { $0 = observer }
     }
 
-    /// Ends it.
+    /// Ends the observation.
     public func invalidate() {
         if let observer = observer.withLock({ $0.take() }) { box.stopObserving(observer) }
     }
 }
 
-/// What an observer wants to know.
+/// What an observer receives.
 public struct NSKeyValueObservingOptions: OptionSet, Sendable {
-    /// Apple's bits.
+    /// The bits, with Apple's meanings.
     public let rawValue: UInt
 
-    /// Options by their bits.
+    /// Makes options from their bits.
     public init(rawValue: UInt) { self.rawValue = rawValue }
 
     /// The value after the change.
     public static let new = NSKeyValueObservingOptions(rawValue: 1)
     /// The value before the change.
     public static let old = NSKeyValueObservingOptions(rawValue: 2)
-    /// The handler is called at once as well.
+    /// Also call the handler at once.
     public static let initial = NSKeyValueObservingOptions(rawValue: 4)
-    /// Apple's call before a change. Nothing is known before a change here: it does nothing.
+    /// Has no effect here, because the library learns of a change only afterwards. On Apple's systems the handler is
+    /// also called before a change.
     public static let prior = NSKeyValueObservingOptions(rawValue: 8)
 }
 
-/// What an observer is told.
+/// A change, as an observer receives it.
 public struct NSKeyValueObservedChange<Value> {
-    /// The value after, with the option ``NSKeyValueObservingOptions/new``; `nil`: there is none.
+    /// The value after the change, with the option ``NSKeyValueObservingOptions/new``; `nil` if there is none.
     public let newValue: Value?
-    /// The value before, with the option ``NSKeyValueObservingOptions/old``; `nil`: there was none.
+    /// The value before the change, with the option ``NSKeyValueObservingOptions/old``; `nil` if there was none.
     public let oldValue: Value?
-    /// False: nothing is known before a change.
+    /// Always false; see ``NSKeyValueObservingOptions/prior``.
     public var isPrior: Bool { false }
 
     init(_ options: NSKeyValueObservingOptions, old: Value?, new: Value?) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Apple's class, for code that was written for it. What each member does is Apple's documentation of Foundation; where
-// it is silent or differs, it says so here.
+// Apple's class, for code written for it. Apple's documentation of Foundation describes each member; comments here
+// cover what it leaves open and where this class differs. docs/defaults-members.md compares them member by member.
 
 public import Foundation
 internal import Glibc
@@ -10,44 +10,44 @@ internal import PropertyList
 internal import Synchronization
 internal import UbiquitousStore
 
-/// A person's settings of an app, as in Apple's Foundation.
+/// An app's settings of one user, as in Apple's Foundation.
 ///
-/// Reads come from memory. A write is in memory at once; it is sent to the service without waiting, and is kept in a
-/// file where there is none. May be used from any thread.
+/// Reads come from memory. A write changes memory at once and is sent to the service without waiting. Without a
+/// service, it is kept in a file until there is one. The class is thread-safe.
 open class UserDefaults: NSObject, @unchecked Sendable {
     // @unchecked because NSObject isn't Sendable; what is here is, and never changes.
     let box: SearchBox
-    /// Dictionaries of other names than the process's, which nothing searches.
+    /// Volatile domains under names of the app's choice, which no search includes.
     private let volatile = Mutex<[String: [Text: Value]]>([:])
 
-    /// The app's settings: one object for the process.
+    /// The app's settings. There is one such object per process.
     ///
-    /// Its own domain is, in this order, that of ``use(domain:bus:)``, the environment variable
-    /// `UBIQUITOUS_STORE_DOMAIN`, the application-identifier of the installed manifest that names this program, that of
-    /// the sandbox, or the program's name.
+    /// Its own domain is the first of these that exists: that of ``use(domain:bus:)``, the environment variable
+    /// `UBIQUITOUS_STORE_DOMAIN`, the `application-identifier` of the installed manifest that names this program, the
+    /// app id of the sandbox, and the program's file name.
     open class var standard: UserDefaults { shared }
 
     private static let shared = UserDefaults()
 
-    /// Says which domain is the app's own, and on which bus; before the first use of any object, and only then.
+    /// Sets the app's own domain and its bus. Call it before the first use of any object.
     ///
     /// - Parameters:
     ///   - domain: 1 to 255 bytes of UTF-8; `nil` leaves it to the environment and the manifests.
     ///   - bus: `system`, `session` or an address; `nil` leaves it to the environment.
-    /// - Returns: false if an object was in use before: nothing has changed then.
+    /// - Returns: false if an object was already in use; nothing changes then.
     @discardableResult
     public class func use(domain: String?, bus: String? = nil) -> Bool { ProcessDefaults.use(domain: domain, bus: bus) }
 
-    /// The app's settings, as ``standard`` has them.
+    /// Creates an object with the app's settings, as ``standard`` has them.
     public override convenience init() {
         let place = ProcessDefaults.place
         self.init(place.domain, place)
     }
 
-    /// The settings of a domain that several programs share.
+    /// Creates an object with the settings of a domain that several programs share.
     ///
     /// - Parameter suitename: the domain; `nil` is the app's own.
-    /// - Returns: `nil` for the app's own domain, the global one, volatile ones, and what can't be a domain's name.
+    /// - Returns: `nil` for the name of the app's own domain, the global or a volatile one, and for an invalid name.
     public convenience init?(suiteName suitename: String?) {
         let place = ProcessDefaults.place
         guard let suitename else {
@@ -60,11 +60,13 @@ open class UserDefaults: NSObject, @unchecked Sendable {
         self.init(Text(suitename), place)
     }
 
-    /// The app's settings of a person. Only root has those of others, of people with data on this device; what is set
-    /// for them while the service is away is lost when the process ends.
+    /// Creates an object with the app's settings of a user. Only root may use another user's, if that user has data on
+    /// this device. Writes for another user that wait for a service are lost when the process ends.
+    ///
+    /// - Returns: `nil` for another user if the process isn't root's, and for an unknown name.
     public convenience init?(user username: String) { self.init(user: username, ProcessDefaults.place) }
 
-    /// The same of a domain on a bus, for tests.
+    /// Creates an object for a user's domain on a given bus, for tests.
     package convenience init?(user username: String, domain: String, bus: String) {
         self.init(user: username, ProcessDefaults.Place(domain: Text(domain), bus: bus))
     }
@@ -80,7 +82,7 @@ open class UserDefaults: NSObject, @unchecked Sendable {
         self.init(place.domain, place)
     }
 
-    /// The settings of a domain on a bus, for tests and for programs that look at several.
+    /// Creates an object for a domain on a given bus, for tests and for programs that use several domains.
     package convenience init(domain: String, bus: String, outboxes: String? = nil) {
         self.init(Text(domain), ProcessDefaults.Place(domain: Text(domain), bus: bus, outboxes: outboxes))
     }
@@ -96,7 +98,7 @@ open class UserDefaults: NSObject, @unchecked Sendable {
 
     // MARK: Registering
 
-    /// Adds values for keys that nothing else has a value for, in all objects of the process. They are never stored.
+    /// Adds values for keys that no other layer has, in all objects of the process. They are never stored.
     open func register(defaults registrationDictionary: [String: Any]) {
         box.process.setVolatile(.registration, merging: true, checked(registrationDictionary))
     }
@@ -106,51 +108,51 @@ open class UserDefaults: NSObject, @unchecked Sendable {
     /// The value of a key, as NSNumber, String, Data, Date, an array or a dictionary; `nil` if there is none.
     open func object(forKey defaultName: String) -> Any? { box.value(defaultName)?.object }
 
-    /// The string of a key; a number as text; `nil` if there is neither.
+    /// The string of a key, or a number as text, with the fewest digits that represent it; `nil` for any other value.
     open func string(forKey defaultName: String) -> String? { box.value(defaultName)?.defaultsString }
 
-    /// The array of a key; `nil` if there is none.
+    /// The array of a key; `nil` if there is no value or one of another type.
     open func array(forKey defaultName: String) -> [Any]? {
         if case .array(let values)? = box.value(defaultName) { values.map(\.object) } else { nil }
     }
 
-    /// The dictionary of a key; `nil` if there is none.
+    /// The dictionary of a key; `nil` if there is no value or one of another type.
     open func dictionary(forKey defaultName: String) -> [String: Any]? {
         if case .dictionary(let values)? = box.value(defaultName) { values.objects } else { nil }
     }
 
-    /// The data of a key; `nil` if there is none.
+    /// The data of a key; `nil` if there is no value or one of another type.
     open func data(forKey defaultName: String) -> Data? {
         if case .data(let bytes)? = box.value(defaultName) { Data(bytes) } else { nil }
     }
 
-    /// The array of strings of a key; `nil` if there is none, or something else is in it.
+    /// The array of strings of a key; `nil` if there is none, or if an element is no string.
     open func stringArray(forKey defaultName: String) -> [String]? { box.value(defaultName)?.defaultsStrings }
 
-    /// The integer of a key; of a string what it begins with; 0 if there is none.
+    /// The integer of a key, or the number with which a string begins; 0 if there is none.
     open func integer(forKey defaultName: String) -> Int { box.value(defaultName)?.defaultsInteger ?? 0 }
 
-    /// The number of a key; of a string what it begins with; 0 if there is none.
+    /// The number of a key, or the one with which a string begins; 0 if there is none.
     open func float(forKey defaultName: String) -> Float { box.value(defaultName)?.defaultsFloat ?? 0 }
 
-    /// The number of a key; of a string what it begins with; 0 if there is none.
+    /// The number of a key, or the one with which a string begins; 0 if there is none.
     open func double(forKey defaultName: String) -> Double { box.value(defaultName)?.defaultsDouble ?? 0 }
 
-    /// The Boolean of a key; true for numbers other than 0 and strings such as "YES"; false if there is none.
+    /// The Boolean of a key. Numbers other than 0 and strings such as "YES" are true; false if there is none.
     open func bool(forKey defaultName: String) -> Bool { box.value(defaultName)?.defaultsBool ?? false }
 
     /// The URL of a key: one that was set, or the file at a path, in which `~` is expanded.
     open func url(forKey defaultName: String) -> URL? { box.value(defaultName)?.defaultsURL }
 
-    /// Every key that a search finds, with its value.
+    /// All keys and values of all layers that this object searches.
     open func dictionaryRepresentation() -> [String: Any] { box.read { $0.found.mapValues(\.value) }.objects }
 
     // MARK: Setting values
 
     /// Sets a property list; `nil` removes.
     ///
-    /// What is no property list, or too large, or has a key that is too long, is logged and ignored, and told by
-    /// ``changes`` with the error.
+    /// A value that is no property list or is too large, and a key of more than 512 UTF-16 code units, are logged and
+    /// ignored; ``changes`` reports the error.
     open func set(_ value: Any?, forKey defaultName: String) {
         if let url = value as? URL { return set(url, forKey: defaultName) }
         store(defaultName) { try value.map { try Value(object: $0) } }
@@ -168,25 +170,25 @@ open class UserDefaults: NSObject, @unchecked Sendable {
     /// Sets a Boolean.
     open func set(_ value: Bool, forKey defaultName: String) { store(defaultName) { .boolean(value) } }
 
-    /// Sets a URL: a file's as its path, with `~` for the home. `nil` removes.
+    /// Sets a URL; `nil` removes. A file URL is stored as its path, with `~` for the home directory.
     open func set(_ url: URL?, forKey defaultName: String) {
         store(defaultName) { try url.map { try Value(defaultsURL: $0, home: NSHomeDirectory()) } }
     }
 
-    /// Removes the value of a key in the object's own domain; what another layer has shows then.
+    /// Removes the value of a key from the object's own domain. What another layer has then shows.
     open func removeObject(forKey defaultName: String) { store(defaultName) { nil } }
 
     private func store(_ name: String, _ value: () throws -> Value?) {
         do {
             try write([Text(name): try value()])
         } catch {
-            refuse([name], error)
+            refuse(name, error)
         }
     }
 
     /// Makes changes in the object's own domain.
     ///
-    /// - Parameter isWhole: whether these go all or nothing.
+    /// - Parameter isWhole: whether to make all changes or none.
     func write(_ changes: Changes, isWhole: Bool = false, done: (@Sendable ((any Error)?) -> Void)? = nil) throws {
         for (key, value) in changes {
             do {
@@ -201,18 +203,17 @@ open class UserDefaults: NSObject, @unchecked Sendable {
         if try box.process.writeRoaming(box.own, changes, isWhole: isWhole, done: done) { postDidChange() }
     }
 
-    func refuse(_ names: [String], _ error: any Error) {
-        logDefaults("\(names.map { "\"\($0)\"" }.joined(separator: ", ")) was not set: \(error)")
-        let changes = names.map { name in
-            let value = box.value(name)
-            return SearchList.Change(key: Text(name), old: value, new: value)
-        }
-        box.tell(DefaultsChange(reason: DefaultsChange.refused, changes: changes, error: error))
+    func refuse(_ name: String, _ error: any Error) {
+        let (key, value) = (Text(name), box.value(name))
+        logDefaults([key], "was not set: \(error)")
+        let change = SearchList.Change(key: key, old: value, new: value)
+        box.tell(DefaultsChange(reason: DefaultsChange.refused, changes: [change], error: error))
     }
 
     // MARK: Suites
 
-    /// Searches a further domain, after the object's own and suites that were added before; nothing is written to it.
+    /// Also searches another domain, after the object's own and the suites added before. This object never writes to
+    /// it.
     open func addSuite(named suiteName: String) {
         guard DomainName.problem(suiteName) == nil, Text(suiteName) != box.own, suiteName != Self.globalDomain else {
             return
@@ -221,7 +222,7 @@ open class UserDefaults: NSObject, @unchecked Sendable {
         if !suites.contains(Text(suiteName)) { box.process.search(suites + [Text(suiteName)], box) }
     }
 
-    /// Searches a domain no more.
+    /// Stops searching a domain.
     open func removeSuite(named suiteName: String) {
         let suites = box.list.withLock { $0.suites }
         box.process.search(suites.filter { $0 != Text(suiteName) }, box)
@@ -229,18 +230,18 @@ open class UserDefaults: NSObject, @unchecked Sendable {
 
     // MARK: Volatile domains
 
-    /// The names of the volatile domains: the arguments, what was registered, and the object's own.
+    /// The names of the volatile domains: those of arguments and of registered values, and those set on this object.
     open var volatileDomainNames: [String] {
         [Self.argumentDomain, Self.registrationDomain] + volatile.withLock { $0.keys.sorted() }
     }
 
-    /// What a volatile domain has; empty if there is none of that name.
+    /// The contents of a volatile domain; empty if there is none of that name.
     open func volatileDomain(forName domainName: String) -> [String: Any] {
         if let layer = Self.volatileLayer(domainName) { return box.process.volatile(layer).objects }
         return volatile.withLock { $0[domainName] ?? [:] }.objects
     }
 
-    /// Gives a volatile domain these values and no others. Only the arguments' and the registered ones are searched.
+    /// Replaces the contents of a volatile domain. Only those of arguments and of registered values are searched.
     open func setVolatileDomain(_ domain: [String: Any], forName domainName: String) {
         let values = checked(domain)
         if let layer = Self.volatileLayer(domainName) {
@@ -263,7 +264,7 @@ open class UserDefaults: NSObject, @unchecked Sendable {
 
     // MARK: Persistent domains
 
-    /// What a domain has for every host; `nil` if that is nothing.
+    /// The contents of a domain's layer for every host; `nil` if it is empty.
     open func persistentDomain(forName domainName: String) -> [String: Any]? {
         guard let domain = persistent(domainName) else { return nil }
         box.process.awaitDomains([domain])
@@ -271,17 +272,18 @@ open class UserDefaults: NSObject, @unchecked Sendable {
         return values.isEmpty ? nil : values.objects
     }
 
-    /// Gives a domain these values and no others, all or nothing.
+    /// Replaces the contents of a domain's layer for every host, atomically.
     open func setPersistentDomain(_ domain: [String: Any], forName domainName: String) {
         guard let name = persistent(domainName) else { return }
         box.process.awaitDomains([name])
         if box.process.replace(.domain(name), by: checked(domain)) { postDidChange() }
     }
 
-    /// Empties a domain.
+    /// Empties a domain's layer for every host.
     open func removePersistentDomain(forName domainName: String) { setPersistentDomain([:], forName: domainName) }
 
-    /// The names of the person's domains that have values, sorted. Without the service: of those that this process knows.
+    /// The names of the user's domains that have values, sorted. It waits for the service for at most a second; without
+    /// it, the result has only the domains that this process knows.
     open func persistentDomainNames() -> [Any] { box.process.domainNames() as [Any] }
 
     private func persistent(_ name: String) -> Text? {
@@ -292,7 +294,7 @@ open class UserDefaults: NSObject, @unchecked Sendable {
         return Text(name)
     }
 
-    /// Property lists by key; what is none, or has a key that is too long, is left out and told.
+    /// Converts objects. Reports and omits those that are no property lists or have an invalid key.
     private func checked(_ objects: [String: Any]) -> [Text: Value] {
         var values: [Text: Value] = [:]
         for (name, object) in objects {
@@ -304,7 +306,7 @@ open class UserDefaults: NSObject, @unchecked Sendable {
                 try value.validate(.domain)
                 values[key.text] = value
             } catch {
-                refuse([name], error)
+                refuse(name, error)
             }
         }
         return values
@@ -312,10 +314,10 @@ open class UserDefaults: NSObject, @unchecked Sendable {
 
     // MARK: Managed keys
 
-    /// Whether an administrator decides about a key, by a value or a lock.
+    /// Whether an administrator forces or locks a key.
     open func objectIsForced(forKey key: String) -> Bool { box.read { $0.isForced(Text(key)) } }
 
-    /// The same of a key of one domain, which the object need not search.
+    /// Whether an administrator forces or locks a key of a domain, whether or not this object searches it.
     open func objectIsForced(forKey key: String, inDomain domain: String) -> Bool {
         guard DomainName.problem(domain) == nil else { return false }
         box.process.awaitDomains([Text(domain)])
@@ -325,9 +327,10 @@ open class UserDefaults: NSObject, @unchecked Sendable {
 
     // MARK: Deprecated
 
-    /// Waits until everything that was set is on the disk, a second at most. There is no need to call it.
+    /// Waits for at most a second until everything that was set is on disk. Programs need not call it, except to lose
+    /// nothing if they are killed.
     ///
-    /// - Returns: false if something is neither in the service nor in a file for it.
+    /// - Returns: false if something is neither on disk in the service nor in a file for it.
     @discardableResult
     open func synchronize() -> Bool { Settlement(process: box.process).synchronize(box.own) }
 
@@ -336,28 +339,30 @@ open class UserDefaults: NSObject, @unchecked Sendable {
 
     // MARK: Names
 
-    /// The domain of arguments.
+    /// The name of the domain of the command line's arguments.
     public class var argumentDomain: String { "NSArgumentDomain" }
-    /// The domain that every program searches.
+    /// The name of the domain that every program searches.
     public class var globalDomain: String { "NSGlobalDomain" }
-    /// The domain of registered values.
+    /// The name of the domain of registered values.
     public class var registrationDomain: String { "NSRegistrationDomain" }
 }
 
 extension UserDefaults {
-    /// Posted when this process changes a setting, on the thread that changes it. The object is the one that was used.
+    /// Posted when this process changes a setting, on the thread that changes it. The notification's object is the
+    /// `UserDefaults` that was used.
     public class var didChangeNotification: NSNotification.Name {
         NSNotification.Name("NSUserDefaultsDidChangeNotification")
     }
-    /// Posted when a write was refused because a domain would get too large, and taken back.
+    /// Posted when a write was reverted because the domain would exceed 4 MiB or 16,384 keys.
     public class var sizeLimitExceededNotification: NSNotification.Name {
         NSNotification.Name("com.apple.CFPreferences.byteCountLimitReached")
     }
-    /// Posted once in a process, when a key that roams is set and nobody has signed in: it stays on this device.
+    /// Posted once per process, when it sets a key that roams and the user isn't signed in, so that the value stays on
+    /// this device.
     public class var noCloudAccountNotification: NSNotification.Name {
         NSNotification.Name("NSUbiquitousUserDefaultsNoCloudAccountNotification")
     }
-    /// Posted when the person has signed in, out, or to another account, if keys of the app's domain roam.
+    /// Posted when the user has signed in, signed out or switched accounts, if keys of the app's domain roam.
     public class var didChangeCloudAccountsNotification: NSNotification.Name {
         NSNotification.Name("NSUbiquitousUserDefaultsDidChangeAccountsNotification")
     }
