@@ -20,6 +20,8 @@ public enum HTTPFailure: Error, Equatable {
     case secureConnectionRefused(String, clause: String)
     /// The certificates to trust can't be read.
     case authority
+    /// There are no certificates of the system's to trust.
+    case systemAuthorities
     /// The proxy failed; the clause says how.
     case proxy(HTTPProxy?, String)
     /// The answer exceeds the request's limit.
@@ -52,6 +54,8 @@ extension HTTPFailure: CustomStringConvertible {
         case .secureConnection(let host, let reason): "There is no secure connection to \(host): \(reason)."
         case .secureConnectionRefused(let host, let clause): "\(host) refuses a secure connection: \(clause)."
         case .authority: "The certificates to trust are no PEM that can be read."
+        case .systemAuthorities:
+            "This device has no certificates by which it could trust a server; install ca-certificates."
         case .proxy(let proxy, let clause): "The proxy \(proxy.map { "\($0) " } ?? "")\(clause)."
         case .tooLarge(let host): "\(host) answered more than what can have been asked for."
         case .noRoom(let host): "There is no memory for what \(host) answers at the moment. It is tried again later."

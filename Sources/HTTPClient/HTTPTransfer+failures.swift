@@ -10,7 +10,7 @@ extension HTTPTransfer {
         case CURLE_COULDNT_CONNECT: refused
         case CURLE_OPERATION_TIMEDOUT: timeout
         case CURLE_PEER_FAILED_VERIFICATION: .certificate(host, reason: tlsReason)
-        case CURLE_SSL_CACERT_BADFILE: .authority
+        case CURLE_SSL_CACERT_BADFILE: options.authority == nil ? .systemAuthorities : .authority
         case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_SSL_CERTPROBLEM, CURLE_SSL_INVALIDCERTSTATUS:
             tlsRefusal ?? .secureConnection(host, reason: tlsReason)
         case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_HTTP2: .corrupt(host)

@@ -21,7 +21,7 @@ final class HTTPTransfer {
     private var turn = (pieces: 0, bytes: 0)
     /// The proxy in use.
     private(set) var proxy: HTTPProxy?
-    private let options: HTTPOptions
+    let options: HTTPOptions
     private var request: HTTPRequest?
     private var response = HTTPResponse()
     private var headerBytes = 0
