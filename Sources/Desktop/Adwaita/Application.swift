@@ -28,8 +28,13 @@ public final class Application: Object {
         let action = Action(name)
         action.onActivate(handler)
         g_action_map_add_action(opaque, action.opaque)
+        setShortcuts(shortcuts, of: "app.\(name)")
+    }
+
+    /// Has shortcuts call an action, such as `window.close` of the window that has the keyboard.
+    public func setShortcuts(_ shortcuts: [String], of action: String) {
         var accelerators: [UnsafePointer<CChar>?] = shortcuts.map { UnsafePointer(strdup($0)) } + [nil]
-        gtk_application_set_accels_for_action(self.as(GtkApplication.self), "app.\(name)", &accelerators)
+        gtk_application_set_accels_for_action(self.as(GtkApplication.self), action, &accelerators)
         for accelerator in accelerators { free(UnsafeMutablePointer(mutating: accelerator)) }
     }
 

@@ -101,24 +101,6 @@ public final class Image: Widget {
 public final class Label: Widget {
     override class var type: GType { gtk_label_get_type() }
 
-    /// A label that is nowhere yet.
-    public convenience init(_ text: String) {
-        guard let label = gtk_label_new(text) else { preconditionFailure("GTK gives no label") }
-        self.init(checked: UnsafeMutableRawPointer(label))
-    }
-
-    /// Where its text stands if there is more room: 0 is at the beginning, 1 at the end.
-    public var alignment: Float {
-        get { gtk_label_get_xalign(opaque) }
-        set { gtk_label_set_xalign(opaque, newValue) }
-    }
-
-    /// For how many characters there is room at least.
-    public var width: Int32 {
-        get { gtk_label_get_width_chars(opaque) }
-        set { gtk_label_set_width_chars(opaque, newValue) }
-    }
-
     /// The text. It is no markup.
     public var text: String {
         get { String(cString: gtk_label_get_text(opaque)) }
@@ -126,14 +108,12 @@ public final class Label: Widget {
     }
 }
 
-/// Rows and columns: `GtkGrid`.
-public final class Grid: Widget {
-    override class var type: GType { gtk_grid_get_type() }
+/// Lines of as many widgets as there is room for: `GtkFlowBox`.
+public final class FlowBox: Widget {
+    override class var type: GType { gtk_flow_box_get_type() }
 
-    /// Puts something into a cell, both counted from 0.
-    public func add(_ widget: Widget, column: Int32, row: Int32) {
-        gtk_grid_attach(self.as(GtkGrid.self), widget.as(GtkWidget.self), column, row, 1, 1)
-    }
+    /// Adds something at the end.
+    public func add(_ widget: Widget) { gtk_flow_box_append(opaque, widget.as(GtkWidget.self)) }
 }
 
 /// A title in a header bar: `AdwWindowTitle`.

@@ -121,12 +121,14 @@ public final class ExpanderRow: Widget {
 public final class PreferencesGroup: Widget {
     override class var type: GType { adw_preferences_group_get_type() }
 
-    /// The text above its rows. It is markup, so pass no text from outside.
-    public var explanation: String {
-        get {
-            adw_preferences_group_get_description(self.as(AdwPreferencesGroup.self)).map { String(cString: $0) } ?? ""
+    /// The text above its rows. It is no markup.
+    public var explanation = "" {
+        didSet {
+            // The description is.
+            guard explanation != oldValue, let markup = g_markup_escape_text(explanation, -1) else { return }
+            defer { g_free(markup) }
+            adw_preferences_group_set_description(self.as(AdwPreferencesGroup.self), markup)
         }
-        set { adw_preferences_group_set_description(self.as(AdwPreferencesGroup.self), newValue) }
     }
 
     /// Adds a row at the end.

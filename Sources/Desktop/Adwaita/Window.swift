@@ -48,10 +48,12 @@ public final class PreferencesWindow: Window {
     /// Shows a message for ten seconds, perhaps with a button. Adwaita's five are too few for a sentence that somebody has
     /// to notice first.
     public func toast(_ text: String, button: String? = nil, onPress: (@MainActor () -> Void)? = nil) {
-        // The title is markup.
-        guard let markup = g_markup_escape_text(text, -1) else { return }
-        defer { g_free(markup) }
-        let toast = Object(owned: UnsafeMutableRawPointer(adw_toast_new(markup)))
+        let toast = Object(owned: UnsafeMutableRawPointer(adw_toast_new("")))
+        // Its own title has one line, of which a narrow window would cut off the end, and is markup.
+        let label = gtk_label_new(text)
+        gtk_label_set_wrap(label.map(OpaquePointer.init), 1)
+        gtk_widget_add_css_class(label, "heading")
+        adw_toast_set_custom_title(toast.opaque, label)
         if let button, let onPress {
             adw_toast_set_button_label(toast.opaque, button)
             toast.connect("button-clicked", onPress)

@@ -39,6 +39,8 @@ package struct AccountPage: Equatable, Sendable {
     package var address: String
     package var lastExchange: String
     package var pending: String
+    /// What the question before signing out says.
+    package var signingOut: String
     package var isPaused: Bool
     /// Whether others can read the account.
     package var encryption: String
@@ -74,6 +76,7 @@ package struct AccountPage: Equatable, Sendable {
         pending =
             account.pendingChanges == 0
             ? tr("None") : trn("%1 change", "%1 changes", account.pendingChanges)
+        signingOut = Self.signingOut(account)
         isPaused = account.state == "paused"
         encryption =
             account.isEncrypted
@@ -86,6 +89,15 @@ package struct AccountPage: Equatable, Sendable {
         // Something that can't be read is in the way of a move as well, which can go on without it.
         canMove = sentence.step == .syncNow || (account.state == "error" && account.lastError?.code == .corrupt)
         details = Self.details(account)
+    }
+
+    private static func signingOut(_ account: AccountDescription) -> String {
+        let sentence = tr("Your apps keep their settings on this device, unless you have them removed here as well.")
+        if account.pendingChanges == 0 { return sentence }
+        return sentence + " "
+            + trn(
+                "%1 change was not uploaded yet and is lost then.",
+                "%1 changes were not uploaded yet and are lost then.", account.pendingChanges)
     }
 
     /// The page while the account gets a new key.

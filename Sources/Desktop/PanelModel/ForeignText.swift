@@ -12,7 +12,7 @@ extension String {
     }
 
     /// The same, for use within a sentence: its writing direction ends with it.
-    var quoted: String { "\u{2068}\(shown)\u{2069}" }
+    package var quoted: String { "\u{2068}\(shown)\u{2069}" }
 }
 
 extension Unicode.Scalar {

@@ -117,10 +117,20 @@ package final class PanelService {
 
     // MARK: The account
 
+    /// Tries something with a remote. Whoever cancels it ends it in the service as well, so that it doesn't come true later.
+    private func attempt<T: Sendable>(_ body: (AccountObject) async throws -> T) async throws -> T {
+        let account = try await account()
+        do { return try await body(account) } catch let error as CancellationError {
+            // In a task of its own, as this one is canceled. A service of before this option goes on.
+            await EventLoop.task { try? await account.endAttempt() }.value
+            throw error
+        }
+    }
+
     /// Signs in; answers when the remote has been verified.
     package func signIn(_ form: SignInForm) async throws {
         let (url, options) = (try form.address(), try form.options())
-        _ = try await account().signIn(url, options, timeout: Self.patience)
+        _ = try await attempt { try await $0.signIn(url, options, timeout: Self.patience) }
         await Self.startNotifier()
     }
 
@@ -144,14 +154,14 @@ package final class PanelService {
         options.renews = true
         options.password = password
         if !user.isEmpty { options.user = user }
-        let account = try await account()
-        _ = try await account.signIn(try await account.properties().backend, options, timeout: Self.patience)
+        let url = try await account().properties().backend
+        _ = try await attempt { try await $0.signIn(url, options, timeout: Self.patience) }
     }
 
     /// Tries a remote, step by step.
     package func check(_ form: SignInForm) async throws -> [BackendStep] {
         let (url, options) = (try form.address(), try form.options())
-        return try await account().check(url, options, timeout: Self.patience)
+        return try await attempt { try await $0.check(url, options, timeout: Self.patience) }
     }
 
     /// Signs out.
@@ -175,7 +185,7 @@ package final class PanelService {
 
     /// After the account's remote was emptied: whose values are right.
     package func resolve(keepingThisDevices: Bool) async throws {
-        try await account().resolve(keepingThisDevices ? .local : .remote)
+        try await attempt { try await $0.resolve(keepingThisDevices ? .local : .remote, timeout: Self.patience) }
     }
 
     // MARK: Encryption
@@ -189,7 +199,9 @@ package final class PanelService {
     package func confirmRecoveryWords() async throws { _ = try await account().recoveryPhrase(marksShown: true) }
 
     /// Gives the account its words, where its key is missing on this device.
-    package func unlock(_ words: String) async throws { try await account().unlock(words, timeout: Self.patience) }
+    package func unlock(_ words: String) async throws {
+        try await attempt { try await $0.unlock(words, timeout: Self.patience) }
+    }
 
     /// Gives the account a new key; answers when all that this device has is uploaded under it.
     /// - Parameter passesOver: it goes without what can't be read.

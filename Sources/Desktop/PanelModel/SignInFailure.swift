@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import GLibLoop
+internal import Glibc
 internal import UbiquitousStore
 
 extension FieldError {
@@ -10,7 +11,7 @@ extension FieldError {
         case let error as FieldError: self = error
         case let error as UbiquitousStoreError:
             self.init(
-                field: Self.field(of: error.code, in: form), sentence: Self.sentence(error, form.kind),
+                field: Self.field(of: error.code, in: form), sentence: Self.sentence(error, form),
                 details: error.message.shown)
         case let flaw as BrowserLogin.Flaw: self = flaw.fieldError
         case is CancellationError: self.init(field: nil, sentence: tr("Canceled."))
@@ -31,8 +32,9 @@ extension FieldError {
         }
     }
 
-    private static func sentence(_ error: UbiquitousStoreError, _ kind: RemoteKind) -> String {
-        switch (error.code, kind) {
+    private static func sentence(_ error: UbiquitousStoreError, _ form: SignInForm) -> String {
+        switch (error.code, form.kind) {
+        case (.accessDenied, .folder) where isFile(form.text(.path)): tr("This is a file. Enter a folder.")
         case (.backendUnavailable, .folder): tr("This folder can't be used.")
         case (.backendUnavailable, _): tr("The server can't be used.")
         case (.accessDenied, .folder): tr("The service may not use this folder.")
@@ -40,5 +42,10 @@ extension FieldError {
         case (.invalidArguments, _): tr("This can't be right.")
         default: ErrorSentence.text(error)
         }
+    }
+
+    private static func isFile(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFDIR
     }
 }

@@ -43,7 +43,7 @@ package struct HistoryPage: Equatable, Sendable {
     ///   - now: microseconds since 1970-01-01T00:00:00Z.
     package init(_ entries: [HistoryEntry], devices: [String: String], now: UInt64) {
         rows = entries.map { entry in
-            let device = devices[entry.originDevice].map { tr("from %1", $0.shown) }
+            let device = devices[entry.originDevice].map { tr("from %1", $0.quoted) }
             let parts = [Age.text(of: entry.time, at: now), device, Self.reason(entry.why)]
             return Row(
                 value: entry.value, title: ValueLine.text(entry.value),

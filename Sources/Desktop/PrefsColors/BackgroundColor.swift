@@ -19,9 +19,11 @@ package enum BackgroundColor: Int, CaseIterable, Sendable {
     /// The class of a window that has it.
     package var style: String { "color-\(rawValue)" }
 
-    /// Text stays dark on these, whatever the desktop's style.
+    /// Text stays dark on these, whatever the desktop's style, and the rows have a color of their own: in the dark style
+    /// they let the window's through, and their text is white.
     package static let styleSheet = """
         window.prefs headerbar, window.prefs headerbar * { color: #241f31; }
+        window.prefs list.boxed-list { background-color: @popover_bg_color; color: @popover_fg_color; }
         window.color-0 { background: #ffffff; }
         window.color-1 { background: #f66151; }
         window.color-2 { background: #8ff0a4; }

@@ -66,7 +66,7 @@ final class PreferencesWindow {
                 let isChosen = preference.lastChange == .notKept && self.store == nil
                 self.store = store
                 if isChosen, store[.backgroundColor] == nil { store[.backgroundColor] = preference.color.rawValue }
-                preference.open(stored: store[.backgroundColor])
+                preference.open(stored: stored)
                 MainThread.task { [weak self] in for await change in changes { self?.note(change) } }
                 MainThread.task { [weak self] in for await state in states { self?.account.subtitle = state.sentence } }
             } catch {
@@ -80,7 +80,14 @@ final class PreferencesWindow {
 
     private func note(_ change: UbiquitousStore.Change) {
         guard change.keys.contains("backgroundColor") || change.keys.isEmpty else { return }
-        preference.note(change.reason, stored: store?[.backgroundColor], refusal: change.error?.message)
+        preference.note(change.reason, stored: stored, refusal: change.error?.message)
+    }
+
+    /// The store's number; one that is no color is ignored, and logged.
+    private var stored: Int? {
+        let number = store?[.backgroundColor]
+        if let number, BackgroundColor(rawValue: number) == nil { logWarning("The store's number is no color.") }
+        return number
     }
 
     // MARK: The screen

@@ -15,5 +15,6 @@ application.onActivate {
     StyleSheet.add(BackgroundColor.styleSheet)
     if let window { window.present() } else { window = PreferencesWindow(application) }
 }
-application.addAction("quit", shortcuts: ["<Control>q", "<Control>w"]) { application.quit() }
+application.addAction("quit", shortcuts: ["<Control>q"]) { application.quit() }
+application.setShortcuts(["<Control>w"], of: "window.close")
 exit(application.run())

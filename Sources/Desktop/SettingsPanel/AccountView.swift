@@ -153,6 +153,7 @@ final class AccountView {
         guard let owner, attempt == nil else { return }
         let service = owner.panel.service
         (spinner.isSpinning, step.isVisible, cancel.isVisible) = (true, false, true)
+        encryption.isBusy = true
         cancel.label = leave
         cancel.focus()
         attempt = MainThread.task { [weak self] in
@@ -199,6 +200,7 @@ final class AccountView {
     private func finish() {
         (attempt, move) = (nil, nil)
         (spinner.isSpinning, step.isVisible, cancel.isVisible) = (false, true, false)
+        encryption.isBusy = false
         step.focus()
         owner?.panel.look()
     }
@@ -228,7 +230,7 @@ final class AccountView {
     private func askSigningOut() {
         owner?.ask(
             tr("Sign Out on This Device?"),
-            tr("Your apps keep their settings on this device, unless you have them removed here as well."),
+            page?.signingOut ?? "",
             [
                 ("remove", tr("Sign Out and _Remove"), .destructive), ("keep", tr("Sign _Out"), .suggested),
             ]

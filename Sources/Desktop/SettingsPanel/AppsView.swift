@@ -24,7 +24,14 @@ final class AppsView {
             page.rows.isEmpty
             ? tr("No app has settings to sync yet. They appear here once an app keeps some.")
             : tr("What is switched off stays on this device.")
+        rows?.areSensitive = true
         rows?.show(page.rows)
+    }
+
+    /// Says why what it shows can't be changed.
+    func showUnavailable(_ reason: String) {
+        group.explanation = reason
+        rows?.areSensitive = false
     }
 
     fileprivate func open(_ row: AppsPage.Row) { owner?.openStore(row) }

@@ -20,8 +20,15 @@ final class DevicesView {
         group.explanation =
             page.isSignedIn
             ? tr("These have the same settings.") : tr("Sign in to see your other devices, and to name this one.")
+        rows?.areSensitive = true
         rows?.show(page.rows)
         for row in rows?.views ?? [] { row.isChangeable = page.isSignedIn }
+    }
+
+    /// Says why what it shows can't be changed.
+    func showUnavailable(_ reason: String) {
+        group.explanation = reason
+        rows?.areSensitive = false
     }
 
     fileprivate func rename(_ device: DevicesPage.Row, to name: String) {
@@ -34,7 +41,7 @@ final class DevicesView {
 
     fileprivate func forget(_ device: DevicesPage.Row) {
         owner?.ask(
-            tr("Forget “%1”?", device.title),
+            tr("Forget “%1”?", device.title.quoted),
             tr(
                 "It goes off this list; its settings stay, as they are everybody's. This shuts nobody out: a device that still has the password comes back when it syncs. If it was lost, change the password as well."
             ),

@@ -13,6 +13,9 @@ final class EncryptionView {
     private let replace: Button
     private let problem: ActionRow
     private var offered: KeyMove?
+    private var canMove = false
+    /// Whether something is under way, which a move would have to wait for.
+    var isBusy = false { didSet { allow() } }
 
     init(_ interface: Interface) {
         row = interface.widget("encryption")
@@ -37,10 +40,15 @@ final class EncryptionView {
         showWords.isVisible = page.hasRecoveryWords
         encrypt.isVisible = page.keyMove == .encrypt
         replaceRow.isVisible = page.keyMove == .replaceWords
-        for button in [encrypt, replace] { button.isSensitive = page.canMove }
+        canMove = page.canMove
+        allow()
         // What was wrong has settled itself.
         if page.keyMove != offered { show(problem: nil) }
         offered = page.keyMove
+    }
+
+    private func allow() {
+        for button in [encrypt, replace] { button.isSensitive = canMove && !isBusy }
     }
 
     /// Says why the account has no new key; `nil`: nothing is wrong.

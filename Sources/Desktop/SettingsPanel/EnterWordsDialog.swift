@@ -22,7 +22,7 @@ final class EnterWordsDialog {
     /// Opens it.
     ///
     /// - Parameters:
-    ///   - reason: why they are asked for, and where they are to be had. It is markup.
+    ///   - reason: why they are asked for, and where they are to be had.
     ///   - use: gives the account the words; what it throws is shown at the field.
     ///   - onDone: called when it has closed because the words were right.
     static func open(

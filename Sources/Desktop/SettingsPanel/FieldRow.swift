@@ -24,7 +24,7 @@ final class FieldRow {
     /// Has a button choose a file or folder.
     func offerChoosing(over window: Window, _ handler: @escaping @MainActor () -> Void) {
         guard let choice = field.choice else { return }
-        let button = Button(tr("C_hoose…"))
+        let button = Button(tr("Ch_oose…"))
         button.addStyle("flat")
         button.onPress { [unowned self, unowned window] in
             FileChooser.choose(folder: choice == .folder, title: field.title, over: window) { [weak self] path in

@@ -15,6 +15,7 @@ final class PanelWindow {
     private var storeView: StoreView?
     private var signIn: SignInDialog?
     private var words: RecoveryWordsDialog?
+    private var isFetchingWords = false
 
     /// - Parameter onClose: called when the user has closed it.
     init(_ application: Application, onClose: @escaping @MainActor () -> Void) {
@@ -57,9 +58,16 @@ final class PanelWindow {
 
     private func show() {
         accountView.show(panel.content)
-        guard case .state(let state) = panel.content else { return }
-        devicesView.show(state.devicesPage)
-        appsView.show(state)
+        switch panel.content {
+        case .opening: break
+        case .unavailable(let reason):
+            devicesView.showUnavailable(reason)
+            appsView.showUnavailable(reason)
+        case .state(let state):
+            devicesView.show(state.devicesPage)
+            appsView.show(state)
+            storeView?.look()
+        }
     }
 
     /// The last look at the service, where there is one.
@@ -97,8 +105,12 @@ final class PanelWindow {
     ///
     /// - Parameter isNew: the account was made just now, and nobody has them yet.
     func openWords(isNew: Bool) {
+        // Whoever presses the button twice gets one dialog.
+        if isFetchingWords || words != nil { return }
+        isFetchingWords = true
         let service = panel.service
         MainThread.task { [weak self] in
+            defer { self?.isFetchingWords = false }
             do {
                 let words = try await service.recoveryWords()
                 guard let self else { return }
@@ -124,6 +136,7 @@ final class PanelWindow {
     }
 
     func openStore(_ row: AppsPage.Row) {
+        if storeView != nil { return }
         let view = StoreView(row, self)
         storeView = view
         window.present(subpage: view.page)

@@ -53,17 +53,13 @@ final class RecoveryWordsDialog {
 
     // MARK: The words
 
-    /// In columns of four, each word with its number.
-    private func fill(_ grid: Grid) {
+    /// In lines of three where there is room, each word with its number.
+    private func fill(_ box: FlowBox) {
         for place in words.words.indices {
-            let (number, word) = (Label("\(place + 1)"), Label(""))
-            number.addStyle("dim-label")
-            (number.alignment, number.width) = (1, 4)
-            word.addStyle("title-4")
-            word.alignment = 0
-            let (column, row) = Int32(place).quotientAndRemainder(dividingBy: 4)
-            grid.add(number, column: 2 * column, row: row)
-            grid.add(word, column: 2 * column + 1, row: row)
+            let interface = Interface(PackageResources.word_ui)
+            let (number, word): (Label, Label) = (interface.widget("number"), interface.widget("word"))
+            number.text = String(place + 1)
+            box.add(interface.widget("cell"))
             labels.append(word)
         }
     }

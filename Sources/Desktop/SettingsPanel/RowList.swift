@@ -20,12 +20,14 @@ final class RowList<View: RowView> {
     /// What shows the rows, in no order.
     var views: [View] { Array(viewsByID.values) }
 
+    /// Whether the rows take input; otherwise they are greyed out.
+    var areSensitive = true { didSet { for view in views { view.widget.isSensitive = areSensitive } } }
+
     init(_ group: PreferencesGroup, make: @escaping @MainActor (View.Model) -> View) {
         (self.group, self.make) = (group, make)
     }
 
     func show(_ new: [View.Model]) {
-        if new == models { return }
         let former = models
         models = new
         if former.map(\.id) == new.map(\.id) {

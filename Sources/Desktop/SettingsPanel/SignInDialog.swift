@@ -83,7 +83,7 @@ final class SignInDialog {
             widgets.fields.add(row.problem)
             return row
         }
-        widgets.kind.subtitle = form.kind.explanation
+        widgets.general.explanation = form.kind.explanation
         widgets.browserGroup.isVisible = form.kind == .nextcloud
         widgets.encrypt.isOn = form.encrypts
         widgets.showSteps([])
@@ -145,6 +145,7 @@ final class SignInDialog {
             self?.attempt = nil
             // Last, as what is greyed out takes no keyboard.
             widget.focus()
+            self?.widgets.showLastStep()
             if let flaw { self?.show(flaw) }
         }
     }

@@ -9,6 +9,7 @@ internal import UbiquitousStore
 final class SignInWidgets {
     let cancel: Button
     let signIn: Button
+    let general: PreferencesGroup
     let kind: ComboRow
     let problem: ActionRow
     let browserGroup: PreferencesGroup
@@ -29,6 +30,7 @@ final class SignInWidgets {
     init(_ interface: Interface) {
         cancel = interface.widget("cancel")
         signIn = interface.widget("sign_in")
+        general = interface.widget("general")
         kind = interface.widget("kind")
         problem = interface.widget("problem")
         browserGroup = interface.widget("browser_group")
@@ -57,6 +59,9 @@ final class SignInWidgets {
             }
         }
     }
+
+    /// Takes the keyboard to what a check has tried last, which may be below the window's edge.
+    func showLastStep() { steps.last?.focus() }
 
     /// Lists what a check has tried.
     func showSteps(_ new: [BackendStep]) {

@@ -26,12 +26,14 @@ final class StoreView {
         )
         rows = RowList(group) { [unowned self] _ in ValueRow(self) }
         back.onPress { [weak owner] in owner?.closeStore() }
-        forget.onPress { [unowned self] in askForgetting() }
-        remove.onPress { [unowned self] in askRemoving() }
+        // The page is on the screen for a moment after it was closed.
+        forget.onPress { [weak self] in self?.askForgetting() }
+        remove.onPress { [weak self] in self?.askRemoving() }
         look()
     }
 
-    private func look() {
+    /// Reads what the store holds.
+    func look() {
         guard let service = owner?.panel.service else { return }
         MainThread.task { [weak self, store] in
             do {
@@ -78,7 +80,7 @@ final class StoreView {
             } catch {
                 self?.owner?.window.toast(ErrorSentence.text(error))
             }
-            self?.look()
+            // Which has this page look as well.
             self?.owner?.panel.look()
         }
     }
@@ -87,7 +89,7 @@ final class StoreView {
 
     private func askForgetting() {
         owner?.ask(
-            tr("Forget the Settings of “%1” on This Device?", store.title),
+            tr("Forget the Settings of “%1” on This Device?", store.title.quoted),
             tr("They come back when the app is opened here again, if the account has them."),
             [("forget", tr("_Forget"), .destructive)]
         ) { [weak self] in if $0 == "forget" { self?.end(everywhere: false) } }
@@ -95,7 +97,7 @@ final class StoreView {
 
     private func askRemoving() {
         owner?.ask(
-            tr("Remove the Settings of “%1” Everywhere?", store.title),
+            tr("Remove the Settings of “%1” Everywhere?", store.title.quoted),
             tr("They go on every device of the account, and the app starts with its own defaults."),
             [("remove", tr("_Remove"), .destructive)]
         ) { [weak self] in if $0 == "remove" { self?.end(everywhere: true) } }
@@ -112,7 +114,7 @@ final class StoreView {
 @MainActor
 private final class ValueRow: RowView {
     private let row: ExpanderRow
-    private unowned let owner: StoreView
+    private weak var owner: StoreView?
     private var model: StorePage.Row?
     private var earlier: [Widget] = []
     var widget: Widget { row }
@@ -120,10 +122,11 @@ private final class ValueRow: RowView {
     init(_ owner: StoreView) {
         self.owner = owner
         row = Interface(PackageResources.value_row_ui).widget("row")
-        row.onExpansion { [unowned self] in if row.isExpanded { look() } }
+        row.onExpansion { [weak self] in if let self, row.isExpanded { look() } }
     }
 
     func show(_ model: StorePage.Row) {
+        if model == self.model { return }
         self.model = model
         (row.title, row.subtitle) = (model.title, model.subtitle)
         if row.isExpanded { look() }
@@ -131,7 +134,7 @@ private final class ValueRow: RowView {
 
     private func look() {
         guard let key = model?.id else { return }
-        owner.history(of: key) { [weak self] page in self?.show(page, of: key) }
+        owner?.history(of: key) { [weak self] page in self?.show(page, of: key) }
     }
 
     private func show(_ page: HistoryPage, of key: Text) {
@@ -139,7 +142,7 @@ private final class ValueRow: RowView {
         earlier = page.rows.map { entry in
             let line = ActionRow(title: entry.title, subtitle: entry.subtitle)
             let restore = Button(tr("_Restore"))
-            restore.onPress { [unowned owner] in owner.restore(entry.value, as: key) }
+            restore.onPress { [weak owner] in owner?.restore(entry.value, as: key) }
             line.addSuffix(restore)
             return line
         }

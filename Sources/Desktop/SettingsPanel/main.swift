@@ -22,5 +22,6 @@ for (number, page) in ["account", "devices", "apps"].enumerated() {
     application.addAction("show-\(page)", shortcuts: ["<Alt>\(number + 1)"]) { presented().show(page: page) }
 }
 application.addAction("shortcuts", shortcuts: ["F1", "<Control>question"]) { presented().showShortcuts() }
-application.addAction("quit", shortcuts: ["<Control>q", "<Control>w"]) { application.quit() }
+application.addAction("quit", shortcuts: ["<Control>q"]) { application.quit() }
+application.setShortcuts(["<Control>w"], of: "window.close")
 exit(application.run())

@@ -129,6 +129,8 @@ struct AccountPageTests {
         let page = page("idle", ["PendingChanges": .integer(3)])
         #expect(page.title == "Changes Wait to Be Uploaded")
         #expect(page.pending == "3 changes")
+        #expect(page.signingOut.hasSuffix(" 3 changes were not uploaded yet and are lost then."))
+        #expect(!self.page("idle").signingOut.contains("not uploaded"))
     }
 
     @Test func `the last exchange is the later of download and upload`() {

@@ -59,7 +59,9 @@ struct PanelServiceTests {
         try Data().write(to: URL(filePath: file))
         let form = folderForm(file)
         let error = await #expect(throws: (any Error).self) { try await panel.service.signIn(form) }
-        #expect(error.map { FieldError($0, in: form).field } == .path)
+        let flaw = try #require(error.map { FieldError($0, in: form) })
+        #expect(flaw.field == .path && flaw.sentence == "This is a file. Enter a folder.")
+        #expect(flaw.details.contains("is in the way"))
         let steps = try await panel.service.check(form)
         #expect(steps.last?.isPassed == false)
     }

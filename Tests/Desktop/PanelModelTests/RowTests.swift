@@ -64,6 +64,6 @@ struct RowTests {
             ]))
         let row = HistoryPage([entry], devices: ["p": "phone"], now: 181_000_000).rows[0]
         #expect(row.title == "dark")
-        #expect(row.subtitle == "3 minutes ago · from phone · changed on another device")
+        #expect(row.subtitle == "3 minutes ago · from \u{2068}phone\u{2069} · changed on another device")
     }
 }

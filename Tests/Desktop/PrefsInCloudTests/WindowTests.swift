@@ -23,9 +23,11 @@ struct WindowTests {
         let store: StoreClient
         let storage: StoreClient
         let account: AccountClient
+        private let style: Style
         var window: ChildProcess?
 
-        init(_ name: String) async throws {
+        init(_ name: String, style: Style = .light) async throws {
+            self.style = style
             bus = try await .start()
             var options = Device.Options()
             options.name = name
@@ -34,7 +36,7 @@ struct WindowTests {
             roaming.ubiquitousDefaults = ["backgroundColor"]
             options.manifests = [ManifestText(WindowTests.identifier), roaming]
             device = try Device(on: bus, options)
-            screen = try await .start()
+            screen = try await .start(style)
             let client = try BusClient(bus)
             (store, account) = (try client.store(WindowTests.identifier), client.account)
             storage = try client.store(WindowTests.storage)
@@ -46,11 +48,11 @@ struct WindowTests {
             try await shows("Background Color")
         }
 
-        func shows(_ text: String) async throws { try await screen.shows(text) }
+        func shows(_ text: String) async throws { try await screen.shows(style.text(text)) }
 
         /// Waits until the window has a color.
         func turns(_ color: String) async throws {
-            try await eventually("the window turns \(color)") { try await screen.color(x: 30, y: 320) == color }
+            try await eventually("the window turns \(color)") { try await screen.color(x: 12, y: 250) == color }
         }
     }
 
@@ -109,16 +111,32 @@ struct WindowTests {
         try await desk.store.set("backgroundColor", .integer(1))
         try await desk.shows("Changed by another program on this device")
         try await desk.turns("#F66151")
+        try await desk.store.set("backgroundColor", .integer(7))
+        try await eventually("it is logged") { desk.screen.log.contains("The store's number is no color.") }
+        try await desk.turns("#F66151")
     }
 
-    @Test func `without a service the window says so, and keeps the choice on this device`() async throws {
-        let desk = try await Desk("laptop")
+    @Test(arguments: Style.allCases)
+    func `without a service the window says so, keeps the choice on this device, and passes it on later`(
+        style: Style
+    ) async throws {
+        let desk = try await Desk("laptop", style: style)
         try await desk.open()
         try await desk.shows("Not kept: the settings service is not running")
         try await desk.screen.press(.space, .down, .enter)
         try await desk.turns("#F66151")
+        try await desk.screen.picture("prefs-no-service")
+        // Beside the last change's text.
+        if style == .dark { #expect(try await desk.screen.color(x: 360, y: 200) == "#383838") }
         desk.window?.kill()
         try await desk.open()
         try await desk.turns("#F66151")
+        try await desk.device.start()
+        desk.window?.kill()
+        try await desk.open()
+        try await desk.shows("Not signed in: the color stays on this device")
+        try await desk.turns("#F66151")
+        try await desk.screen.picture("prefs")
+        #expect(desk.screen.complaints.filter { !$0.contains("could not be opened") } == [])
     }
 }

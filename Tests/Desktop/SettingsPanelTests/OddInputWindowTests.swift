@@ -50,6 +50,78 @@ extension PanelWindowTests {
             #expect(desk.complaints == [])
         }
 
+        @Test func `names and values with markup, from right to left and of full length are shown as text`()
+            async throws
+        {
+            let (desk, phone) = (try await PanelDesk(), try await PanelDesk.Peer("<i>הטלפון</i> & 2"))
+            let (folder, applications) = (try TemporaryDirectory(), try desk.data.makeDirectory("applications"))
+            try "[Desktop Entry]\nType=Application\nName=<b>R&D</b> עברית\nExec=true\n".write(
+                toFile: applications + "/\(PanelDesk.notes).desktop", atomically: false, encoding: .utf8)
+            try await desk.device.start()
+            try await phone.account.join("folder://" + folder.path)
+            try await desk.client.account.join("folder://" + folder.path)
+            let store = try desk.client.store(PanelDesk.notes)
+            let long = String(repeating: "k", count: 128)
+            for (key, value) in [
+                ("<b>bold</b>&amp;", "<span foreground='red'>red</span> %1 & \u{202E}back"), ("מפתח", "ערך 42"),
+                (long, String(repeating: "long ", count: 2000)),
+            ] { try await store.set(key, .string(Text(value))) }
+            try await store.set("מפתח", .string("אחר"))
+            try await desk.client.account.syncNow()
+            try await desk.open()
+            try await desk.turn(to: "Apps")
+            try await desk.press("<b>R&D</b> עברית")
+            try await desk.shows("<b>bold</b>&amp;")
+            try await desk.shows("<span foreground='red'>red</span> %1 & \u{FFFD}back")
+            try await desk.shows(long)
+            try await desk.press("מפתח")
+            try await desk.shows("ערך 42")
+            try await desk.picture("odd-store")
+            try await desk.press("Forget…")
+            try await desk.shows("Forget the Settings of “\u{2068}<b>R&D</b> עברית\u{2069}” on This Device?")
+            try await desk.picture("odd-store-question")
+            try await desk.screen.press(.escape)
+            try await desk.press("Back")
+            try await desk.turn(to: "Devices")
+            try await desk.press("<i>הטלפון</i> & 2")
+            try await desk.press("Forget…")
+            try await desk.shows("Forget “\u{2068}<i>הטלפון</i> & 2\u{2069}”?")
+            try await desk.picture("odd-device-question")
+            #expect(desk.complaints == [])
+        }
+
+        @Test func `two panels of a user show the same, whichever does something`() async throws {
+            let (desk, folder, phone) = (
+                try await PanelDesk(), try TemporaryDirectory(), try await PanelDesk.Peer("phone")
+            )
+            try await phone.account.join("folder://" + folder.path)
+            try await desk.device.start()
+            let other = try await PanelDesk(beside: desk)
+            for desk in [desk, other] { try await desk.open() }
+            try await desk.openSignIn(.folder, showing: "Path of the Folder")
+            try await other.signIn(to: folder.path)
+            try await other.press("Sign In Anyway")
+            try await other.shows("Up to Date")
+            // What the first one had begun meanwhile can be finished, and is the same account.
+            try await desk.enterPlace(folder.path)
+            try await desk.press("Sign In Anyway")
+            for desk in [desk, other] { try await desk.shows("Up to Date") }
+            try await desk.press("Pause Sync")
+            for desk in [desk, other] { try await desk.shows("Paused on This Device") }
+            try await other.press("Resume")
+            for desk in [desk, other] {
+                try await desk.shows("Up to Date")
+                try await desk.turn(to: "Devices")
+                try await desk.press("phone")
+                try await desk.press("Forget…")
+                try await desk.shows("Forget “\u{2068}phone\u{2069}”?")
+            }
+            for desk in [desk, other] { try await desk.press("Forget") }
+            for desk in [desk, other] { try await desk.hides("phone") }
+            #expect(desk.complaints == [])
+            #expect(other.complaints == [])
+        }
+
         @Test func `signing in to a server that doesn't answer can be canceled, and tried again`() async throws {
             let folder = MemoryFolder()
             folder.isSilent = true

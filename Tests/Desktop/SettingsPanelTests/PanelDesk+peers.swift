@@ -75,7 +75,7 @@ extension PanelDesk {
 
     /// Shows another page, by keyboard.
     func turn(to page: String) async throws {
-        try await screen.reach(page, tab: true)
+        try await screen.reach(text(page), tab: true)
         try await screen.press(.space)
     }
 }

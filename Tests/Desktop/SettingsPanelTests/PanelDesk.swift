@@ -8,30 +8,18 @@ import UbiquitousStoreTesting
 /// A device with a screen, and the panel on it.
 @BusActor
 final class PanelDesk {
-    static let notes = "org.example.Notes"
-    static let prefs = "org.example.PrefsInCloud"
+    nonisolated static let notes = "org.example.Notes"
+    nonisolated static let prefs = "org.example.PrefsInCloud"
 
     let bus: PrivateBus
     let screen: Screen
     let device: Device
     let client: BusClient
-    private var window: ChildProcess?
+    /// What is installed for the user.
+    let data: TemporaryDirectory
+    private(set) var window: ChildProcess?
     private var environment: [String: String] = [:]
     private let style: Style
-
-    /// How a desktop looks.
-    enum Style: String, CaseIterable, Sendable {
-        case light, dark, contrast, german
-
-        var environment: [String: String] {
-            switch self {
-            case .light: [:]
-            case .dark: ["ADW_DEBUG_COLOR_SCHEME": "prefer-dark"]
-            case .contrast: ["ADW_DEBUG_HIGH_CONTRAST": "1"]
-            case .german: ["LANGUAGE": "de"]
-            }
-        }
-    }
 
     init(
         _ name: String = "laptop", style: Style = .light, apps: [String] = [PanelDesk.notes, PanelDesk.prefs]
@@ -42,20 +30,26 @@ final class PanelDesk {
         options.name = name
         options.manifests = apps.map { ManifestText($0) }
         device = try Device(on: bus, options)
-        screen = try await .start()
+        screen = try await .start(style)
         client = try BusClient(bus)
+        data = try TemporaryDirectory()
+        try Self.installIcons(data.path + "/icons/hicolor")
+    }
+
+    /// Another screen for the same user of the same device.
+    init(beside other: PanelDesk) async throws {
+        (style, bus, device) = (other.style, other.bus, other.device)
+        screen = try await .start(style)
+        client = try BusClient(bus)
+        data = try TemporaryDirectory()
+        try Self.installIcons(data.path + "/icons/hicolor")
     }
 
     /// Opens the panel, with its icons as they are installed.
     func open() async throws {
-        let data = try device.directory.makeDirectory("data")
-        try Self.installIcons(data + "/icons/hicolor")
-        if style == .german { try await Translations.compile(into: data + "/locale") }
-        environment = style.environment.merging([
-            "UBIQUITOUS_STORE_BUS": bus.address, "XDG_DATA_HOME": data, "TEXTDOMAINDIR": data + "/locale",
-        ]) { $1 }
+        environment = ["UBIQUITOUS_STORE_BUS": bus.address, "XDG_DATA_HOME": data.path]
         window = try start()
-        try await shows(style == .german ? "Konto" : "Account")
+        try await shows("Account")
     }
 
     /// Starts the program, once more where it runs.
@@ -74,21 +68,26 @@ final class PanelDesk {
         }
     }
 
-    func shows(_ text: String) async throws { try await screen.shows(text) }
+    /// A text of the sources as it is shown.
+    func text(_ english: String) -> String { style.text(english) }
 
-    func reach(_ text: String) async throws { try await screen.reach(text) }
+    func shows(_ text: String) async throws { try await screen.shows(self.text(text)) }
 
-    /// Saves a picture where `UBIQUITOUS_STORE_SCREENSHOTS` says; without it, nothing happens.
-    func picture(_ name: String) async throws {
-        guard let folder = ProcessInfo.processInfo.environment["UBIQUITOUS_STORE_SCREENSHOTS"] else { return }
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        // Transitions are over then.
-        try await Task.sleep(for: .milliseconds(700))
-        try await screen.save("\(folder)/\(name)-\(style.rawValue).png")
+    func reach(_ text: String) async throws { try await screen.reach(self.text(text)) }
+
+    /// Reaches a button and presses it.
+    func press(_ button: String) async throws {
+        try await reach(button)
+        try await screen.press(.enter)
     }
+
+    /// Waits until a text is gone.
+    func hides(_ text: String) async throws {
+        try await screen.waits(until: "“\(text)” is gone") { !$0.has(self.text(text)) }
+    }
+
+    func picture(_ name: String) async throws { try await screen.picture(name) }
 
     /// What GTK has complained about.
-    var complaints: [Substring] {
-        screen.log.split(separator: "\n").filter { $0.contains("CRITICAL") || $0.contains("WARNING") }
-    }
+    var complaints: [Substring] { screen.complaints }
 }

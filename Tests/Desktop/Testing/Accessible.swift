@@ -81,9 +81,12 @@ struct Element: Sendable {
     struct States: OptionSet, Sendable {
         let rawValue: UInt32
         static let active = States(rawValue: 1 << 1)
+        /// A switch is on.
+        static let checked = States(rawValue: 1 << 4)
         /// A tab's page is shown.
         static let selected = States(rawValue: 1 << 23)
         static let focused = States(rawValue: 1 << 12)
+        static let sensitive = States(rawValue: 1 << 24)
     }
 }
 

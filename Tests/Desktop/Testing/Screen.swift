@@ -22,26 +22,32 @@ public final class Screen {
     private var events: [Slot] = []
     private var changes = 0
 
+    private let style: Style
+
     /// Starts a screen and waits until programs can be on it.
     /// - Throws: `DeadlinePassed`, `StartFailure` or `BusError`.
-    public static func start() async throws -> Screen {
-        let screen = try Screen()
+    public static func start(_ style: Style = .light) async throws -> Screen {
+        let screen = try Screen(style)
+        if style == .german { try await Translations.compile(into: screen.directory.path + "/locale") }
         try await screen.connect()
         return screen
     }
 
-    private init() throws {
+    private init(_ style: Style) throws {
+        self.style = style
         directory = try TemporaryDirectory()
         let runtime = try directory.makeDirectory("run", mode: 0o700)
         server = try ChildProcess(
-            ["Xvfb", "-displayfd", "1", "-screen", "0", "900x700x24", "-nolisten", "tcp"],
+            ["Xvfb", "-displayfd", "1", "-screen", "0", style.size + "x24", "-nolisten", "tcp"],
             output: (directory.path + "/display", directory.path + "/xvfb.log"))
         environment = ProcessInfo.processInfo.environment.merging([
             "XDG_RUNTIME_DIR": runtime, "XDG_CONFIG_HOME": directory.path + "/config", "HOME": directory.path,
             "DBUS_SESSION_BUS_ADDRESS": "unix:path=\(runtime)/bus", "GSK_RENDERER": "cairo", "GTK_A11Y": "atspi",
             "GSETTINGS_BACKEND": "memory", "LC_ALL": "C.UTF-8", "SWIFT_BACKTRACE": "enable=no",
-        ]) { $1 }
+            "TEXTDOMAINDIR": directory.path + "/locale",
+        ]) { $1 }.merging(style.environment) { $1 }
         environment["WAYLAND_DISPLAY"] = nil
+        try style.configure(home: directory.path)
     }
 
     private func connect() async throws {
@@ -180,14 +186,30 @@ public final class Screen {
         for scalar in text.unicodeScalars where scalar.isASCII { try await press(Int32(scalar.value)) }
     }
 
-    private func press(_ keysym: Int32) async throws {
+    /// Presses a letter together with another key.
+    public func press(_ modifier: Modifier, _ letter: Character) async throws {
+        try await generate(modifier.rawValue, 0)
+        try await type(String(letter))
+        try await generate(modifier.rawValue, 1)
+    }
+
+    /// A key that changes what others do, by its code.
+    public enum Modifier: Int32, Sendable {
+        case control = 37
+        case alt = 64
+    }
+
+    private func press(_ keysym: Int32) async throws { try await generate(keysym, 3) }
+
+    /// - Parameter kind: the key of a code goes down, 0, or up, 1; or the key of a symbol is pressed, 3.
+    private func generate(_ key: Int32, _ kind: UInt32) async throws {
         try await connection.call(
             "org.a11y.atspi.Registry", "/org/a11y/atspi/registry/deviceeventcontroller",
             "org.a11y.atspi.DeviceEventController", "GenerateKeyboardEvent",
             build: {
-                try $0.append(keysym)
+                try $0.append(key)
                 try $0.append("")
-                try $0.append(UInt32(3))
+                try $0.append(kind)
             }, decode: { _ in })
     }
 
@@ -202,10 +224,18 @@ public final class Screen {
         case f1 = 0xffbe
     }
 
-    /// Saves a picture of the screen as PNG.
-    public func save(_ file: String) async throws {
-        let picture = try start(["import", "-window", "root", file])
-        _ = try await picture.finish()
+    /// Saves a picture where `UBIQUITOUS_STORE_SCREENSHOTS` says, with the style in its name; without it, nothing happens.
+    public func picture(_ name: String) async throws {
+        guard let folder = ProcessInfo.processInfo.environment["UBIQUITOUS_STORE_SCREENSHOTS"] else { return }
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        // Transitions are over then.
+        try await Task.sleep(for: .milliseconds(700))
+        _ = try await start(["import", "-window", "root", "\(folder)/\(name)-\(style.rawValue).png"]).finish()
+    }
+
+    /// What GTK has complained about.
+    public var complaints: [Substring] {
+        log.split(separator: "\n").filter { $0.contains("CRITICAL") || $0.contains("WARNING") }
     }
 
     /// The color of a pixel, as `#RRGGBB`.

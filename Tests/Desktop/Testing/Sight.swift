@@ -36,6 +36,18 @@ public struct Sight: Sendable {
     /// Whether a label is this text.
     public func shows(_ text: String) -> Bool { elements.contains { $0.element.label == text } }
 
+    /// Whether a button with this text can be pressed.
+    public func canPress(_ text: String) -> Bool {
+        elements.contains {
+            $0.element.role == .button && $0.element.label.hasSuffix(text) && $0.element.states.contains(.sensitive)
+        }
+    }
+
+    /// Which of the switches with this label are on.
+    public func areOn(_ label: String) -> [Bool] {
+        elements.filter { $0.element.label == label }.map { $0.element.states.contains(.checked) }
+    }
+
     /// All labels, for messages of failed tests.
     public var labels: String { elements.map(\.element.label).filter { !$0.isEmpty }.joined(separator: " | ") }
 

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import DesktopTesting
+import Foundation
+import PropertyList
+import SDBus
+import SeededRandom
+import Testing
+import UbiquitousStoreTesting
+
+extension PanelWindowTests {
+    /// Keys in any order, while the service and the account change.
+    @Suite(.serialized, .enabled(if: Screen.isAvailable, "Xvfb, at-spi2-core and ImageMagick are not installed"))
+    @BusActor
+    struct RandomKeysTests {
+        private static let seed =
+            ProcessInfo.processInfo.environment["UBIQUITOUS_STORE_SEED"].flatMap(UInt64.init) ?? 20
+
+        @Test func `whatever keys are pressed, in whatever order, the panel goes on and GTK has no complaints`()
+            async throws
+        {
+            print("The order of the keys is of the seed \(Self.seed); UBIQUITOUS_STORE_SEED sets another one.")
+            var random = SplitMix(seed: Self.seed)
+            let (desk, folder) = (try await PanelDesk(), try TemporaryDirectory())
+            let phone = try await PanelDesk.Peer("phone")
+            try await phone.account.join("folder://" + folder.path)
+            try await desk.device.start()
+            try await desk.client.account.join("folder://" + folder.path)
+            try await desk.open()
+            try await desk.shows("Up to Date")
+            var isRunning = true
+            for _ in 0..<200 {
+                switch Int.random(in: 0..<40, using: &random) {
+                case 0..<14: try await desk.screen.press(.tab)
+                case 14..<17: try await desk.screen.press(.backTab)
+                case 17..<22: try await desk.screen.press(.space)
+                case 22..<28: try await desk.screen.press(.enter)
+                case 28..<30: try await desk.screen.press(.down)
+                case 30..<32: try await desk.screen.press(.escape)
+                case 32: try await desk.screen.type("/x y")
+                case 33:
+                    // It may be closing.
+                    try? await desk.activate(
+                        ["show-account", "show-devices", "show-apps"].randomElement(using: &random) ?? "")
+                case 34: try? await desk.activate("shortcuts")
+                case 35: try await phone.account.syncNow()
+                case 36:
+                    try await phone.client.store(PanelDesk.notes).set(
+                        "n", .integer(Int64.random(in: 0..<9, using: &random)))
+                case 37 where isRunning:
+                    desk.device.kill()
+                    isRunning = false
+                default:
+                    if !isRunning { try await desk.device.start() }
+                    isRunning = true
+                }
+                // Escape closes the window as well, where no dialog is in front of it.
+                if desk.window?.exit != nil { try await desk.open() }
+            }
+            if !isRunning { try await desk.device.start() }
+            // Dialogs that are open keep the page from nothing.
+            do {
+                try await desk.screen.waits(until: "the panel shows the account") { sight in
+                    if desk.window?.exit != nil { try await desk.open() }
+                    return ["Up to Date", "Not Signed In", "Paused on This Device"].contains(where: sight.has)
+                }
+            } catch {
+                try await desk.picture("random")
+                Issue.record("\(error); it shows: \(try await desk.screen.look().labels); \(desk.screen.log)")
+            }
+            #expect(desk.complaints == [])
+        }
+    }
+}

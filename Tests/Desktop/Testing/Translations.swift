@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Foundation
+internal import UbiquitousStoreTesting
+
+/// The catalogues below `po`.
+public enum Translations {
+    /// Whether gettext's tools are installed.
+    public static let areAvailable = ["xgettext", "msgcmp", "msgfmt"].allSatisfy {
+        FileManager.default.isExecutableFile(atPath: "/usr/bin/\($0)")
+    }
+
+    /// The German texts by the English ones, both without the underscores of mnemonics.
+    static let german: [String: String] = {
+        let file = URL(filePath: #filePath).appending(path: "../../../../po/de.po").standardizedFileURL
+        guard let text = try? String(contentsOf: file, encoding: .utf8) else { return [:] }
+        let pairs = text.matches(of: /msgid "(.+)"\nmsgstr "(.+)"/).map { match in
+            (String(match.1).replacing("_", with: ""), String(match.2).replacing("_", with: ""))
+        }
+        return Dictionary(pairs) { first, _ in first }
+    }()
+
+    /// Something is wrong with them.
+    public struct Flaw: Error, CustomStringConvertible {
+        /// What the script said.
+        public let description: String
+    }
+
+    /// Compiles them into a directory of locales.
+    /// - Throws: ``Flaw``.
+    static func compile(into directory: String) async throws { try await run("compile", directory) }
+
+    /// Calls `script/translations`.
+    /// - Throws: ``Flaw``.
+    public static func run(_ arguments: String...) async throws {
+        let script = URL(filePath: #filePath).appending(path: "../../../../script/translations")
+        let log = try TemporaryDirectory()
+        let process = try ChildProcess(
+            ["sh", script.standardizedFileURL.path] + arguments, output: (log.path + "/log", log.path + "/log"))
+        if try await process.finish() == .code(0) { return }
+        throw Flaw(description: (try? String(contentsOfFile: log.path + "/log", encoding: .utf8)) ?? "")
+    }
+}
