@@ -51,7 +51,8 @@ extension Failure {
     private init(_ error: UbiquitousStoreError) {
         let outcome = Self.outcomes[error.code] ?? .refused
         self.init(
-            outcome, Self.sentences[error.code] ?? Sentence(verbatim: error.message), advice: Self.advice[error.code])
+            outcome, Self.sentences[error.code] ?? Self.said[error.message] ?? Sentence(verbatim: error.message),
+            advice: Self.advice[error.code])
     }
 
     private static let outcomes: [UbiquitousStoreError.Code: Outcome] = [
@@ -62,6 +63,26 @@ extension Failure {
     /// In place of what the bus says, which is of no use to a person.
     private static let sentences: [UbiquitousStoreError.Code: Sentence] = [
         .timedOut: "The service doesn't answer.", .unknownObject: "The user has no data on this device.",
+        .notSignedIn: "This device isn't signed in.",
+    ]
+
+    /// What the service says in fixed words and people often meet, in their language.
+    static let said: [String: Sentence] = [
+        "Only root may administer the data of all users.": "Only root may administer the data of all users.",
+        "Only root may list the stores of every user.": "Only root may list the stores of every user.",
+        "Only root may list the users.": "Only root may list the users.",
+        "The account does not wait for a recovery phrase.": "The account does not wait for a recovery phrase.",
+        "The account is not encrypted, so it has no recovery phrase.":
+            "The account is not encrypted, so it has no recovery phrase.",
+        "The account is not encrypted, so it has no key to replace; encrypt it instead.":
+            "The account is not encrypted, so it has no key to replace; encrypt it instead.",
+        "There can be no such key.": "There can be no such key.",
+        "There is no space left for the data of this user; nothing was stored.":
+            "There is no space left for the data of this user; nothing was stored.",
+        "There is no space left on this device for the user's data. Free some.":
+            "There is no space left on this device for the user's data. Free some.",
+        "This is the device that would forget itself; sign it out instead.":
+            "This is the device that would forget itself; sign it out instead.",
     ]
 
     private static let advice: [UbiquitousStoreError.Code: Sentence] = [

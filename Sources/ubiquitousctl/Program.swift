@@ -78,25 +78,47 @@ struct Program: ParsableCommand {
     private static func checkOrder(_ words: ArraySlice<String>) throws {
         let name = words.first.map { $0.prefix { $0 != "=" } } ?? ""
         guard ["--bus", "--store", "-s", "--user", "--json", "--check"].contains(name) else { return }
-        throw Failure(
-            .usage, "\(Output.quoted(String(name))) stands where the subcommand belongs.",
+        throw precedingOption(String(name))
+    }
+
+    private static func precedingOption(_ name: String) -> Failure {
+        Failure(
+            .usage, "\(Output.quoted(name)) stands where the subcommand belongs.",
             advice: "Options follow the subcommand.")
     }
 
     /// Names the subcommand that was meant by a word that is none.
-    private static func checkSubcommand(_ words: ArraySlice<String>, of command: any ParsableCommand.Type) throws {
+    /// - Parameter line: the subcommands before it, each behind a space.
+    private static func checkSubcommand(
+        _ words: ArraySlice<String>, of command: any ParsableCommand.Type, line: String = "", isForHelp: Bool = false
+    ) throws {
         // A word that is none of its subcommands is a key.
         if command == HistoryCommand.self { return }
         let subcommands = command.configuration.subcommands
-        guard let word = words.first, !word.hasPrefix("-"), !subcommands.isEmpty, word != "help" else { return }
-        if let named = subcommands.first(where: { $0.configuration.commandName == word }) {
-            return try checkSubcommand(words.dropFirst(), of: named)
+        guard let word = words.first else { return }
+        if word.hasPrefix("-") {
+            let isMeantForSubcommand =
+                !line.isEmpty && !subcommands.isEmpty
+                && command.configuration.defaultSubcommand == nil && !["-h", "--help", "--version"].contains(word)
+            if isMeantForSubcommand { throw precedingOption(String(word.prefix { $0 != "=" })) }
+            return
         }
-        let name = command.configuration.commandName.flatMap { $0 == "ubiquitousctl" ? nil : " \($0)" } ?? ""
+        if word == "help", line.isEmpty, !isForHelp {
+            return try checkSubcommand(words.dropFirst(), of: command, isForHelp: true)
+        }
+        if let named = subcommands.first(where: { $0.configuration.commandName == word }) {
+            let line = "\(line) \(word)"
+            return try checkSubcommand(words.dropFirst(), of: named, line: line, isForHelp: isForHelp)
+        }
+        // What follows is the command's, but has no help.
+        if subcommands.isEmpty, !isForHelp { return }
         let meant = Spelling.nearest(to: word, in: subcommands.compactMap { $0.configuration.commandName })
         throw Failure(
             .usage, "There is no subcommand \(Output.quoted(word)).",
-            advice: meant.map { "Did you mean \"\($0)\"?" } ?? "\"ubiquitousctl\(name) --help\" lists the subcommands.")
+            advice: meant.map { "Did you mean \"\($0)\"?" }
+                ?? (subcommands.isEmpty
+                    ? "\"ubiquitousctl\(line) --help\" says what it takes."
+                    : "\"ubiquitousctl\(line) --help\" lists the subcommands."))
     }
 
     /// Ends with what ArgumentParser has to say, and with our codes.

@@ -3,6 +3,7 @@
 import Foundation
 import Glibc
 import PropertyList
+import ServerTesting
 import Testing
 import UbiquitousStoreTesting
 
@@ -34,6 +35,32 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test func `changes that only this device has are not removed unasked`() async throws {
+        try await Self.withFolder { terminal, url in
+            expect(try await terminal.ctl("account", "sign-in", url), 0)
+            // What can be uploaded is.
+            expect(try await terminal.ctl("set", "theme", "dark"), 0)
+            expect(try await terminal.ctl("account", "sign-out", "--clear-values"), 0)
+            #expect(try await terminal.ctl("list").output == "")
+            expect(try await terminal.ctl("account", "sign-in", url), 0)
+            expect(try await terminal.ctl("account", "sync"), 0)
+            #expect(try await terminal.ctl("get", "theme").output == "dark")
+            expect(try await terminal.ctl("account", "pause"), 0)
+            expect(try await terminal.ctl("set", "theme", "light"), 0)
+            expect(try await terminal.ctl("account", "sign-out", "--discard-changes"), 2, "--clear-values")
+            expect(
+                try await terminal.ctl("account", "sign-out", "--clear-values"), 3,
+                "does not have 1 of this device's changes", "--discard-changes")
+            let person = try terminal.atTerminal("account", "sign-out", "--clear-values")
+            try await person.shows("Remove them all the same? [y/N] ")
+            person.type("\n")
+            #expect(try await person.program.finish() == .code(3))
+            #expect(try await terminal.ctl("get", "theme").output == "light")
+            expect(try await terminal.ctl("account", "sign-out", "--clear-values", "--discard-changes"), 0)
+            #expect(try await terminal.ctl("list").output == "")
+        }
+    }
+
     @Test func `before a password goes over a network without encryption there is a warning`() async throws {
         try await Terminal.with { terminal in
             let signIn = ["account", "sign-in", "--no-create"]
@@ -57,8 +84,26 @@ import UbiquitousStoreTesting
             expect(try await terminal.ctl("account", "rename", "kitchen"), 0)
             #expect(try await terminal.ctl("account", "devices", "--json").output.contains(#""name":"kitchen""#))
             expect(try await terminal.ctl("account", "forget", "kitchen"), 3)
+            expect(try await terminal.ctl("account", "rename", " "), 2, "not spaces alone")
+            expect(try await terminal.ctl("account", "renew"), 3, "has no password")
             expect(try await terminal.ctl("account", "rename", "two\nlines"), 0)
             #expect(try await terminal.ctl("account", "devices").output.contains("two\u{FFFD}lines"))
+        }
+    }
+
+    @Test func `a device that has joined since the last look is found all the same`() async throws {
+        let folder = MemoryFolder()
+        // Nobody tells of changes there.
+        let server = try ScriptedServer { folder.answer(to: $0) }
+        let url = "webdav://127.0.0.1:\(server.port)/dav"
+        try await Terminal.with { terminal in
+            expect(try await terminal.ctl("account", "sign-in", url), 0)
+            let phone = try await Second.device(on: url, named: "phone")
+            #expect(try await !terminal.ctl("account", "devices").output.contains("phone"))
+            #expect(try await terminal.ctl("account", "forget", "phone", "--check").output == "would forget \"phone\"")
+            expect(try await terminal.ctl("account", "pause"), 0)
+            expect(try await terminal.ctl("account", "forget", "tablet"), 4, "account resume")
+            phone.end()
         }
     }
 

@@ -66,6 +66,7 @@ import UbiquitousStoreTesting
 
     @Test(arguments: [
         ["frob"], ["get"], ["get", "a", "b"], ["set"], ["set", "key"], ["set", "key", "a", "b"], ["set", "-int", "1"],
+        ["set", "key", "1", "--store="], ["set", "key", "1", "-s"], ["set", "key", "1", "--bus", "nonsense"],
         ["set", "key", "-int", "x"], ["set", "key", "{\"a\""], ["remove"], ["list", "x"],
         ["export", "--format", "yaml"],
         ["import", "a", "b"], ["watch", "--frob"], ["usage", "--keys", "-1"], ["history"], ["restore", "key", "x"],
@@ -82,6 +83,27 @@ import UbiquitousStoreTesting
             expect(result, 2)
             #expect(!result.error.isEmpty && !result.error.contains("Fatal") && !result.error.contains("secret@"))
             #expect(try await terminal.store().everything().isEmpty)
+        }
+    }
+
+    @Test(arguments: [
+        ["--json", "status"], ["account", "--json", "devices"], ["admin", "--check", "delete", "x"],
+        ["manifest", "--json=1", "check", "x"],
+    ])
+    func `an option before a subcommand is told where it belongs`(line: [String]) async throws {
+        try await Terminal.with(started: false) { terminal in
+            expect(try await terminal.ctl2(line), 2, "where the subcommand belongs", "Options follow the subcommand")
+            expect(try await terminal.ctl("account", "--frob"), 2)
+            #expect(try await terminal.ctl("account", "--help").output.contains("SUBCOMMANDS"))
+        }
+    }
+
+    @Test func `a web address is told as that of a folder of a WebDAV server`() async throws {
+        try await Terminal.with(started: false) { terminal in
+            for line in [["doctor"], ["account", "sign-in"]] {
+                let result = try await terminal.ctl2(line + ["https://cloud.example.org/dav/me"])
+                expect(result, 2, "is webdavs://cloud.example.org/dav/me.")
+            }
         }
     }
 

@@ -114,12 +114,17 @@ import UbiquitousStoreTesting
             (["account", "signin"], "Did you mean \"sign-in\"?"), (["stores", "frob"], "--help"),
             (["rm", "theme"], "Did you mean \"remove\"?"), (["ls"], "Did you mean \"list\"?"),
             (["frobnicate"], "\"ubiquitousctl --help\" lists the subcommands."),
+            (["help", "gte"], "Did you mean \"get\"?"),
+            (["help", "account", "signin"], "Did you mean \"sign-in\"?"),
+            (["help", "get", "extra"], "\"ubiquitousctl get --help\" says what it takes."),
+            (["help", "admin", "frobnicate"], "\"ubiquitousctl admin --help\" lists the subcommands."),
         ] as [([String], String)])
     func `a subcommand that there isn't is named, with the one that was meant`(line: [String], words: String)
         async throws
     {
         let result = try await run([Terminal.program] + line)
-        expect(result, 2, "There is no subcommand \"\(line.first { $0 != "account" && $0 != "stores" } ?? "")\"", words)
+        let known = ["account", "stores", "help", "get", "admin"]
+        expect(result, 2, "There is no subcommand \"\(line.first { !known.contains($0) } ?? "")\"", words)
     }
 
     @Test func `an option before the subcommand, and a path in place of an address, are said to be that`() async throws
@@ -135,13 +140,17 @@ import UbiquitousStoreTesting
             "the address of that folder is folder:///home/anna/Cloud")
     }
 
-    @Test func `a date without a zone is local time, and an impossible one is named`() throws {
-        setenv("TZ", "UTC-5:30", 1)
-        defer { unsetenv("TZ") }
-        #expect(try DateWord.seconds("2001-01-01T05:30") == 0)
-        #expect(try DateWord.seconds("2001-01-01 05:30:01.5") == 1.5)
-        #expect(try DateWord.seconds("2001-01-02") == 86_400)
-        #expect(try DateWord.seconds("2001-01-01T00:00:00Z") == 0)
+    @Test func `a date without a zone is local time`() async {
+        // Other tests are in another zone.
+        await #expect(processExitsWith: .success) {
+            setenv("TZ", "UTC-5:30", 1)
+            let words = ["2001-01-01T05:30", "2001-01-01 05:30:01.5", "2001-01-02", "2001-01-01T00:00:00Z"]
+            let seconds = try words.map { try DateWord.seconds($0) }
+            #expect(seconds == [0, 1.5, 86_400, 0])
+        }
+    }
+
+    @Test func `an impossible date is named`() {
         for (word, sentence) in [
             ("2026-02-30", "the month 2026-02 has 28 days"), ("2024-02-30T10:00", "the month 2024-02 has 29 days"),
             ("2026-13-01", "there is no month 2026-13"), ("2026-01-01T25:00", "there is no time 25:00"),
@@ -317,20 +326,25 @@ import UbiquitousStoreTesting
     }
 
     @Test func `the doctor tries the account's remote, or says why it doesn't`() async throws {
+        let folder = MemoryFolder()
+        let isBroken = Atomic<Bool>(false)
+        let server = try ScriptedServer { request in
+            isBroken.load(ordering: .acquiring) ? ServerAnswer(500) : folder.answer(to: request)
+        }
         try await Terminal.with { terminal in
             #expect(try await terminal.ctl("doctor").output.contains("remote") == false)
-            let folder = try terminal.device.directory.makeDirectory("folder", mode: 0o700)
-            expect(try await terminal.ctl("account", "sign-in", "folder://\(folder)"), 0)
+            let url = "webdav://127.0.0.1:\(server.port)/dav"
+            expect(try await terminal.ctl("account", "sign-in", url), 0)
             let well = try await terminal.ctl("doctor")
-            #expect(well.code == 0 && well.output.contains("ok     remote: folder://\(folder) passes all"), "\(well)")
+            #expect(well.code == 0 && well.output.contains("ok     remote: \(url) passes all"), "\(well)")
             expect(try await terminal.ctl("account", "pause"), 0)
             let paused = try await terminal.ctl("doctor")
             #expect(paused.code == 0 && paused.output.contains("       remote: not tried: sync is paused"), "\(paused)")
             #expect(try await terminal.ctl("doctor", "--json").output.contains(#""step":"remote","tried":false"#))
             expect(try await terminal.ctl("account", "resume"), 0)
-            try FileManager.default.removeItem(atPath: folder)
-            let gone = try await terminal.ctl("doctor")
-            #expect(gone.code == 3 && gone.output.contains("WRONG  open: "), "\(gone)")
+            isBroken.store(true, ordering: .releasing)
+            let broken = try await terminal.ctl("doctor")
+            #expect(broken.code == 3 && broken.output.contains("WRONG  folder: 127.0.0.1 has trouble"), "\(broken)")
         }
     }
 
@@ -359,6 +373,34 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test func `the doctor waits 20 s for a remote that nobody has named, and says how to wait longer`() async throws {
+        let folder = MemoryFolder()
+        let server = try ScriptedServer { folder.answer(to: $0) }
+        try await Terminal.with { terminal in
+            let url = "webdav://127.0.0.1:\(server.port)/dav"
+            expect(try await terminal.ctl("account", "sign-in", url), 0)
+            folder.isSilent = true
+            let slow = try await terminal.ctl("doctor")
+            #expect(slow.code == 3 && slow.output.contains("WRONG  remote: \(url) didn't pass all steps"), "\(slow)")
+            #expect(slow.output.contains("\"ubiquitousctl doctor \(url)\" waits longer."), "\(slow)")
+        }
+    }
+
+    @Test func `the doctor says of the command line what is wrong with it, and nothing of the service`() async throws {
+        try await Terminal.with { terminal in
+            let url = "webdav://127.0.0.1:1/dav"
+            for (options, words) in [
+                (["--login", "a"], "no password in standard input"),
+                (["--password-file", "/nonexistent"], "/nonexistent"),
+                (["--phrase-file", "/nonexistent"], "/nonexistent"),
+            ] {
+                let result = try await terminal.ctl2(["doctor", url] + options)
+                expect(result, 2, words)
+                #expect(result.output == "")
+            }
+        }
+    }
+
     @Test func `what can't be done during a pause says how the pause ends`() async throws {
         try await Terminal.with { terminal in
             let folder = try terminal.device.directory.makeDirectory("folder", mode: 0o700)
@@ -372,7 +414,7 @@ import UbiquitousStoreTesting
 }
 
 /// Another device of the same account, on a bus of its own.
-private struct Second {
+struct Second {
     private let bus: PrivateBus
     private let device: Device
 

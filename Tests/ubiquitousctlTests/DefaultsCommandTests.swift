@@ -44,6 +44,46 @@ struct DefaultsCommandTests {
         }
     }
 
+    @Test func `words that are too many, and options that come too late, change nothing`() async throws {
+        try await Terminal.with { (terminal: Terminal) async throws in
+            func ctl(_ words: String...) async throws -> ProgramResult {
+                try await terminal.ctl(arguments: ["defaults"] + words)
+            }
+            #expect(try await ctl("write", editor, "size", "-int", "14").code == 0)
+            try terminal.write("in.json", #"{"other": 1}"#)
+            for line in [
+                ["delete", editor, "size", "--check"], ["delete", editor, "-n"], ["delete-all", editor, "--dry-run"],
+                ["rename", editor, "size", "width", "--check"], ["import", editor, terminal.file("in.json"), "-n"],
+                ["write", editor, "--check", "5"], ["write", "-app", editor, "--json", "5"],
+                ["read", editor, "--json"],
+            ] {
+                let result = try await terminal.ctl(arguments: ["defaults"] + line)
+                expect(result, 2, "goes before the verb")
+            }
+            expect(try await ctl("delete", editor, "size", "width"), 2, "\"width\" is one word too many")
+            expect(try await ctl("domains", editor), 2, "one word too many")
+            for verb in ["watch", "write", "delete"] {
+                #expect(try await ctl(verb, "--help").output.contains("USAGE: ubiquitousctl defaults"))
+            }
+            #expect(try await ctl("--json", "read", editor).output == #"{"size":14}"#)
+            #expect(try await ctl("write", editor, "word", "-string", "--check").code == 0)
+            #expect(try await ctl("read", editor, "word").output == "\"--check\"")
+        }
+    }
+
+    @Test func `a check refuses what writing would refuse`() async throws {
+        try await Terminal.with { (terminal: Terminal) async throws in
+            for key in ["", String(repeating: "k", count: 513)] {
+                for options in [[], ["--check"]] {
+                    let words = ["defaults"] + options + ["write", editor, key, "1"]
+                    expect(try await terminal.ctl(arguments: words), 3, "The key")
+                }
+            }
+            let long = String(repeating: "k", count: 512)
+            #expect(try await terminal.ctl("defaults", "write", editor, long, "1").code == 0)
+        }
+    }
+
     @Test func `called as defaults it speaks as macOS's`() async throws {
         try await Terminal.with { (terminal: Terminal) async throws in
             try FileManager.default.createSymbolicLink(
@@ -131,6 +171,13 @@ struct DefaultsCommandTests {
         }
     }
 
+    private func locked(_ pattern: String) -> String {
+        """
+        <plist version="1.0"><dict><key>Locked</key><dict><key>\(editor)</key>
+        <array><string>\(pattern)</string></array></dict></dict></plist>
+        """
+    }
+
     @Test func `a file of managed settings is checked as the service reads it`() async throws {
         try await Terminal.with(started: false) { (terminal: Terminal) async throws in
             try terminal.write("good.plist", "<plist version=\"1.0\"><dict><key>Forced</key><dict/></dict></plist>")
@@ -141,6 +188,17 @@ struct DefaultsCommandTests {
             expect(
                 try await terminal.ctl("defaults", "managed", "check", terminal.file("bad.plist")), 2,
                 "bad.plist: Force: this key is not known")
+            for (name, text, words) in [
+                ("empty.plist", "", "empty.plist: it is empty"),
+                ("star.plist", locked("up*date"), "star.plist: Locked → \(editor): no key goes with \"up*date\""),
+                ("none.plist", locked(""), "no key goes with \"\""),
+            ] {
+                try terminal.write(name, text)
+                chmod(terminal.file(name), 0o644)
+                expect(try await terminal.ctl("defaults", "managed", "check", terminal.file(name)), 2, words)
+            }
+            try terminal.write("good.plist", locked("update.*"))
+            #expect(try await terminal.ctl("defaults", "managed", "check", terminal.file("good.plist")).code == 0)
         }
     }
 }

@@ -34,6 +34,16 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test func `the service says the sentences that are translated for it`() throws {
+        let root = repositoryFile("Sources")
+        let names = try #require(FileManager.default.enumerator(atPath: root)).compactMap { $0 as? String }
+        let sources = try names.filter { $0.hasSuffix(".swift") && !$0.hasPrefix("ubiquitousctl/") }
+            .map { try String(contentsOfFile: "\(root)/\($0)", encoding: .utf8) }
+        for sentence in Failure.said.keys {
+            #expect(sources.contains { $0.contains("\"\(sentence)\"") }, "\(sentence)")
+        }
+    }
+
     @Test func `sentences stand in the order of their bytes`() throws {
         let file = repositoryFile("Sources/ubiquitousctl/Language/Catalogue+german.swift")
         let keys = SentenceScanner(try String(contentsOfFile: file, encoding: .utf8)).keys(
@@ -59,14 +69,14 @@ import UbiquitousStoreTesting
 
     @Test func `the parser's frequent errors are German for Germans, and as ever for others`() async throws {
         let cases: [(words: [String], german: String, english: String)] = [
-            (["list", "--jsn"], "Es gibt keine Option „--jsn“. Meinten Sie „--json“?", "Unknown option '--jsn'. Did"),
-            (["list", "--frobnicate"], "Es gibt keine Option „--frobnicate“", "Unknown option '--frobnicate'"),
+            (["list", "--jsn"], "Unbekannte Option „--jsn“. Meinten Sie „--json“?", "Unknown option '--jsn'. Did"),
+            (["list", "--frobnicate"], "Unbekannte Option „--frobnicate“", "Unknown option '--frobnicate'"),
             (["list", "--bus"], "Der Wert für „--bus <bus>“ fehlt", "Missing value for '--bus <bus>'"),
-            (["list", "--json=1"], "Die Option „--json“ nimmt keinen Wert", "The option '--json' does not take"),
+            (["list", "--json=1"], "Die Option „--json“ erwartet keinen Wert", "The option '--json' does not take"),
             (["get"], "Das Argument „<key>“ fehlt", "Missing expected argument '<key>'"),
-            (["list", "a"], "Das Argument „a“ ist zu viel", "Unexpected argument 'a'"),
-            (["list", "a", "b"], "2 Argumente sind zu viel: 'a', 'b'", "2 unexpected arguments: 'a', 'b'"),
-            (["export", "--format", "x"], "Der Wert „x“ passt nicht zu „--format", "The value 'x' is invalid for"),
+            (["list", "a"], "Unerwartetes Argument „a“", "Unexpected argument 'a'"),
+            (["list", "a", "b"], "2 unerwartete Argumente: 'a', 'b'", "2 unexpected arguments: 'a', 'b'"),
+            (["export", "--format", "x"], "Der Wert „x“ ist ungültig für „--format", "The value 'x' is invalid for"),
             (["set"], "Fehler: ", "Error: "),
         ]
         try await Terminal.with(started: false) { terminal in
@@ -87,6 +97,8 @@ import UbiquitousStoreTesting
             expect(
                 try await terminal.ctl("set", "day", "-date", "2026-02-30", variables: german), 2,
                 "passt nicht zu -date: der Monat 2026-02 hat 28 Tage")
+            expect(try await terminal.ctl("history", "", variables: german), 1, "Einen solchen Schlüssel kann es nicht")
+            expect(try await terminal.ctl("account", "sync", variables: german), 3, "Gerät ist nicht angemeldet")
             let status = try await terminal.ctl("status", variables: german)
             #expect(status.code == 0 && status.output.hasPrefix("State         signed-out"))
         }

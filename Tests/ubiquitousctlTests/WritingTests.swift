@@ -106,6 +106,9 @@ import UbiquitousStoreTesting
             #expect(provisioned.code == 4, "the account is there, and the server isn't: \(provisioned)")
             expect(try await terminal.ctl("set", "--user", "4242", "theme", "dark"), 3, "There is no store")
             expect(try await terminal.ctl2(signIn + ["--user", "4242"]), 2, "There is no user 4242")
+            for command in ["status", "stores"] {
+                expect(try await terminal.ctl(command, "--everybody", "--user", "root"), 2, "leave one of them out")
+            }
             let users = try await terminal.ctl("status", "--everybody", "--json")
             #expect(users.output.contains(#""user":"nobody""#) && !users.output.contains("4242"), "\(users)")
             let metrics = try await terminal.ctl("metrics").output

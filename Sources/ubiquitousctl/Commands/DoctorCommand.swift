@@ -43,11 +43,12 @@ struct DoctorCommand: ServiceCommand {
 
     func perform() async throws {
         _ = try service.uid()
+        let request = try await request()
         var findings: [Finding] = []
         do {
             let connection = try await service.connect()
             found(Finding("bus", "connected to \(service.bus.address.words)"), &findings)
-            try await examine(connection, &findings)
+            try await examine(connection, request, &findings)
         } catch {
             let failure = await ServiceUnit.explained(Failure(error))
             found(Finding(findings.isEmpty ? "bus" : "service", failure.description, isPassed: false), &findings)
@@ -56,8 +57,19 @@ struct DoctorCommand: ServiceCommand {
         try finish(findings, .refused)
     }
 
+    /// How to get into the remote that is named; `nil` if none is.
     @BusActor
-    private func examine(_ connection: ServiceConnection, _ findings: inout [Finding]) async throws {
+    private func request() async throws -> SignInOptions? {
+        guard let url else { return nil }
+        var request = try await credentials.options(for: url)
+        request.recoveryPhrase = try phraseFile.map { try Phrase.read(from: $0) }
+        return request
+    }
+
+    @BusActor
+    private func examine(
+        _ connection: ServiceConnection, _ request: SignInOptions?, _ findings: inout [Finding]
+    ) async throws {
         let description = try await connection.manager.properties()
         found(Finding("service", "version \(description.version)"), &findings)
         for error in description.settingsErrors { found(Finding("settings", error, isPassed: false), &findings) }
@@ -74,9 +86,7 @@ struct DoctorCommand: ServiceCommand {
                 isPassed: state.lastError == nil),
             &findings)
         found(device(state), &findings)
-        guard let url else { return try await examineRemote(of: state, account, &findings) }
-        var request = try await credentials.options(for: url)
-        request.recoveryPhrase = try phraseFile.map { try Phrase.read(from: $0) }
+        guard let url, var request else { return try await examineRemote(of: state, account, &findings) }
         if state.state != "signed-out", state.isAt(url) { request.renews = true }
         let steps = try await Progress.showing("Trying \(url)") {
             try await account.check(url, request, timeout: Patience.remote)

@@ -3,6 +3,7 @@
 internal import AppManifest
 internal import ArgumentParser
 internal import Glibc
+internal import ManagedDefaults
 internal import PropertyList
 
 /// `manifest`.
@@ -69,7 +70,7 @@ struct ManifestCheckCommand: ParsableCommand {
 
     private func checkPatterns(_ manifest: Manifest) throws {
         for pattern in manifest.localKeys + manifest.ubiquitousDefaults
-        where pattern.isEmpty || pattern.dropLast().contains("*") {
+        where !KeyPatterns.isLikely(Text(pattern)) {
             throw Failure(
                 .usage, "\"\(file)\": no key goes with \(Output.quoted(pattern)).",
                 advice: "Write a key, or the beginning of keys and an asterisk.")

@@ -78,6 +78,10 @@ struct SetCommand: ServiceCommand {
         @OptionGroup var options: StoreOptions
         @OptionGroup var change: ChangeOptions
         @OptionGroup var form: ValueForm
+
+        static func read(_ words: [String]) throws -> Self {
+            do { return try parse(words) } catch { throw ValidationError(message(for: error)) }
+        }
     }
 
     private func assignment() throws -> Assignment {
@@ -98,7 +102,7 @@ struct SetCommand: ServiceCommand {
             throw ValidationError(
                 localized("\(Output.quoted(word)) follows the value; put quotes around a value with spaces."))
         }
-        let parsed = try FurtherOptions.parse(further)
+        let parsed = try FurtherOptions.read(further)
         return Assignment(
             key: key, value: value, options: options.replaced(by: parsed.options),
             change: change.joined(with: parsed.change))

@@ -20,6 +20,8 @@ struct StatusCommand: ServiceCommand {
     @Flag(help: "Print an object of JSON, with --everybody an array.")
     var json = false
 
+    func validate() throws { try service.check(everybody: everybody) }
+
     func perform() async throws {
         if everybody { return try await showEverybody() }
         let uid = try service.uid()

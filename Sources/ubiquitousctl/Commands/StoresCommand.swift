@@ -27,6 +27,8 @@ struct StoresListCommand: ServiceCommand {
     @Flag(help: "Print an array of JSON.")
     var json = false
 
+    func validate() throws { try service.check(everybody: everybody) }
+
     func perform() async throws {
         let uid = try service.uid()
         let stores = try await Progress.showing("Waiting for the service") {

@@ -12,69 +12,83 @@ extension Catalogue {
         --phrase-file does for signing in.
         """:
             """
-        „ubiquitousctl account phrase“ zeigt sie auf einem anderen Gerät. „ubiquitousctl account unlock“ nimmt sie \
-        entgegen, beim Anmelden --phrase-file.
+        „ubiquitousctl account phrase“ zeigt sie auf einem anderen Gerät. Geben Sie sie mit „ubiquitousctl account \
+        unlock“ ein, beim Anmelden mit --phrase-file.
         """,
         "\"ubiquitousctl account phrase\" shows the words, and --forget-key signs out without them.":
-            "„ubiquitousctl account phrase“ zeigt die Wörter, und --forget-key meldet ohne sie ab.",
-        "\"ubiquitousctl account resume\" ends the pause.": "„ubiquitousctl account resume“ setzt es fort.",
+            "„ubiquitousctl account phrase“ zeigt die Wörter; --forget-key meldet ohne sie ab.",
+        "\"ubiquitousctl account resume\" ends the pause.": "„ubiquitousctl account resume“ setzt ihn fort.",
+        "\"ubiquitousctl account sync\" says what is in the way; --discard-changes removes them.":
+            "„ubiquitousctl account sync“ nennt den Grund; --discard-changes entfernt sie.",
         "\"ubiquitousctl admin adopt --replace {1} {2}\" puts it in their place.":
-            "„ubiquitousctl admin adopt --replace {1} {2}“ setzt sie an deren Stelle.",
-        "\"ubiquitousctl admin list\" lists what there is.": "„ubiquitousctl admin list“ listet auf, was es gibt.",
+            "„ubiquitousctl admin adopt --replace {1} {2}“ übernimmt stattdessen die Daten aus der Sicherung.",
+        "\"ubiquitousctl admin list\" lists what there is.":
+            "„ubiquitousctl admin list“ listet die vorhandenen Daten auf.",
         "\"ubiquitousctl doctor URL\" tries it step by step.":
-            "„ubiquitousctl doctor URL“ prüft es Schritt für Schritt.",
+            "„ubiquitousctl doctor URL“ prüft den Speicherort Schritt für Schritt.",
         "\"ubiquitousctl identify\" lists the identifiers that installed manifests declare.":
-            "„ubiquitousctl identify“ listet die Kennungen auf, die installierte Manifeste angeben.",
+            "„ubiquitousctl identify“ listet die Kennungen aus installierten Manifesten auf.",
         "\"ubiquitousctl identify\" lists what installed manifests declare.":
-            "„ubiquitousctl identify“ listet auf, was installierte Manifeste angeben.",
+            "„ubiquitousctl identify“ listet auf, was in installierten Manifesten steht.",
         "\"ubiquitousctl stores remove IDENTIFIER\" removes those of a store.":
-            "„ubiquitousctl stores remove KENNUNG“ entfernt die eines Speichers.",
+            "„ubiquitousctl stores remove KENNUNG“ entfernt die Werte eines Speichers.",
         "\"ubiquitousctl usage\" shows what takes up the room.":
             "„ubiquitousctl usage“ zeigt, was den Platz belegt.",
         "\"ubiquitousctl{1} --help\" lists the subcommands.":
             "„ubiquitousctl{1} --help“ listet die Unterbefehle auf.",
+        "\"ubiquitousctl{1} --help\" says what it takes.":
+            "„ubiquitousctl{1} --help“ zeigt, was Sie angeben können.",
         "\"{1}\" has {2} bytes, and a manifest has {3} at most.":
-            "„{1}“ hat {2} Bytes, und ein Manifest hat höchstens {3}.",
+            "„{1}“ hat {2} Bytes; ein Manifest darf höchstens {3} haben.",
         "\"{1}\" is a path; the address of that folder is {2}.":
             "„{1}“ ist ein Pfad; die Adresse dieses Ordners ist {2}.",
+        "\"{1}\" is a web address; that of a folder of a WebDAV server is {2}.":
+            "„{1}“ ist eine Webadresse; die eines Ordners auf einem WebDAV-Server ist {2}.",
         "\"{1}\" is empty.": "„{1}“ ist leer.",
         "\"{1}\" is no address; write folder:///PATH, webdavs://HOST/PATH or etcds://HOST/PREFIX.":
-            "„{1}“ ist keine Adresse; schreiben Sie folder:///PFAD, webdavs://HOST/PFAD oder etcds://HOST/PRÄFIX.",
+            "„{1}“ ist keine Adresse; geben Sie folder:///PFAD, webdavs://HOST/PFAD oder etcds://HOST/PRÄFIX an.",
         "\"{1}\" is refused: {2}.": "„{1}“ wird abgelehnt: {2}.",
         "\"{1}\": no key goes with {2}.": "„{1}“: Zu {2} passt kein Schlüssel.",
         "\"{1}\": there is no key {2}.": "„{1}“: Es gibt keinen Schlüssel {2}.",
-        "--as takes OLD=NEW, and not {1}.": "--as erwartet ALT=NEU und nicht {1}.",
+        "--as takes OLD=NEW, and not {1}.": "--as erwartet ALT=NEU, nicht {1}.",
+        "--discard-changes goes with --clear-values.": "--discard-changes gehört zu --clear-values.",
+        "--everybody is for all users, and --user for one; leave one of them out.":
+            "--everybody gilt für alle Benutzer, --user für einen; lassen Sie eines davon weg.",
         "--keys takes a number, 0 or more.": "--keys erwartet eine Zahl ab 0.",
         "--phrase-file is for an account that is there, and --encrypt for a new one.":
-            "--phrase-file ist für ein bestehendes Konto und --encrypt für ein neues.",
+            "--phrase-file gilt für ein bestehendes Konto, --encrypt für ein neues.",
         "--phrase-file is for trying a remote: name its URL.":
-            "--phrase-file ist zum Prüfen einer Gegenstelle: Geben Sie deren Adresse an.",
+            "--phrase-file dient zum Prüfen eines Speicherorts: Geben Sie dessen Adresse an.",
         "--raw is for strings and data, and {1} is of type {2}.":
-            "--raw ist für Zeichenketten und Daten, und {1} hat den Typ {2}.",
+            "--raw gibt nur Zeichenketten und Daten aus; {1} hat den Typ {2}.",
         "--string goes before the value.": "--string steht vor dem Wert.",
         "--timeout takes 1 to 86400 seconds.": "--timeout erwartet 1 bis 86400 Sekunden.",
         "--user takes a name or a number.": "--user erwartet einen Namen oder eine Nummer.",
         ". Please provide one of {1}.": ". Möglich: {1}.",
+        "A backup holds passwords and goes to a file; - is none.":
+            "Eine Sicherung enthält Passwörter und kommt in eine Datei; - ist keine.",
         "A binary property list is nothing for a terminal.":
-            "Eine binäre Property-List gehört nicht auf ein Terminal.",
+            "Eine binäre Property-Liste lässt sich nicht im Terminal anzeigen.",
         "A damaged database was set aside, and values may be missing; \"ubiquitousctl doctor\" says what to do":
             """
-        Eine beschädigte Datenbank wurde beiseitegelegt, und Werte können fehlen; „ubiquitousctl doctor“ sagt, was \
-        zu tun ist
+        Eine beschädigte Datenbank wurde beiseitegelegt; möglicherweise fehlen Werte. „ubiquitousctl doctor“ zeigt, \
+        was zu tun ist
         """,
-        "A name has 1 to 255 bytes.": "Ein Name hat 1 bis 255 Bytes.",
+        "A name has 1 to 255 bytes, and not spaces alone.":
+            "Ein Name hat 1 bis 255 Bytes und besteht nicht nur aus Leerzeichen.",
         """
         A password in the address can be seen by everybody, and now it has been: change it, and use --login and \
         --password-file.
         """:
             """
-        Ein Passwort in der Adresse kann jeder sehen, und dieses wurde nun gezeigt: Ändern Sie es, und verwenden \
-        Sie --login und --password-file.
+        Ein Passwort in der Adresse kann jeder Benutzer sehen. Ändern Sie dieses Passwort, und verwenden Sie künftig \
+        --login und --password-file.
         """,
         "A value is missing after {1}.": "Nach {1} fehlt ein Wert.",
         "A value is missing.": "Ein Wert fehlt.",
         "Acting for user {1}: {2}.": "Für den Benutzer {1}: {2}.",
         "Adopting data": "Daten werden übernommen",
+        "An account in a folder has no password.": "Ein Konto in einem Ordner hat kein Passwort.",
         "Argument {1} isn't UTF-8.": "Argument {1} ist kein UTF-8.",
         "Containers are nested more than {1} deep.": "Container sind mehr als {1}-fach verschachtelt.",
         "Copying the data": "Daten werden kopiert",
@@ -89,42 +103,46 @@ extension Catalogue {
         "Error: Missing expected argument '{1}'": "Fehler: Das Argument „{1}“ fehlt",
         "Error: Missing value for '{1}'": "Fehler: Der Wert für „{1}“ fehlt",
         "Error: The option '{1}' does not take any value, but '{2}' was specified.":
-            "Fehler: Die Option „{1}“ nimmt keinen Wert, angegeben ist aber „{2}“.",
-        "Error: The value '{1}' is invalid for '{2}'": "Fehler: Der Wert „{1}“ passt nicht zu „{2}“",
-        "Error: Unexpected argument '{1}'": "Fehler: Das Argument „{1}“ ist zu viel",
-        "Error: Unknown option '{1}'": "Fehler: Es gibt keine Option „{1}“",
+            "Fehler: Die Option „{1}“ erwartet keinen Wert, angegeben ist aber „{2}“.",
+        "Error: The value '{1}' is invalid for '{2}'": "Fehler: Der Wert „{1}“ ist ungültig für „{2}“",
+        "Error: Unexpected argument '{1}'": "Fehler: Unerwartetes Argument „{1}“",
+        "Error: Unknown option '{1}'": "Fehler: Unbekannte Option „{1}“",
         "Error: Unknown option '{1}'. Did you mean '{2}'?":
-            "Fehler: Es gibt keine Option „{1}“. Meinten Sie „{2}“?",
+            "Fehler: Unbekannte Option „{1}“. Meinten Sie „{2}“?",
         "Error: {1}": "Fehler: {1}",
-        "Error: {1} unexpected arguments: {2}": "Fehler: {1} Argumente sind zu viel: {2}",
+        "Error: {1} unexpected arguments: {2}": "Fehler: {1} unerwartete Argumente: {2}",
         "Everything is on disk, and stays on this device for now; see \"ubiquitousctl status\"":
-            "Alles ist gespeichert und bleibt vorerst auf diesem Gerät; siehe „ubiquitousctl status“",
-        "Forgetting": "Gerät wird vergessen",
+            "Alles ist gespeichert, bleibt aber vorerst auf diesem Gerät; siehe „ubiquitousctl status“",
+        "Forgetting": "Gerät wird aus der Liste entfernt",
         "Give a value, or one of -string, -int, -float, -bool, -date, -data, -array and -dict with what it takes.":
             """
-        Geben Sie einen Wert an, oder -string, -int, -float, -bool, -date, -data, -array oder -dict und was darauf\
-         folgt.
+        Geben Sie einen Wert an, oder einen der Typen -string, -int, -float, -bool, -date, -data, -array und -dict \
+        mit seinem Wert.
         """,
         "Give the right credentials; where this device is signed in, \"ubiquitousctl account renew\" takes them.":
             """
-        Geben Sie die richtigen Zugangsdaten an; wo dieses Gerät angemeldet ist, nimmt „ubiquitousctl account renew“ sie.
+        Geben Sie die richtigen Zugangsdaten an; wenn dieses Gerät schon angemeldet ist, mit „ubiquitousctl account \
+        renew“.
         """,
         "Install it so that it is root's, and only root may write to it (install -m 644): now {1}":
             """
-        Installieren Sie die Datei so, dass sie root gehört und nur root sie schreiben darf (install -m 644): \
-        jetzt {1}
+        Installieren Sie die Datei so, dass sie root gehört und nur root in sie schreiben darf (install -m 644): \
+        derzeit {1}
         """,
-        "Installed, it masks one of the same name.": "Installiert verdeckt die Datei ein Manifest desselben Namens.",
+        "Installed, it masks one of the same name.":
+            "Wenn Sie die Datei installieren, verdeckt sie ein Manifest desselben Namens.",
         "It may be busy; try again, and see its log (journalctl -u ubiquitous-store).":
             """
-        Vielleicht ist er ausgelastet; versuchen Sie es noch einmal, und sehen Sie in seinem Protokoll nach \
+        Vielleicht ist er überlastet; versuchen Sie es noch einmal, und sehen Sie in seinem Protokoll nach \
         (journalctl -u ubiquitous-store).
         """,
-        "It was interrupted.": "Es wurde unterbrochen.",
+        "It was interrupted.": "Der Vorgang wurde unterbrochen.",
         "Leave out --no-create to make one there.": "Ohne --no-create wird dort eines angelegt.",
         "Looking at the stores": "Speicher werden durchgesehen",
         "Name a file.": "Geben Sie eine Datei an.",
-        "Name one by its identifier: {1}.": "Geben Sie die Kennung eines davon an: {1}.",
+        "Name an archive that \"ubiquitousctl admin backup\" has made.":
+            "Geben Sie ein Archiv an, das „ubiquitousctl admin backup“ erstellt hat.",
+        "Name one by its identifier: {1}.": "Geben Sie eine der Kennungen an: {1}.",
         """
         Name one with --store or in UBIQUITOUS_STORE_IDENTIFIER; "ubiquitousctl stores" lists those that hold \
         something.
@@ -136,14 +154,21 @@ extension Catalogue {
         "Name the store with --store.": "Geben Sie den Speicher mit --store an.",
         "New password for {1}: ": "Neues Passwort für {1}: ",
         "No address is named, and this machine's settings have no account ready.":
-            "Es ist keine Adresse angegeben, und in den Einstellungen dieses Rechners steht kein Konto bereit.",
-        "No store holds anything": "Kein Speicher enthält etwas",
+            "Es ist keine Adresse angegeben, und auf diesem Rechner ist kein Konto voreingestellt.",
+        "No store holds anything": "Alle Speicher sind leer",
         "No store is named.": "Es ist kein Speicher angegeben.",
         "Nobody has data on this machine": "Auf diesem Rechner hat niemand Daten",
         "Nothing is revoked: to keep a lost device out, change the password on the server":
             """
+        Das sperrt keinen Zugang: Um ein verlorenes Gerät auszuschließen, ändern Sie das Passwort auf dem Server
+        """,
+        """
+        Nothing is revoked: to keep a lost device out, change the password on the server, and then the account's key \
+        with "ubiquitousctl account replace-key"
+        """:
+            """
         Damit wird kein Zugang gesperrt: Um ein verlorenes Gerät auszuschließen, ändern Sie das Passwort auf dem \
-        Server
+        Server und dann mit „ubiquitousctl account replace-key“ den Schlüssel des Kontos
         """,
         "Nothing was changed.": "Es wurde nichts geändert.",
         "Nothing was entered.": "Es wurde nichts eingegeben.",
@@ -155,30 +180,33 @@ extension Catalogue {
         "Only one of --password-file and --token-file can be standard input.":
             "Nur eine der Optionen --password-file und --token-file kann die Standardeingabe sein.",
         "Only root may act for user \"{1}\".": "Nur root darf für den Benutzer „{1}“ handeln.",
+        "Only root may administer the data of all users.": "Nur root darf die Daten aller Benutzer verwalten.",
+        "Only root may list the stores of every user.": "Nur root darf die Speicher aller Benutzer auflisten.",
+        "Only root may list the users.": "Nur root darf die Benutzer auflisten.",
         """
         Only this program reads the dates of {1} exactly from XML: they aren't in whole seconds. --format binary \
         is exact for all.
         """:
             """
-        Nur dieses Programm liest die Zeitangaben von {1} genau aus XML: Sie sind keine ganzen Sekunden. --format \
-        binary ist für alle genau.
+        Die Zeitangaben von {1} enthalten Bruchteile von Sekunden. Aus XML liest nur dieses Programm sie genau, mit \
+        --format binary tun es alle.
         """,
-        "Options follow the subcommand.": "Optionen folgen dem Unterbefehl.",
+        "Options follow the subcommand.": "Optionen stehen hinter dem Unterbefehl.",
         "Password of {1} for {2}: ": "Passwort von {1} für {2}: ",
-        "Pausing": "Anhalten",
+        "Pausing": "Abgleich wird angehalten",
         "Put -string before it if it is meant as text.": "Setzen Sie -string davor, wenn Text gemeint ist.",
         "Reading what is typed; end it with Ctrl-D": "Die Eingabe wird gelesen; Strg-D beendet sie",
-        "Removing": "Entfernen",
+        "Removing": "Speicher wird entfernt",
         "Removing data": "Daten werden entfernt",
         "Removing earlier values": "Frühere Werte werden entfernt",
         "Renaming": "Gerät wird umbenannt",
         "Replacing the key": "Schlüssel wird ersetzt",
         "Resolving": "Konflikt wird aufgelöst",
-        "Resuming": "Fortsetzen",
+        "Resuming": "Abgleich wird fortgesetzt",
         "Root signs a user in with \"ubiquitousctl account sign-in --user NAME URL\".":
             "Root meldet einen Benutzer mit „ubiquitousctl account sign-in --user NAME URL“ an.",
         "Say which side is right: \"ubiquitousctl account resolve local\", or \"remote\".":
-            "Sagen Sie, welche Seite stimmt: „ubiquitousctl account resolve local“ oder „remote“.",
+            "Entscheiden Sie, welche Seite gilt: „ubiquitousctl account resolve local“ oder „remote“.",
         "See \"systemctl status ubiquitous-store\" and \"journalctl -u ubiquitous-store\".":
             "Siehe „systemctl status ubiquitous-store“ und „journalctl -u ubiquitous-store“.",
         """
@@ -187,21 +215,22 @@ extension Catalogue {
         """:
             """
         Prüfen Sie, ob ubiquitous-store installiert ist und läuft (systemctl status ubiquitous-store), oder geben \
-        Sie mit --bus einen anderen Bus an; „ubiquitousctl doctor“ zeigt, was da ist.
+        Sie mit --bus einen anderen Bus an; „ubiquitousctl doctor“ zeigt, was erreichbar ist.
         """,
         "Sign in with \"ubiquitousctl account sign-in URL\".":
             "Melden Sie sich mit „ubiquitousctl account sign-in URL“ an.",
-        "Signing in": "Anmelden",
-        "Signing out": "Abmelden",
+        "Signing in": "Anmeldung läuft",
+        "Signing out": "Abmeldung läuft",
         "Somebody else writes to the store all the time.":
             "Ein anderes Programm schreibt ununterbrochen in den Speicher.",
         "Standard input": "Die Standardeingabe",
         "Standard input is no UTF-8.": "Die Standardeingabe ist kein UTF-8.",
         "Standard output can't be written to: {1}": "Auf die Standardausgabe lässt sich nicht schreiben: {1}",
-        "Sync is paused on this device.": "Das Synchronisieren ist auf diesem Gerät angehalten.",
-        "Synchronizing": "Synchronisieren",
-        "Syncing": "Synchronisieren",
-        "Tar could not write {1}.": "Tar konnte {1} nicht schreiben.",
+        "Sync is paused on this device.": "Der Abgleich ist auf diesem Gerät angehalten.",
+        "Synchronizing": "Abgleich läuft",
+        "Syncing": "Abgleich läuft",
+        "Tar could not write {1}.": "tar konnte {1} nicht schreiben.",
+        "The account does not wait for a recovery phrase.": "Das Konto wartet auf keine Wiederherstellungswörter.",
         """
         The account has new recovery words, without which nobody can sign another device in: \
         "ubiquitousctl account phrase" prints them
@@ -210,95 +239,111 @@ extension Catalogue {
         Das Konto hat neue Wiederherstellungswörter, ohne die sich kein anderes Gerät anmelden lässt: \
         „ubiquitousctl account phrase“ gibt sie aus
         """,
+        "The account is not encrypted, so it has no key to replace; encrypt it instead.":
+            "Das Konto ist nicht verschlüsselt und hat keinen Schlüssel zum Ersetzen; verschlüsseln Sie es stattdessen.",
         "The account is not encrypted, so it has no key.":
             "Das Konto ist nicht verschlüsselt, also hat es keinen Schlüssel.",
+        "The account is not encrypted, so it has no recovery phrase.":
+            "Das Konto ist nicht verschlüsselt und hat keine Wiederherstellungswörter.",
         "The account that this device is signed in to is not encrypted.":
             "Das Konto, bei dem dieses Gerät angemeldet ist, ist nicht verschlüsselt.",
         "The bus has ended.": "Der Bus wurde beendet.",
         "The bus is system, session or an address, such as unix:path=/run/bus, and not {1}.":
-            "Der Bus ist system, session oder eine Adresse, etwa unix:path=/run/bus, und nicht {1}.",
+            "Als Bus ist system, session oder eine Adresse wie unix:path=/run/bus möglich, nicht {1}.",
         "The file \"{1}\"": "Die Datei „{1}“",
         "The file \"{1}\" can't be opened: {2}.": "Die Datei „{1}“ lässt sich nicht öffnen: {2}.",
         "The file \"{1}\" can't be written: {2}.": "Die Datei „{1}“ lässt sich nicht schreiben: {2}.",
         "The key is missing.": "Der Schlüssel fehlt.",
         "The key {1} comes twice.": "Der Schlüssel {1} kommt zweimal vor.",
         "The key {1} of -dict has no value.": "Der Schlüssel {1} von -dict hat keinen Wert.",
-        "The limit {1} is exceeded by {2}": "Die Grenze {1} wird überschritten von {2}",
+        "The limit {1} is exceeded by {2}": "Die Grenze {1} wird durch {2} überschritten",
+        "The remote does not have {1} of this device's changes; removing them loses them.":
+            "Am Speicherort fehlen noch {1} Änderungen dieses Geräts; wer sie entfernt, verliert sie.",
         """
         The remote has another key by now. These words open the account only if this device's is put back \
         ("ubiquitousctl account resolve local").
         """:
             """
-        Am Ort des Kontos gilt inzwischen ein anderer Schlüssel. Diese Wörter öffnen das Konto nur, wenn der dieses \
-        Geräts wieder gilt („ubiquitousctl account resolve local“).
+        Am Speicherort des Kontos gilt inzwischen ein anderer Schlüssel. Diese Wörter öffnen das Konto nur, wenn Sie \
+        den Schlüssel dieses Geräts wieder in Kraft setzen („ubiquitousctl account resolve local“).
         """,
-        "The service can't start: {1}.": "Der Dienst kann nicht starten: {1}.",
+        "The service can't start: {1}.": "Der Dienst startet nicht: {1}.",
         "The service doesn't answer.": "Der Dienst antwortet nicht.",
-        "The service has ended; waiting for it": "Der Dienst wurde beendet; warten, bis er wieder da ist",
+        "The service has ended; waiting for it": "Der Dienst wurde beendet; es wird gewartet, bis er wieder läuft",
         "The service is of an older version than this program.": "Der Dienst ist älter als dieses Programm.",
         "The store can't be written as XML: {1}.": "Der Speicher lässt sich nicht als XML schreiben: {1}.",
         "The store has no value for {1}.": "Der Speicher hat keinen Wert für {1}.",
-        "The store would have {1} bytes, and may have {2}.": "Der Speicher hätte {1} Bytes und darf {2} haben.",
-        "The store would have {1} keys, and may have {2}.": "Der Speicher hätte {1} Schlüssel und darf {2} haben.",
+        "The store would have {1} bytes, and may have {2}.":
+            "Der Speicher hätte {1} Bytes; erlaubt sind höchstens {2}.",
+        "The store would have {1} keys, and may have {2}.":
+            "Der Speicher hätte {1} Schlüssel; erlaubt sind höchstens {2}.",
         "The terminal can't be kept from showing the password.": "Das Terminal würde das Passwort anzeigen.",
         "The user has no data on this device.": "Der Benutzer hat keine Daten auf diesem Gerät.",
         "The value for {1} can't be stored. {2}": "Der Wert für {1} lässt sich nicht speichern. {2}",
-        "The value is no JSON: {1}.": "Der Wert ist kein JSON: {1}.",
+        "The value is no JSON: {1}.": "Der Wert ist kein gültiges JSON: {1}.",
         """
         The values from before belong to another account. They are kept, and come back when this device signs in \
         there; --bring-values takes values along into a new account
         """:
             """
-        Die bisherigen Werte gehören zu einem anderen Konto. Sie bleiben erhalten und kommen wieder, wenn sich dieses \
-        Gerät dort anmeldet; --bring-values nimmt Werte in ein neues Konto mit
+        Die bisherigen Werte gehören zu einem anderen Konto. Sie bleiben erhalten und sind wieder da, sobald Sie sich \
+        dort anmelden; --bring-values nimmt Werte in ein neues Konto mit
         """,
-        "The values of \"history\" are numbered from 1.": "Die Werte von „history“ sind von 1 an nummeriert.",
+        "The values of \"history\" are numbered from 1.": "„history“ nummeriert die Werte ab 1.",
         "There are no earlier values of {1}.": "Es gibt keine früheren Werte von {1}.",
+        "There can be no such key.": "Einen solchen Schlüssel kann es nicht geben.",
         "There is no data of {1} in {2}.": "In {2} gibt es keine Daten von {1}.",
         "There is no data {1} that was set aside.": "Es gibt keine beiseitegelegten Daten {1}.",
         "There is no data {1}, and no user of that name who has any.":
-            "Es gibt keine Daten {1}, und keinen Benutzer dieses Namens, der welche hätte.",
+            "Es gibt keine Daten {1} und keinen Benutzer dieses Namens, der welche hat.",
         "There is no device {1}.": "Es gibt kein Gerät {1}.",
         "There is no option {1}; put -- before a key that begins with -.":
             "Es gibt keine Option {1}; setzen Sie -- vor einen Schlüssel, der mit - beginnt.",
-        "There is no password in {1}.": "Es ist kein Passwort in {1}.",
+        "There is no password in {1}.": "In {1} steht kein Passwort.",
+        "There is no space left for the data of this user; nothing was stored.":
+            "Für die Daten dieses Benutzers ist kein Platz mehr; es wurde nichts gespeichert.",
+        "There is no space left on this device for the user's data. Free some.":
+            "Auf diesem Gerät ist kein Platz mehr für die Daten des Benutzers. Schaffen Sie welchen.",
         "There is no store {1} for user {2}.": "Es gibt keinen Speicher {1} für den Benutzer {2}.",
         "There is no subcommand {1}.": "Es gibt keinen Unterbefehl {1}.",
         "There is no type and no option {1} for a value.": "Es gibt keinen Typ und keine Option {1} für einen Wert.",
         "There is no user \"{1}\".": "Es gibt keinen Benutzer „{1}“.",
         "There is no user {1} on this machine.": "Es gibt keinen Benutzer {1} auf diesem Rechner.",
-        "There is nothing to restore in {1}.": "In {1} ist nichts zum Wiederherstellen.",
+        "There is nothing to restore in {1}.": "{1} enthält nichts, was sich wiederherstellen lässt.",
         "There was no answer.": "Es kam keine Antwort.",
-        "This device is signed in to {1} already.": "Dieses Gerät ist schon bei {1} angemeldet.",
+        "This device is signed in to {1} already.": "Dieses Gerät ist bereits bei {1} angemeldet.",
         "This device is signed out already; its values are kept.":
-            "Dieses Gerät ist schon abgemeldet; seine Werte sind noch da.",
+            "Dieses Gerät ist bereits abgemeldet; seine Werte bleiben erhalten.",
         "This device isn't listed.": "Dieses Gerät steht nicht in der Liste.",
         "This device isn't signed in.": "Dieses Gerät ist nicht angemeldet.",
+        "This is the device that would forget itself; sign it out instead.":
+            "Dieses Gerät würde sich selbst vergessen; melden Sie es stattdessen ab.",
         "This takes longer than {1} s.": "Das dauert länger als {1} s.",
         "Try again.": "Versuchen Sie es noch einmal.",
         "Trying {1}": "{1} wird geprüft",
-        "Unlocking": "Entsperren",
+        "Unlocking": "Konto wird entsperrt",
         "Usage: {1}": "Aufruf: {1}",
         "Use \"ubiquitousctl account sign-in URL\".": "Verwenden Sie „ubiquitousctl account sign-in URL“.",
         "Use \"ubiquitousctl account sign-in {1}\".": "Verwenden Sie „ubiquitousctl account sign-in {1}“.",
         "Use \"ubiquitousctl account switch\" to go to another account.":
             "Mit „ubiquitousctl account switch“ wechseln Sie zu einem anderen Konto.",
+        "Use --discard-changes.": "Verwenden Sie --discard-changes.",
         "Use --encrypt or --no-encrypt.": "Verwenden Sie --encrypt oder --no-encrypt.",
         "Use --forget-key.": "Verwenden Sie --forget-key.",
         "Use --password-file.": "Verwenden Sie --password-file.",
         "Use sudo.": "Verwenden Sie sudo.",
         "Waiting for the service": "Warten auf den Dienst",
         "What was written is kept, and goes on its way; see \"ubiquitousctl status\".":
-            "Was geschrieben wurde, ist gespeichert und wird noch übertragen; siehe „ubiquitousctl status“.",
+            "Die Änderungen sind gespeichert und werden noch hochgeladen; siehe „ubiquitousctl status“.",
         "With --force it is removed all the same.": "Mit --force werden sie trotzdem entfernt.",
         "With --replace they are set aside.": "Mit --replace werden sie beiseitegelegt.",
         "Write a key, or the beginning of keys and an asterisk.":
-            "Schreiben Sie einen Schlüssel, oder den Anfang von Schlüsseln und einen Stern.",
+            "Geben Sie einen Schlüssel an, oder den Anfang von Schlüsseln und ein Sternchen.",
         "Write folder:///PATH, webdavs://HOST/PATH or etcds://HOST/PREFIX.":
-            "Schreiben Sie folder:///PFAD, webdavs://HOST/PFAD oder etcds://HOST/PRÄFIX.",
-        "Writing to disk": "Daten werden auf die Platte geschrieben",
+            "Geben Sie folder:///PFAD, webdavs://HOST/PFAD oder etcds://HOST/PRÄFIX an.",
+        "Writing to disk": "Daten werden auf den Datenträger geschrieben",
         "a directory that its unit names isn't there, or can't be mounted":
-            "ein Verzeichnis, das seine Unit nennt, fehlt oder lässt sich nicht einhängen",
+            "ein Verzeichnis, das in seiner Unit steht, fehlt oder lässt sich nicht einhängen",
         "it ended with {1}": "er endete mit {1}",
         "it isn't installed, as systemd knows no unit {1}":
             "er ist nicht installiert, denn systemd kennt keine Unit {1}",
@@ -310,16 +355,21 @@ extension Catalogue {
         """,
         "it takes a whole number of 64 bits": "erwartet wird eine ganze Zahl mit 64 Bit",
         "it takes pairs of hexadecimal digits": "erwartet werden Paare von Hexadezimalziffern",
-        "it takes too long": "es dauert zu lange",
+        "it takes too long": "er braucht zu lange",
         "it takes true, yes, 1, false, no or 0": "erwartet wird true, yes, 1, false, no oder 0",
         "it was started too often in a short time; wait, or run \"systemctl reset-failed ubiquitous-store\"":
-            "er wurde in kurzer Zeit zu oft gestartet; warten Sie, oder: \"systemctl reset-failed ubiquitous-store\"",
+            """
+        er wurde in kurzer Zeit zu oft gestartet; warten Sie, oder führen Sie „systemctl reset-failed \
+        ubiquitous-store“ aus
+        """,
         "its directory can't be entered": "sein Verzeichnis ist nicht zugänglich",
         "its program can't be run": "sein Programm lässt sich nicht ausführen",
         "its runtime directory can't be made": "sein Laufzeitverzeichnis lässt sich nicht anlegen",
         "its settings aren't right": "seine Einstellungen stimmen nicht",
         "its state directory can't be made, as on a full or read-only disk":
-            "sein Zustandsverzeichnis lässt sich nicht anlegen, etwa weil die Platte voll oder schreibgeschützt ist",
+            """
+        sein Zustandsverzeichnis lässt sich nicht anlegen, etwa weil der Datenträger voll oder schreibgeschützt ist
+        """,
         "its unit has failed ({1})": "seine Unit ist fehlgeschlagen ({1})",
         "its unit is masked; \"systemctl unmask ubiquitous-store\" ends that":
             "seine Unit ist maskiert; „systemctl unmask ubiquitous-store“ beendet das",
@@ -345,11 +395,11 @@ extension Catalogue {
         "{1} has values or an account already; {2} is set aside.":
             "{1} hat schon Werte oder ein Konto; {2} wurde beiseitegelegt.",
         "{1} holds a value of type {2}, and not a dictionary.":
-            "{1} enthält einen Wert vom Typ {2} und kein Dictionary.",
+            "{1} enthält einen Wert vom Typ {2}, kein Dictionary.",
         "{1} is empty.": "{1} ist leer.",
         "{1} is far larger than any store.": "{1} ist viel größer als jeder Speicher.",
         "{1} is the data of a user of this machine.": "{1} sind die Daten eines Benutzers dieses Rechners.",
-        "{1} stands where the subcommand belongs.": "{1} steht da, wo der Unterbefehl hingehört.",
+        "{1} stands where the subcommand belongs.": "{1} steht an der Stelle des Unterbefehls.",
         "{1} was removed: the newest {2} that restoring set aside are kept":
             """
         {1} wurde entfernt: Von dem, was beim Wiederherstellen beiseitegelegt wurde, bleiben die neuesten {2}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
+internal import PlaceAddress
 internal import SDBus
 internal import UbiquitousStore
 
@@ -49,6 +50,8 @@ struct Credentials: ParsableArguments {
         return options
     }
 
+    private static let webSchemes = ["http": "webdav", "https": "webdavs", "dav": "webdav", "davs": "webdavs"]
+
     /// An address may not have a secret in it: every user of the machine can see arguments, and they stay in the
     /// shell's history.
     static func check(_ url: String) throws {
@@ -56,14 +59,14 @@ struct Credentials: ParsableArguments {
             let folder = "folder://" + url
             throw ValidationError(localized("\"\(url)\" is a path; the address of that folder is \(folder)."))
         }
-        guard let colon = url.firstRange(of: ":"), colon.lowerBound != url.startIndex else {
+        guard url.contains(":"), !url.hasPrefix(":") else {
             throw ValidationError(
                 localized(
                     """
                     "\(url)" is no address; write folder:///PATH, webdavs://HOST/PATH or etcds://HOST/PREFIX.
                     """))
         }
-        let authority = url[colon.upperBound...].drop { $0 == "/" }.prefix { $0 != "/" }
+        let authority = PlaceAddress.authority(of: url)
         if let at = authority.lastIndex(of: "@"), authority[..<at].contains(":") {
             throw ValidationError(
                 localized(
@@ -71,6 +74,12 @@ struct Credentials: ParsableArguments {
                     A password in the address can be seen by everybody, and now it has been: change it, and use \
                     --login and --password-file.
                     """))
+        }
+        let written = PlaceAddress.scheme(of: url)
+        if let scheme = webSchemes[written] {
+            let address = scheme + url.dropFirst(written.count)
+            throw ValidationError(
+                localized("\"\(url)\" is a web address; that of a folder of a WebDAV server is \(address)."))
         }
     }
 }

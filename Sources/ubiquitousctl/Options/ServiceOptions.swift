@@ -51,6 +51,12 @@ struct ServiceOptions: ParsableArguments {
         completion: .shellCommand("getent passwd | cut -d: -f1"))
     var user: String?
 
+    /// Refuses a command line that names one user, and asks for all.
+    func check(everybody: Bool) throws {
+        guard everybody, user != nil else { return }
+        throw ValidationError(localized("--everybody is for all users, and --user for one; leave one of them out."))
+    }
+
     /// The user that is meant.
     /// - Throws: ``Failure`` if there is none of that name, or if it is another one and this isn't root.
     func uid() throws -> UInt32 {

@@ -44,13 +44,14 @@ struct Plan: Equatable {
 
     /// Finds what the service would refuse by itself, so that it is said which key it is.
     ///
+    /// - Parameter limits: of a store, or of a layer of a domain.
     /// - Throws: ``Failure``.
-    func checkValues() throws {
+    func checkValues(_ limits: Limits = .standard) throws {
         for step in steps {
             guard let value = step.new else { continue }
             do {
-                _ = try Key(step.key.string)
-                try value.validate()
+                _ = try Key(step.key.string, limit: limits.keyLength)
+                try value.validate(limits)
             } catch {
                 throw Failure(.refused, "The value for \(Output.quoted(step.key.string)) can't be stored. \(error)")
             }

@@ -47,7 +47,9 @@ struct RenameCommand: ServiceCommand {
     var name: String
 
     func validate() throws {
-        if !(1...255).contains(name.utf8.count) { throw ValidationError(localized("A name has 1 to 255 bytes.")) }
+        guard (1...255).contains(name.utf8.count), !name.allSatisfy(\.isWhitespace) else {
+            throw ValidationError(localized("A name has 1 to 255 bytes, and not spaces alone."))
+        }
     }
 
     func perform() async throws {
@@ -102,7 +104,14 @@ struct ForgetCommand: ServiceCommand {
         if replaceKey, !options.change.check, !options.change.json, isatty(STDIN_FILENO) == 1 {
             try await Phrase.show(object)
         }
-        if !options.change.json && !options.change.check {
+        if options.change.json || options.change.check { return }
+        if account.isEncrypted, !replaceKey {
+            Output.remark(
+                """
+                Nothing is revoked: to keep a lost device out, change the password on the server, and then the \
+                account's key with "ubiquitousctl account replace-key"
+                """)
+        } else {
             Output.remark("Nothing is revoked: to keep a lost device out, change the password on the server")
         }
     }
@@ -110,19 +119,28 @@ struct ForgetCommand: ServiceCommand {
 
 extension AccountObject {
     /// The one device of an identifier or a name; this one if neither is given.
+    ///
+    /// Where there is none the remote is looked at: the device may have joined since the last look.
     fileprivate func device(_ name: String?) async throws -> DeviceDescription {
-        let all = try await devices()
         guard let name else {
-            guard let this = all.first(where: \.isThisOne) else { throw Failure(.absent, "This device isn't listed.") }
+            let this = try await devices().first(where: \.isThisOne)
+            guard let this else { throw Failure(.absent, "This device isn't listed.") }
             return this
         }
+        if let device = try await listedDevice(name) { return device }
+        try await unlessPaused { try await syncNow(timeout: Patience.remote) }
+        if let device = try await listedDevice(name) { return device }
+        throw Failure(
+            .absent, "There is no device \(Output.quoted(name)).",
+            advice: "\"ubiquitousctl account devices\" lists them.")
+    }
+
+    /// The one device of an identifier or a name that is known by now; `nil` if there is none.
+    private func listedDevice(_ name: String) async throws -> DeviceDescription? {
+        let all = try await devices()
         if let device = all.first(where: { $0.identifier == name }) { return device }
         let named = all.filter { $0.name == name }
-        guard let device = named.first else {
-            throw Failure(
-                .absent, "There is no device \(Output.quoted(name)).",
-                advice: "\"ubiquitousctl account devices\" lists them.")
-        }
+        guard let device = named.first else { return nil }
         guard named.count == 1 else {
             throw Failure(
                 .usage, "\(named.count) devices are called \"\(name)\".",

@@ -19,6 +19,9 @@ struct RenewCommand: ServiceCommand {
 
     func perform() async throws {
         let (object, account) = try await options.signedIn()
+        guard !account.backend.hasPrefix("folder:") else {
+            throw Failure(.refused, "An account in a folder has no password.")
+        }
         let isPasswordGiven =
             credentials.passwordFile != nil || credentials.tokenFile != nil || credentials.login != nil
         var request = try await credentials.options(for: account.backend)

@@ -67,7 +67,8 @@ struct SignOutCommand: ServiceCommand {
         abstract: "Signs out; the values stay on this device.",
         discussion: """
             Being signed out already is no change. The key of an encrypted account is removed; if nobody has seen its \
-            recovery words yet, a question comes first at a terminal, and elsewhere it is refused.
+            recovery words yet, a question comes first at a terminal, and elsewhere it is refused. So it is with \
+            --clear-values where changes can't be uploaded before.
             """)
 
     @OptionGroup var options: AccountOptions
@@ -78,7 +79,16 @@ struct SignOutCommand: ServiceCommand {
     @Flag(help: "Sign out even if nobody has seen the recovery words of the encrypted account.")
     var forgetKey = false
 
+    @Flag(help: "With --clear-values: remove changes as well that the remote does not have.")
+    var discardChanges = false
+
+    func validate() throws {
+        guard discardChanges, !clearValues else { return }
+        throw ValidationError(localized("--discard-changes goes with --clear-values."))
+    }
+
     func perform() async throws {
+        if clearValues, !discardChanges, !options.change.check { try await saveChanges() }
         do { try await signOut(keepingLastKey: !forgetKey) } catch let error as UbiquitousStoreError
             where error.code == .conflict && !forgetKey
         {
@@ -93,6 +103,26 @@ struct SignOutCommand: ServiceCommand {
             guard try question.isYes() else { throw Failure(.refused, "Nothing was changed.") }
             try await signOut(keepingLastKey: false)
         }
+    }
+
+    /// Uploads what only this device has, or asks whether it may be lost.
+    @BusActor
+    private func saveChanges() async throws {
+        let (object, account) = try await options.present()
+        guard account.state != "signed-out", account.pendingChanges > 0 else { return }
+        try? await Progress.showing("Syncing") { try await object.syncNow(timeout: Patience.remote) }
+        let count = try await object.properties().pendingChanges
+        if count == 0 { return }
+        let warning: Sentence = "The remote does not have \(count) of this device's changes; removing them loses them."
+        guard isatty(STDIN_FILENO) == 1, !options.change.json else {
+            throw Failure(
+                .refused, warning,
+                advice: "\"ubiquitousctl account sync\" says what is in the way; --discard-changes removes them.")
+        }
+        Output.remark(warning)
+        let advice = localized("Use --discard-changes.")
+        let question = Question("Remove them all the same?", default: false, advice: advice)
+        guard try question.isYes() else { throw Failure(.refused, "Nothing was changed.") }
     }
 
     @BusActor

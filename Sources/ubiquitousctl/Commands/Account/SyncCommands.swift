@@ -75,7 +75,7 @@ struct ResolveCommand: ServiceCommand {
             default: nil
             }
         } _: {
-            try await $0.resolve(side)
+            try await $0.resolve(side, timeout: Patience.remote)
         }
     }
 }

@@ -20,6 +20,11 @@ struct BackUpCommand: ServiceCommand {
     @Argument(help: "The archive; it must not be there yet.", completion: .file())
     var file: String
 
+    func validate() throws {
+        guard file == "-" else { return }
+        throw ValidationError(localized("A backup holds passwords and goes to a file; - is none."))
+    }
+
     func perform() async throws {
         let object = AdministrationObject(try await bus.connect())
         try await Progress.showing("Copying the data") {

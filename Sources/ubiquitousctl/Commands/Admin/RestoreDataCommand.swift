@@ -106,7 +106,9 @@ struct RestoreDataCommand: ServiceCommand {
             defer { _ = owner.run(["rm", "-rf", "--", place]) }
             let tar = ["tar"] + ServiceOwner.compression(of: file) + ["--no-same-owner", "-C", place, "-x"]
             guard owner.run(tar, input: archive) == 0 else {
-                throw Failure(.usage, "\(Output.printable(file)) can't be unpacked.")
+                throw Failure(
+                    .usage, "\(Output.printable(file)) can't be unpacked.",
+                    advice: "Name an archive that \"ubiquitousctl admin backup\" has made.")
             }
             return try owner.perform { try putInPlace(from: place, stateDirectory, besides: present, naming: named) }
         }

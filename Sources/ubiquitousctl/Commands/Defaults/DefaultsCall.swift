@@ -267,7 +267,9 @@ struct DefaultsCall {
         let place = place(try domain)
         let present = try await connection.snapshot(place)
         let changes = try wanted(present.values)
-        let news = changes.filter { present.values[$0.key] != $0.value }
+        let plan = Plan(changes, on: present.values)
+        try plan.checkValues(.domain)
+        let news = plan.changes
         if isCheck { return printPlan(news) }
         if !news.isEmpty {
             try await connection.apply(news, to: place, ifGeneration: isGuarded ? present.generation : nil)

@@ -43,8 +43,22 @@ struct DefaultsCommand: ServiceCommand {
         completion: .custom { arguments, index, _ in DefaultsCompletion.words(arguments, index) })
     var words: [String] = []
 
+    private static let options: Set = ["--json", "--check", "--dry-run", "-n", "--bus", "--user"]
+
+    /// The words that name domains, keys and files, where an option has come too late. A value may look like one.
+    private var names: ArraySlice<String> {
+        let names = words.dropFirst()
+        return words.first == "write" ? names.prefix(names.first == "-app" ? 3 : 2) : names
+    }
+
     func perform() async throws {
-        if ["--help", "-h", "help"].contains(words.first ?? "help") { return Output.print(Self.helpMessage()) }
+        if ["--help", "-h", "help"].contains(words.first ?? "help") || !names.filter(["--help", "-h"].contains).isEmpty
+        {
+            return Output.print(Self.helpMessage())
+        }
+        if let option = names.first(where: Self.options.contains) {
+            throw DefaultsWords.usage("\(option) goes before the verb")
+        }
         let call = try DefaultsWords((currentHost ? ["-currentHost"] : []) + words)
         if call.verb == .managed { return try ManagedCheck.run(call.rest) }
         let uid = try service.uid()

@@ -16,6 +16,16 @@ struct DefaultsWords: Equatable {
         case deleteAll = "delete-all"
         case importing = "import"
         case explain, history, watch, managed
+
+        /// How many words there may be after the domain; `nil`: any.
+        fileprivate var maximumCount: Int? {
+            switch self {
+            case .write, .help, .managed: nil
+            case .domains: 0
+            case .rename: 2
+            default: 1
+            }
+        }
     }
 
     let verb: Verb
@@ -48,6 +58,9 @@ struct DefaultsWords: Equatable {
         self.isCurrentHost = isCurrentHost
         domain = Self.takesDomain(word) ? try Self.domain(&words, isNeeded: verb != .read) : nil
         rest = Array(words)
+        if let count = verb.maximumCount, let word = words.dropFirst(count).first {
+            throw Self.usage("\(Output.quoted(word)) is one word too many")
+        }
     }
 
     private static let synonyms: [String: Verb] = ["remove": .delete, "rm": .delete, "deleteall": .deleteAll]

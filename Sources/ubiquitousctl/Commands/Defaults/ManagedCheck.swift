@@ -3,8 +3,10 @@
 internal import AppManifest
 internal import Glibc
 internal import ManagedDefaults
+internal import PropertyList
 
-/// `managed check FILE…`: says whether files of managed settings are right, as the service reads them.
+/// `managed check FILE…`: says whether files of managed settings are right, as the service reads them. What the service takes at its
+/// word, and is a slip, is refused here.
 enum ManagedCheck {
     static func run(_ words: [String]) throws {
         guard words.first == "check", words.count > 1 else {
@@ -13,8 +15,7 @@ enum ManagedCheck {
         var refused = 0
         for path in words.dropFirst() {
             do {
-                let bytes = try ManifestFile.read(path, trusting: geteuid(), maximumSize: ManagedFile.maximumSize)
-                _ = try ManagedFile(propertyList: bytes)
+                try check(path)
                 Output.print("\(path): right")
             } catch {
                 Output.complain("\(path): \(error)")
@@ -22,5 +23,22 @@ enum ManagedCheck {
             }
         }
         if refused > 0 { throw Ending(outcome: .usage) }
+    }
+
+    private static func check(_ path: String) throws {
+        let bytes = try ManifestFile.read(path, trusting: geteuid(), maximumSize: ManagedFile.maximumSize)
+        if bytes.isEmpty {
+            throw Manifest.Refusal(key: nil, reason: "it is empty; installed, it masks one of the same name")
+        }
+        let file = try ManagedFile(propertyList: bytes)
+        for (name, domains) in [("Locked", file.locked), ("Ubiquitous", file.ubiquitous)] {
+            for (domain, patterns) in domains.sorted(by: { $0.key.string < $1.key.string }) {
+                guard let pattern = patterns.first(where: { !KeyPatterns.isLikely($0) }) else { continue }
+                throw Manifest.Refusal(
+                    key: "\(name) → \(domain.string)",
+                    reason: "no key goes with \(Output.quoted(pattern.string)); write a key, or the beginning of keys "
+                        + "and an asterisk")
+            }
+        }
     }
 }
