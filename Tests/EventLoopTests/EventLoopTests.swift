@@ -151,12 +151,14 @@ private struct NoLuck: Error, CustomStringConvertible {
     var description: String { "no luck" }
 }
 
-/// Waits until something holds, up to a minute, as machines that run tests have much else to do.
+/// Waits until something holds, up to a minute and ten looks, as machines that run tests have much else to do.
 @BusActor
 private func eventually(_ condition: @BusActor () -> Bool) async throws {
     let end = ContinuousClock.now + .seconds(60)
+    var looks = 0
     while !condition() {
-        if ContinuousClock.now >= end { throw NoLuck() }
+        looks += 1
+        if ContinuousClock.now >= end, looks >= 10 { throw NoLuck() }
         try await Task.sleep(for: .milliseconds(5))
     }
 }

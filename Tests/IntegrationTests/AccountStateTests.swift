@@ -33,7 +33,12 @@ struct AccountStateTests {
     }
 
     @Test func `every property says what happened, from state to state`() async throws {
-        try await withTwoDevices { devices in
+        let directory = try TemporaryDirectory()
+        // What waits goes up when a call says so, and not before this test has looked at it.
+        try Data("[Sync]\nCoalescing=1h\n".utf8).write(to: URL(filePath: directory.path + "/settings"))
+        try await withTwoDevices {
+            $0.arguments = ["--configuration", directory.path + "/settings"]
+        } _: { devices in
             let store = try devices.store(devices.laptop)
             let account = store.client.account
             try await account.join(devices.url)

@@ -294,17 +294,19 @@ struct CallerTests {
         if os.fork(): os._exit(0)
         while os.path.exists(f"/proc/{pid}"): time.sleep(0.01)
         if what == "replaced":
+            there, told = os.pipe()
             for _ in range(2000):
                 with open("/proc/sys/kernel/ns_last_pid", "w") as last: last.write(str(pid - 1))
                 child = os.fork()
                 if child == 0:
                     if os.getpid() != pid: os._exit(0)
                     os.chroot(root)
+                    os.write(told, b"x")
                     time.sleep(600)
                 if child == pid: break
                 os.waitpid(child, 0)
             else: sys.exit("the pid was not to be had")
-            time.sleep(0.1)
+            os.read(there, 1)
         name = "org.example.UbiquitousStore"
         call(2, name, "/org/example/UbiquitousStore", name + ".Manager", "Identify")
         answer = b""

@@ -35,7 +35,48 @@ struct EncryptionTests {
         }
     }
 
-    /// Somebody who looks for what is in the account, for what devices are called, and for what is of this machine.
+    /// What is seen of a folder's files without opening them: lengths, owners, modes, when they were written and read, and
+    /// where links lead.
+    private static func outsides(below folder: String) throws -> [UInt8] {
+        let files = try #require(FileManager.default.enumerator(atPath: folder)).compactMap { $0 as? String }
+        let lines = files.map { name in
+            var status = stat()
+            lstat(folder + "/" + name, &status)
+            let times = [status.st_mtim, status.st_ctim, status.st_atim].map { time in
+                "\(time.tv_sec * 1_000_000 + time.tv_nsec / 1000) \(time.tv_nsec)"
+            }
+            let target = try? FileManager.default.destinationOfSymbolicLink(atPath: folder + "/" + name)
+            return "\(status.st_size) \(status.st_mode) \(status.st_uid) \(status.st_gid) \(times) \(target ?? "")\n"
+        }
+        return Array(lines.joined().utf8)
+    }
+
+    /// What a cluster tells somebody who watches all of it from the beginning, up to a value.
+    @concurrent
+    private static func watchAnswers(of cluster: EtcdCluster, until last: String) async throws -> [UInt8] {
+        let watch = Process()
+        watch.executableURL = URL(filePath: "/usr/bin/env")
+        watch.arguments = [
+            "ETCDCTL_API=3", "etcdctl", "--endpoints", "http://127.0.0.1:\(cluster.ports[0])", "watch", "--prefix", "",
+            "--rev", "1", "-w", "json",
+        ]
+        let output = Pipe()
+        watch.standardOutput = output
+        try watch.run()
+        let end = Data(Data(last.utf8).base64EncodedString().utf8)
+        var told = Data()
+        while told.range(of: end) == nil {
+            let more = output.fileHandleForReading.availableData
+            try #require(!more.isEmpty, "the watch has ended")
+            told += more
+        }
+        watch.terminate()
+        watch.waitUntilExit()
+        return Array(told)
+    }
+
+    /// Somebody who looks for what is in the account, for when it was written, for what devices are called, and for what
+    /// is of this machine.
     private func stranger(to devices: TwoDevices, _ phrase: String) async throws -> Stranger {
         let words = phrase.split(separator: " ")
         var texts = Self.hidden + ["laptop", phrase] + zip(words, words.dropFirst()).map { "\($0) \($1)" }
@@ -45,8 +86,18 @@ struct EncryptionTests {
         }
         // Shorter ones are in random bytes.
         let machine = [ProcessInfo.processInfo.hostName, NSUserName(), NSFullUserName(), NSHomeDirectory()]
-        return Stranger(lookingFor: texts + machine.filter { $0.utf8.count > 5 })
+        let former =
+            try await devices.store(devices.laptop).history("favourite-colour")
+            + devices.store(devices.phone).history("favourite-colour")
+        let times = try former.map { former in
+            guard case .integer(let time) = former["when"] else { throw StrangeHistory() }
+            return UInt64(time)
+        }
+        try #require(!times.isEmpty)
+        return Stranger(lookingFor: texts + machine.filter { $0.utf8.count > 5 }, times: times)
     }
+
+    private struct StrangeHistory: Error {}
 
     private func write(_ devices: TwoDevices) async throws {
         try await devices.store(devices.laptop).set("favourite-colour", "vermilion-and-teal")
@@ -263,6 +314,12 @@ struct EncryptionTests {
             var seen = try Self.bytes(below: devices.folder)
             let values = try await devices.converge()
             seen += try Self.bytes(below: devices.folder)
+            var status = stat()
+            lstat(devices.folder + "/h", &status)
+            let outsides = try Self.outsides(below: devices.folder)
+            let now = UInt64(status.st_mtim.tv_sec * 1_000_000 + status.st_mtim.tv_nsec / 1000)
+            #expect(Stranger(lookingFor: [], times: [now]).findings(in: outsides) == ["\(now) (plain)"])
+            seen += outsides
             #expect(values.count == 201 && values["favourite-colour"] == "vermilion-and-teal, again")
             #expect(try await stranger(to: devices, phrase).findings(in: seen) == [])
         }
@@ -428,7 +485,7 @@ struct EncryptionTests {
     func `nothing of what is in an encrypted account is in any file of a cluster, whose history has all of it`()
         async throws
     {
-        let cluster = try await Self.cluster()
+        let cluster = try await elsewhere { try EtcdCluster() }
         let proxy = try FaultProxy(before: cluster.ports[0])
         defer { proxy.end() }
         try await withTwoDevices { devices in
@@ -458,16 +515,16 @@ struct EncryptionTests {
             #expect(Data(kept).range(of: Data("told to the cluster".utf8)) != nil)
             let stranger = try await stranger(to: devices, phrase)
             #expect(stranger.findings(in: kept) == [])
-            // What was asked, watches too: their values are in base64.
+            // Keys and values are in base64 there.
+            let told = try await Self.watchAnswers(of: cluster, until: "told to the cluster")
+            #expect(told.count > 10_000)
+            #expect(stranger.findings(in: told) == [])
+            // What was asked, watches too.
             let asked = proxy.requests
             #expect(asked.contains { $0.path.hasSuffix("/watch") } && asked.contains { $0.path.hasSuffix("/txn") })
             #expect(stranger.findings(in: asked.flatMap(\.bytes)) == [])
         }
     }
-
-    /// Waits for a cluster elsewhere than on the loop's thread.
-    @concurrent
-    private static func cluster() async throws -> EtcdCluster { try EtcdCluster() }
 
     // MARK: Moving
 
@@ -482,7 +539,7 @@ struct EncryptionTests {
     private func withDevices(
         in remote: Remote, _ body: @BusActor (TwoDevices, EtcdCluster?) async throws -> Void
     ) async throws {
-        let cluster = remote == .etcd ? try await Self.cluster() : nil
+        let cluster = remote == .etcd ? try await elsewhere { try EtcdCluster() } : nil
         try await withTwoDevices { devices in
             if let cluster { devices.url = cluster.url() }
             try await body(devices, cluster)

@@ -25,7 +25,7 @@ struct FormerProgramTests {
     private func withDevices(
         in remote: Remote, _ body: @BusActor (TwoDevices, _ contents: () throws -> [String]) async throws -> Void
     ) async throws {
-        let cluster = remote == .etcd ? try await Self.cluster() : nil
+        let cluster = remote == .etcd ? try await elsewhere { try EtcdCluster() } : nil
         try await withTwoDevices {
             if $0.name == "phone" { $0.program = Self.program }
         } _: { devices in
@@ -33,10 +33,6 @@ struct FormerProgramTests {
             try await body(devices) { try cluster.map(Self.rows) ?? Self.files(below: devices.folder) }
         }
     }
-
-    /// Waits for a cluster elsewhere than on the loop's thread.
-    @concurrent
-    private static func cluster() async throws -> EtcdCluster { try EtcdCluster() }
 
     /// Every row with its value, and how often and when it was written.
     private static func rows(of cluster: EtcdCluster) throws -> [String] {

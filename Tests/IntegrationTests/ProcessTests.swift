@@ -203,7 +203,7 @@ struct ProcessTests {
             $0.arguments = ["--idle-exit", "1"]
         } _: { machine in
             let reader = try machine.store()
-            try await reader.subscribe(0x1)
+            #expect(try await errorNameBeforeItsEnd(machine.device) { try await reader.subscribe(0x1) } == "")
             let other = try await Device.start(on: .start(), idle())
             // Long enough for another service to begin and end.
             #expect(try await other.finish() == .code(0))
@@ -222,7 +222,7 @@ struct ProcessTests {
             $0.arguments = ["--idle-exit", "1"]
         } _: { machine in
             let store = try machine.store()
-            try await store.set("key", .integer(1))
+            #expect(try await errorNameBeforeItsEnd(machine.device) { try await store.set("key", .integer(1)) } == "")
             _ = try await run("--version")
             store.client.connection.close()
             #expect(try await machine.device.finish() == .code(0))
@@ -234,7 +234,10 @@ struct ProcessTests {
             $0.arguments = ["--idle-exit", "1"]
         } _: { machine in
             let client = try machine.client()
-            #expect(await errorName { _ = try await client.store("undeclared").everything() } == "UnknownObject")
+            let name = try await errorNameBeforeItsEnd(machine.device) {
+                _ = try await client.store("undeclared").everything()
+            }
+            #expect(name == "UnknownObject")
             #expect(try await machine.device.finish() == .code(0))
         }
     }

@@ -74,8 +74,9 @@ struct RestingTests {
             #expect(try await account.isDownloaded())
             let expected: [Text: Value] = ["both": .integer(2), "laptop": .integer(1), "phone": .integer(1)]
             #expect(try await devices.converge() == expected)
-            #expect(laptop.received.map(\.reason) == [0])
-            #expect(laptop.received.first?.keys == ["deleted", "phone"])
+            let merge = try await laptop.signal("the merge") { _ in true }
+            #expect(merge.reason == 0 && merge.keys == ["deleted", "phone"])
+            #expect(laptop.received.count == 1)
         }
     }
 

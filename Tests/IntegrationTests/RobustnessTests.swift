@@ -49,12 +49,13 @@ struct RobustnessTests {
 
     @Test func `calls that want no answer are carried out, and dropped where they are too many`() async throws {
         try await withMachine { machine in
-            let (other, raw) = (try machine.store(), try RawClient(machine.bus, as: Users.client))
+            let (other, path) = (try machine.store(), try machine.store().path)
+            nonisolated(unsafe) let raw = try RawClient(machine.bus, as: Users.client)
             for number in 0..<1000 { raw.setUnanswered(other.path, "key \(number)", bytes: 1) }
             try await eventually("all are set") { try await other.everything().count == 1000 }
             #expect(!machine.device.log.contains("want no answer"))
             // 120 MB; the bus has room for 127 that wait for the service, and refuses everybody beyond.
-            for _ in 0..<2000 { raw.setUnanswered(other.path, "large", bytes: 60_000) }
+            try await elsewhere { for _ in 0..<2000 { raw.setUnanswered(path, "large", bytes: 60_000) } }
             try await other.set("other", .integer(1))
             #expect(try await other.value("other") == .integer(1))
             try await eventually("the journal has a line") { machine.device.log.contains("want no answer") }
@@ -73,7 +74,14 @@ struct RobustnessTests {
             }
             defer { for flood in floods { flood.hangUp() } }
             try await eventually("the flood is there") { machine.device.log.contains("want no answer") }
-            for number in 0..<200 { try await store.set("key", .integer(Int64(number))) }
+            for number in 0..<200 {
+                try await eventually("call \(number) is answered") {
+                    let name = await errorName { try await store.set("key", .integer(Int64(number))) }
+                    // The bus refuses it where a busy machine has left the service no time to read.
+                    #expect(["", "LimitsExceeded"].contains(name))
+                    return name.isEmpty
+                }
+            }
             #expect(try await store.value("key") == .integer(199))
             #expect(machine.device.exit == nil)
         }
@@ -90,11 +98,13 @@ struct RobustnessTests {
             let (store, path) = (try machine.store(as: Users.daemon), try machine.store().path)
             try await store.set("key", .integer(0))
             machine.device.signal(SIGSTOP)
-            let raw = try RawClient(machine.bus, as: Users.client)
-            for _ in 0..<1000 { raw.setUnanswered(path, "key", bytes: 60_000) }
-            // Its answer comes behind all of that.
-            raw.addMatch("type='signal',sender='\(BusNames.service)'")
-            _ = raw.receive()
+            nonisolated(unsafe) let raw = try RawClient(machine.bus, as: Users.client)
+            try await elsewhere {
+                for _ in 0..<1000 { raw.setUnanswered(path, "key", bytes: 60_000) }
+                // Its answer comes behind all of that.
+                raw.addMatch("type='signal',sender='\(BusNames.service)'")
+                _ = raw.receive()
+            }
             let left = try #require(try await root.allowance(of: uid))
             #expect(left < allowance && left > allowance / 2, "\(left)")
             machine.device.signal(SIGCONT)
@@ -275,7 +285,7 @@ struct RobustnessTests {
         try await withMachine { machine in
             let store = try machine.store()
             try await store.set("large", .data([UInt8](repeating: 1, count: 1_000_000)))
-            let raw = try RawClient(machine.bus, as: Users.client)
+            nonisolated(unsafe) let raw = try RawClient(machine.bus, as: Users.client)
             for _ in 0..<20 { raw.store(store.path, "GetSnapshot", 0, 0) }
             var call = WireMessage()
             (call.destination, call.path, call.interface) = (BusNames.service, store.path, BusNames.storeInterface)
@@ -285,7 +295,8 @@ struct RobustnessTests {
             call.body = arguments.bytes
             // dbus-daemon doesn't pass these on. For each of them, the service would keep 4 MiB.
             call.unknownField = 4 << 20
-            for _ in 0..<60 { raw.send(call.bytes(serial: raw.nextSerial())) }
+            nonisolated(unsafe) let large = call
+            try await elsewhere { for _ in 0..<60 { raw.send(large.bytes(serial: raw.nextSerial())) } }
             let other = try machine.store(as: nil)
             for number in 0..<20 { try await other.set("key", .integer(Int64(number))) }
             #expect(try #require(ProcessMemory.privateDirty(of: machine.device.pid)) < 96 << 10)

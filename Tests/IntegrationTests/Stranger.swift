@@ -7,9 +7,19 @@ struct Stranger {
     /// What must not be there, in none of its forms.
     private let forms: [(text: String, form: String, bytes: [UInt8])]
 
-    /// - Parameter texts: keys, values, identifiers and names; each of four letters and more.
-    init(lookingFor texts: [String]) {
-        forms = texts.flatMap { text in Self.forms(of: text).map { (text, $0, $1) } }
+    /// - Parameters:
+    ///   - texts: keys, values, identifiers and names; each of four letters and more.
+    ///   - times: of writes, in microseconds since 1970.
+    init(lookingFor texts: [String], times: [UInt64] = []) {
+        forms =
+            texts.flatMap { text in Self.forms(of: text).map { (text, $0, $1) } }
+            + times.flatMap { time in Self.forms(of: time).map { ("\(time)", $0, $1) } }
+    }
+
+    private static func forms(of time: UInt64) -> [(String, [UInt8])] {
+        let little = (0..<8).map { UInt8(truncatingIfNeeded: time >> (8 * $0)) }
+        let varint = (0..<8).map { UInt8(truncatingIfNeeded: time >> (7 * $0)) | ($0 < 7 ? 0x80 : 0) }
+        return forms(of: Array("\(time)".utf8)) + forms(of: little) + forms(of: varint)
     }
 
     private static func forms(of text: String) -> [(String, [UInt8])] {

@@ -53,6 +53,14 @@ final class TwoDevices {
     /// Another folder, empty.
     func makeFolder(_ name: String) throws -> String { try directory.makeDirectory(name, mode: 0o700) }
 
+    /// Fills a disk up, but for so many pages.
+    func fill(_ disk: String, leaving pages: UInt) throws {
+        var room = statvfs()
+        #expect(statvfs(disk, &room) == 0)
+        let bytes = Int((room.f_bavail - min(pages, room.f_bavail)) * room.f_bsize)
+        try Data(count: bytes).write(to: URL(filePath: disk + "/filler"))
+    }
+
     func account(_ device: Device) throws -> AccountClient { try BusClient(device.bus).account }
 
     func store(_ device: Device, _ identifier: String = notes) throws -> StoreClient {

@@ -28,10 +28,12 @@ struct UnreadTests {
     @Test func `two connections that ask for introspection and read nothing don't hold the others up`() async throws {
         try await withMachine { machine in
             let path = try machine.store().path
-            let deaf = try (0..<2).map { _ in try RawClient(machine.bus, as: Users.client) }
+            nonisolated(unsafe) let deaf = try (0..<2).map { _ in try RawClient(machine.bus, as: Users.client) }
             // About 200 MB of answers, if all were given.
-            for _ in 0..<12_000 {
-                for client in deaf { client.call(BusNames.service, path, introspectable, "Introspect") }
+            try await elsewhere { [introspectable] in
+                for _ in 0..<12_000 {
+                    for client in deaf { client.call(BusNames.service, path, introspectable, "Introspect") }
+                }
             }
             try await expectService(machine)
             withExtendedLifetime(deaf) {}
@@ -43,18 +45,20 @@ struct UnreadTests {
     {
         try await withMachine { machine in
             let path = try machine.store().path
-            let deaf = try (0..<2).map { _ in try RawClient(machine.bus, as: Users.client) }
+            nonisolated(unsafe) let deaf = try (0..<2).map { _ in try RawClient(machine.bus, as: Users.client) }
             var arguments = Wire()
             arguments.string(BusNames.storeInterface)
             // The names of what isn't there come back in the errors.
             var long = Wire()
             long.string(String(repeating: "x", count: 100_000))
-            for _ in 0..<5000 {
-                for client in deaf {
-                    client.call(
-                        BusNames.service, path, properties, "GetAll", signature: "s", body: arguments.bytes)
-                    client.call(BusNames.service, path, properties, "GetAll", signature: "s", body: long.bytes)
-                    client.store(path, "GetValue", 1)
+            try await elsewhere { [properties, bodies = [arguments.bytes, long.bytes]] in
+                for _ in 0..<5000 {
+                    for client in deaf {
+                        for body in bodies {
+                            client.call(BusNames.service, path, properties, "GetAll", signature: "s", body: body)
+                        }
+                        client.store(path, "GetValue", 1)
+                    }
                 }
             }
             try await expectService(machine)

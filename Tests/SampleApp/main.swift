@@ -27,7 +27,7 @@ case "literals":
     store.set([1, 2], forKey: "array")
     store.set(["a": 1], forKey: "dictionary")
     store.set(Float(0.5), forKey: "float")
-    exit(store.synchronize() ? 0 : 1)
+    settle()
 case "exit":
     store.set("last", forKey: "key")
     exit(0)
@@ -48,11 +48,17 @@ default:
     RunLoop.main.run()
 }
 
+/// Synchronizes until the service answers: one call waits for a second at most, which a busy machine may take.
+func settle() {
+    while !store.synchronize() { usleep(10_000) }
+}
+
 /// Swift has no fork(), and C libraries that an app calls may have.
 func forkChild() -> pid_t {
     typealias Fork = @convention(c) () -> pid_t
     store.set("parent", forKey: "key")
-    guard store.synchronize(), let fork = dlsym(nil, "fork") else { exit(1) }
+    settle()
+    guard let fork = dlsym(nil, "fork") else { exit(1) }
     return unsafeBitCast(fork, to: Fork.self)()
 }
 
@@ -88,5 +94,5 @@ func forkAndWrite() {
     var status: Int32 = 0
     waitpid(child, &status, 0)
     store.set(status == 0 ? "parent again" : "the child failed", forKey: "key")
-    exit(store.synchronize() ? 0 : 1)
+    settle()
 }

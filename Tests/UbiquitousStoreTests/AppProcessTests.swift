@@ -60,11 +60,16 @@ struct AppProcessTests {
         try await Desk.with { desk in
             let other = try await desk.otherProcess()
             for _ in 0..<5 {
+                // At its end an app waits for a tenth of a second at most, and to synchronize for a second. A busy machine
+                // may take longer, and has another try.
                 try await other.remove("key")
-                #expect(try await desk.runApp("exit") == .code(0))
-                #expect(try await other.value("key") == "last")
+                try await eventually("the write is there") {
+                    let end = try await desk.runApp("exit")
+                    #expect(end == .code(0))
+                    return try await other.value("key") == "last"
+                }
                 try await other.remove("key")
-                #expect(try await desk.runApp("synchronize") == .code(0))
+                try await eventually("it is synchronized") { try await desk.runApp("synchronize") == .code(0) }
                 #expect(try await other.value("key") == "last")
             }
         }
@@ -108,9 +113,13 @@ struct AppProcessTests {
 
     @Test func `an app that no manifest declares starts, its synchronize says no, and its log why`() async throws {
         try await Desk.with(manifests: []) { desk in
-            let end = try await desk.runApp("synchronize")
-            #expect(end == .code(1))
-            // Its library has tried twice by then.
+            // Its library has tried twice by then, unless the machine is so busy that it took a second.
+            try await eventually("its library is answered") {
+                try? FileManager.default.removeItem(atPath: desk.path("app.error"))
+                let end = try await desk.runApp("synchronize")
+                #expect(end == .code(1))
+                return !desk.appError.isEmpty
+            }
             #expect(
                 desk.appError == """
                     UbiquitousStore: The store "org.example.Notes" can't be opened, and what the app writes is not \

@@ -40,6 +40,8 @@ struct KeyValueStoreTests {
             let other = try await desk.otherProcess()
             for (index, row) in Self.table.enumerated() { try await other.set("\(index)", row.value) }
             let store = desk.keyValueStore()
+            // The first read waits for half a second at most.
+            try await store.waitForAnswer()
             for (index, row) in Self.table.enumerated() {
                 let key = "\(index)"
                 #expect(store.bool(forKey: key) == row.bool, "\(row)")
