@@ -13,7 +13,7 @@ package enum InstalledManifests {
         systemDirectories + [dataHome + "/ubiquitous-store/manifests.d"]
     }
 
-    /// The manifest whose executables contain a program.
+    /// Returns the manifest whose executables contain a program.
     ///
     /// - Parameters:
     ///   - program: its path according to the kernel, with links resolved.
@@ -30,7 +30,7 @@ package enum InstalledManifests {
         return try? Manifest(propertyList: bytes)
     }
 
-    /// The paths of the files that are in force, sorted.
+    /// Returns the paths of the files in force, sorted.
     package static func files(in directories: [String]) -> [String] {
         var files: [String: String] = [:]
         for directory in directories {

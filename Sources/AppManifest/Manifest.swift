@@ -5,41 +5,41 @@ internal import PropertyListFiles
 
 /// An app's manifest: a property list in the form of Apple's entitlements.
 package struct Manifest: Equatable, Sendable {
-    /// The store's identifier, expanded; `nil`: the app has settings that stay on the device, and no store.
+    /// The store's identifier, expanded; `nil` if the app has no store, only settings that stay on the device.
     package let identifier: String?
     package let teamIdentifier: String?
     /// The app id: reverse DNS, the name of the app's .desktop file.
     package let applicationIdentifier: String
-    /// Defaults domains that the app may use in a sandbox, besides its own.
+    /// The defaults domains that the app may use in a sandbox besides its own.
     package let groups: [String]
-    /// Keys, and prefixes that end in `*`, that never leave the device.
+    /// The keys that never leave the device, and prefixes of such keys, which end in `*`.
     package let localKeys: [String]
-    /// Keys of the app's defaults, and prefixes that end in `*`, that live in its synced store.
+    /// The keys of the app's defaults that are in its synced store, and prefixes of such keys, which end in `*`.
     package let ubiquitousDefaults: [String]
 
-    /// The app's programs, as absolute paths, which open its store without naming it. For the client library; the
-    /// service can't tell which program is calling.
+    /// The app's programs, as absolute paths, which open its store without naming it. Only the client library uses
+    /// them, because the service can't tell which program is calling.
     package let executables: [String]
 
     /// Why a manifest is refused.
     package struct Refusal: Error, Equatable {
-        /// The key that is wrong; `nil` for the file as a whole.
+        /// The key that is wrong; `nil` if the whole file is.
         package let key: String?
         package let reason: String
 
-        /// A refusal of its parts.
+        /// Makes a refusal from its parts.
         package init(key: String?, reason: String) {
             self.key = key
             self.reason = reason
         }
     }
 
-    /// The keys of manifests. Others are Apple's, and don't matter here.
+    /// The keys that manifests may have. Others are Apple's, and are ignored here.
     package static let keys = [
         Name.identifier, Name.team, Name.application, Name.groups, Name.executables, Name.localKeys,
         Name.ubiquitousDefaults,
     ]
-    /// What keys of the service's own begin with.
+    /// The prefix of the service's own keys.
     package static let ownPrefix = "org.example.UbiquitousStore."
 
     private enum Name {
@@ -60,7 +60,7 @@ package struct Manifest: Equatable, Sendable {
         try self.init(try Self.dictionary(ofPropertyList: bytes))
     }
 
-    /// Makes a manifest of what ``dictionary(ofPropertyList:)`` has read.
+    /// Makes a manifest from what ``dictionary(ofPropertyList:)`` has read.
     package init(_ dictionary: [Text: Value]) throws(Refusal) {
         guard let application = try Self.string(dictionary, Name.application), Self.isName(application) else {
             throw Refusal(key: Name.application, reason: "it has to be the app id, such as org.example.Notes")
@@ -77,7 +77,7 @@ package struct Manifest: Equatable, Sendable {
         }
     }
 
-    /// What is in an XML or binary property list.
+    /// Reads the dictionary in an XML or binary property list.
     package static func dictionary(ofPropertyList bytes: [UInt8]) throws(Refusal) -> [Text: Value] {
         let format = FileFormat(of: bytes)
         guard format != .json else { throw Refusal(key: nil, reason: "it is no XML or binary property list") }
@@ -89,7 +89,7 @@ package struct Manifest: Equatable, Sendable {
         return dictionary
     }
 
-    /// Whether an expanded string is a valid identifier.
+    /// Whether a string is a valid identifier, after expansion.
     package static func isName(_ name: String) -> Bool {
         (1...255).contains(name.utf8.count)
             && name.utf8.allSatisfy {

@@ -2,38 +2,38 @@
 
 public import SDBus
 
-/// The names that both ends of the bus use; `dbus/org.example.UbiquitousStore.xml` says what they mean.
+/// The names that the service and its clients use on the bus. `dbus/org.example.UbiquitousStore.xml` defines them.
 public enum BusNames {
     /// The service's name on the bus.
     public static let service = "org.example.UbiquitousStore"
 
-    /// The interface of the service's own object.
+    /// The interface of the service's own object for everybody.
     public static let managerInterface = "org.example.UbiquitousStore.Manager"
-    /// The interface for root, of the service's own object.
+    /// The interface of the service's own object for root.
     public static let administrationInterface = "org.example.UbiquitousStore.Administration"
-    /// The interface of one user's account.
+    /// The interface of a user's account.
     public static let accountInterface = "org.example.UbiquitousStore.Account"
-    /// The interface of one app's store.
+    /// The interface of an app's store.
     public static let storeInterface = "org.example.UbiquitousStore"
 
-    /// The service's own object.
+    /// The path of the service's own object.
     public static let managerPath = "/org/example/UbiquitousStore"
-    /// Accounts and stores are below it.
+    /// The path below which accounts and stores are.
     public static let usersPath = "/org/example/UbiquitousStore/v1"
 
-    /// The object of a user's account; `nil` is an alias of the caller's own.
+    /// Returns the path of a user's account; `nil` for the alias of the caller's own.
     public static func accountPath(uid: UInt32?) -> String {
         "\(usersPath)/\(uid.map { "u\($0)" } ?? "self")"
     }
 
-    /// The object of a user's store; a `uid` of `nil` is an alias of the caller's own.
+    /// Returns the path of a user's store; a `uid` of `nil` is for the alias of the caller's own.
     public static func storePath(uid: UInt32?, identifier: String) throws(BusError) -> String {
         try ObjectPath.encode(prefix: accountPath(uid: uid), label: identifier)
     }
 }
 
 extension BusError {
-    /// An error of the service's own, by the last word of its name.
+    /// Makes one of the service's own errors.
     public static func store(_ code: StoreErrorCode, _ message: String) -> BusError {
         BusError(name: code.name, message: message)
     }
@@ -65,6 +65,6 @@ public enum StoreErrorCode: String, CaseIterable, Sendable {
     case busy = "Busy"
     case corrupt = "Corrupt"
 
-    /// The whole name.
+    /// The error's full name.
     public var name: String { "org.example.UbiquitousStore.Error.\(rawValue)" }
 }

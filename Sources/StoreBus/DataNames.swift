@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The names of users' data in the state directory, which `ListData` gives.
+/// The names of users' data in the state directory, as `ListData` returns them.
 public enum DataNames {
-    /// The name of an empty file in data that restoring has set aside: what it brought, or what it replaced.
+    /// The name of an empty file that marks data that a restore has set aside: what was restored, or what it replaced.
     public static let copyMark = "copy"
 
-    /// The name for data that is set aside: `u1000.ada.1763800000`, with the seconds since 1970 at the end.
+    /// Returns the name for data that is set aside: `u1000.ada.1763800000`, with the seconds since 1970 at the end.
     ///
-    /// It is later than all that the user has, whatever the clock says: the oldest copies are removed first.
+    /// It is later than all of the user's names, even if the clock is behind: the oldest copies are removed first.
     ///
     /// - Parameters:
-    ///   - seconds: the present, in seconds since 1970.
-    ///   - names: those that there are.
+    ///   - seconds: the present time, in seconds since 1970.
+    ///   - names: the existing names.
     public static func setAside(
         uid: UInt32, user: String, seconds: UInt64, besides names: some Sequence<String>
     ) -> String {

@@ -4,12 +4,12 @@ public import PropertyList
 public import SDBus
 
 extension Message {
-    /// Reads an `a{sv}` of values by text: of a store.
+    /// Reads a store's `a{sv}`. Keys are distinct by their bytes.
     public func readTexts() throws -> [Text: Value] {
         Dictionary(uniqueKeysWithValues: try readValues().map { (Text($0.key), $0.value) })
     }
 
-    /// Reads an `a{sv}` of values by name: of an interface. Of names that Swift takes for equal the last one counts.
+    /// Reads an interface's `a{sv}`. Of names that Swift considers equal, the last one counts.
     public func readDictionary() throws -> [String: Value] {
         Dictionary(try readValues().map { ($0.key, $0.value) }, uniquingKeysWith: { $1 })
     }
@@ -23,7 +23,7 @@ extension Message {
         return dictionaries
     }
 
-    /// Writes an entry of an `a{sv}` that is a `t`, which no value of a property list is.
+    /// Writes an entry of an `a{sv}` with a `t`, which no property-list value is.
     public func append(option name: String, _ number: UInt64) throws {
         try container("e", "sv") {
             try append(name)

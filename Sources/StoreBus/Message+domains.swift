@@ -4,7 +4,7 @@ public import PropertyList
 public import SDBus
 
 extension Message {
-    /// Reads what `OpenDomains` answers: values of a domain, and names of objects as strings.
+    /// Reads the answer of `OpenDomains`, with object paths as strings.
     public func readOpenedDomains() throws -> [[String: Value]] {
         var domains: [[String: Value]] = []
         try enterContainer("a", "a{sv}")
@@ -19,7 +19,7 @@ extension Message {
         return domains
     }
 
-    /// Reads a value that may be two dictionaries around values of a store.
+    /// Reads a value with up to two dictionaries around a store's values.
     public func readDeepValue() throws(BusError) -> Value { try readValue(maximumDepth: Limits.standard.depth + 2) }
 
     private func readPathVariant() throws(BusError) -> String {

@@ -3,17 +3,17 @@
 internal import PlainText
 public import SDBus
 
-/// Texts for people: names and sentences that came from somewhere else, as a remote.
+/// Texts for users that come from elsewhere, such as a remote: names and sentences.
 extension Message {
-    /// The most bytes of a text; a device's name has 255.
+    /// The most bytes of a text. A device's name has at most 255.
     public static let longestText = 1024
 
-    /// Writes a text as `String.cleaned(atMost:)` has it.
+    /// Writes a text, cleaned by `String.cleaned(atMost:)`.
     public func append(text: String) throws(BusError) {
         try append(text.cleaned(atMost: Self.longestText))
     }
 
-    /// Writes an entry of an `a{sv}` that is a text.
+    /// Writes an entry of an `a{sv}` with a text, cleaned in the same way.
     public func append(entry name: String, text: String) throws {
         try container("e", "sv") {
             try append(name)

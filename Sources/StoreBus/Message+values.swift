@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Property-list values as D-Bus variants. The table is in dbus/org.example.UbiquitousStore.xml:
-// what is sent is always one form of a type, what is taken are several.
+// Property-list values as D-Bus variants. The table is in dbus/org.example.UbiquitousStore.xml: each type is sent in
+// one form, and accepted in several.
 
 public import PropertyList
 public import SDBus
@@ -9,10 +9,10 @@ public import SDBus
 extension Message {
     // MARK: Writing
 
-    /// Writes a value as a variant of its canonical form.
+    /// Writes a value as a variant in its canonical form.
     ///
-    /// The value has to keep the limit on depth: a message that is nested deeper than the bus allows disconnects
-    /// its sender.
+    /// The value must be within the limit on depth, because the bus disconnects the sender of a message that is nested
+    /// too deeply.
     public func append(variant value: Value) throws {
         switch value {
         case .boolean(let value): try container("v", "b") { try append(value) }
@@ -52,22 +52,22 @@ extension Message {
 
     // MARK: Reading
 
-    /// Reads a value from a variant, or from a bare type, in any of the forms that are accepted.
-    /// - Throws: `InvalidValue` or `DepthExceeded`, with a sentence that says what it was.
+    /// Reads a value from a variant or a bare type, in any of the accepted forms.
+    /// - Throws: `InvalidValue` or `DepthExceeded`, with a sentence that says what is wrong.
     public func readValue(maximumDepth: Int = Limits.standard.depth) throws(BusError) -> Value {
         var budget = ValueBudget(maximumDepth: maximumDepth)
         return try readValue(&budget)
     }
 
-    /// Reads a value as the other function of this name does, and no more of it than a budget allows.
-    /// - Throws: also `QuotaExceeded` as soon as the budget is spent; then ``ValueBudget/isExceeded`` is true.
+    /// Reads a value as ``readValue(maximumDepth:)`` does, but within a budget.
+    /// - Throws: also `QuotaExceeded` as soon as the budget is spent. Then ``ValueBudget/isExceeded`` is true.
     public func readValue(_ budget: inout ValueBudget) throws(BusError) -> Value {
         budget.beginValue()
         return try readValue(depth: 0, &budget)
     }
 
-    /// Reads an `a{sv}` of values; a key may not come twice.
-    /// - Throws: `InvalidArgs` for a key that comes twice, and what ``readValue(maximumDepth:)`` throws.
+    /// Reads an `a{sv}` of values with distinct keys.
+    /// - Throws: `InvalidArgs` if a key comes twice, and what ``readValue(maximumDepth:)`` throws.
     public func readValues(maximumDepth: Int = Limits.standard.depth) throws -> [(key: String, value: Value)] {
         var budget = ValueBudget(maximumDepth: maximumDepth)
         var values: [(key: String, value: Value)] = []
@@ -75,8 +75,8 @@ extension Message {
         return values
     }
 
-    /// Reads an `a{sv}` of values as the other function does, all of them within one budget.
-    /// - Parameter values: gets what is read; if it fails, what was read before, and an entry for the key at fault.
+    /// Reads an `a{sv}` of values as ``readValues(maximumDepth:)`` does, but all of them within one budget.
+    /// - Parameter values: receives the values; after a failure, those read before and an entry for the key at fault.
     public func readValues(into values: inout [(key: String, value: Value)], _ budget: inout ValueBudget) throws {
         try readDictionary { key in
             values.append((key, .boolean(false)))
@@ -89,9 +89,9 @@ extension Message {
         }
     }
 
-    /// `depth` containers are around the value; never more than the budget's depth, which bounds the recursion.
+    /// `depth` counts the containers around the value. The budget bounds it, and so the recursion.
     private func readValue(depth: Int, _ budget: inout ValueBudget) throws(BusError) -> Value {
-        // Variants in variants are unwrapped here and not by recursion: the caller decides how many there are.
+        // Nested variants are unwrapped here without recursion, because the caller decides how many there are.
         var variants = 0
         var type = try nextType()
         while type == "v" {
@@ -136,7 +136,7 @@ extension Message {
         }
     }
 
-    /// Reads what an array is to us: data, a dictionary or an array.
+    /// Reads an array in one of its meanings: data, a dictionary or an array.
     private func readArray(depth: Int, _ budget: inout ValueBudget) throws(BusError) -> Value {
         let contents = try peekContents()
         if contents == "y" {
@@ -195,12 +195,12 @@ extension Message {
                 type == "v" ? try readValue(depth: depth, &budget) : try readContents(type, depth: depth, &budget))
         }
         try exitContainer()
-        // An empty one counts as well.
+        // An empty array counts too.
         if values.isEmpty { try budget.spend(1) }
         return .array(values)
     }
 
-    /// The type of an array's elements, which need not be asked for each of them.
+    /// Returns the type of an array's elements, so that it isn't asked for each of them.
     private static func type(of contents: String) -> Unicode.Scalar {
         let type = contents.unicodeScalars.first ?? "v"
         return type == "(" ? "r" : type
@@ -227,13 +227,13 @@ extension Message {
         return .dictionary(values)
     }
 
-    /// Refuses an element type that can't be in a value even where there is no element.
+    /// Refuses an element type that a value can't have, even if the array is empty.
     private func checkElements(_ contents: String) throws(BusError) {
         var rest = Array(contents.utf8)[...]
         while let code = rest.popFirst() {
             switch Character(Unicode.Scalar(code)) {
             case "o", "g", "h": throw notAValue("a" + contents)
-            // The one struct is a date, and the keys of dictionaries are strings.
+            // The only struct is a date, and the keys of dictionaries are strings.
             case "(" where !rest.starts(with: "d)".utf8): throw notAValue("a" + contents)
             case "{" where rest.first != UInt8(ascii: "s"): throw notAValue("a" + contents)
             default: break

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which release of this package it is.
+/// The release of this package.
 public enum Release {
-    /// As the service says it on the bus, and both programs to `--version`.
+    /// The version, as the service reports it on the bus, and both programs with `--version`.
     public static let version = "0.1.0"
 }

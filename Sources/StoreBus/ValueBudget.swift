@@ -3,35 +3,35 @@
 public import PropertyList
 internal import SDBus
 
-/// How much of a value is read before it is known that it is too large.
+/// How much of a value may be read before it is known to be too large.
 ///
-/// A message of 32 MiB can hold millions of values, each of which takes many times its bytes in memory. So what is read is
-/// counted, in bytes as ``Value/size`` counts them and in memory, and reading ends where a store could not take it.
+/// A message of 32 MiB can hold millions of values, each of which takes many times its bytes in memory. So what is read
+/// is counted, both in bytes as ``Value/size`` counts them and in memory, and reading stops at what no store can hold.
 public struct ValueBudget: Sendable {
-    /// How deep a value may be nested.
+    /// The most containers around a value.
     public let maximumDepth: Int
-    /// What was read, at least.
+    /// The bytes read so far; once the budget is exceeded, more than it allows.
     public private(set) var bytes = 0
-    /// Whether reading ended because there was too much.
+    /// Whether reading stopped because the budget was exceeded.
     public private(set) var isExceeded = false
 
     private let maximumBytes: Int
-    /// A value with more elements is larger than a value may be, whatever they are: each counts for a byte at least.
+    /// The most elements of a value. With more it would be too large, because each counts for at least a byte.
     private let maximumElements: Int
     private var elements = 0
     private let maximumMemory: Int
     private var memory = 0
 
-    /// No bound but that of the depth.
+    /// Makes a budget that bounds only the depth.
     init(maximumDepth: Int) {
         self.maximumDepth = maximumDepth
         (maximumBytes, maximumMemory, maximumElements) = (.max, .max, .max)
     }
 
-    /// A budget for values of a store: twice what the store may hold, since what isn't far beyond is for the store to
-    /// judge, and device-local keys have limits of their own.
+    /// Makes a budget for a store's values: twice what the store may hold, because the store itself judges what is
+    /// slightly too large, and device-local keys have limits of their own.
     ///
-    /// - Parameter memory: the memory that the values may take, in bytes; `nil`: 64 times what the store may hold.
+    /// - Parameter memory: the memory that the values may take, in bytes; `nil` is 64 times what the store may hold.
     public init(for limits: Limits, memory: Int? = nil) {
         maximumDepth = limits.depth
         maximumBytes = 2 * limits.totalBytes
@@ -39,10 +39,10 @@ public struct ValueBudget: Sendable {
         maximumElements = limits.valueBytes
     }
 
-    /// The largest data that is looked at: what is larger fails before it is copied.
+    /// The largest data that is copied. Reading larger data fails before it is copied.
     var largestData: Int { maximumBytes == .max ? .max : maximumBytes - bytes }
 
-    /// What an array or an entry of a dictionary takes beside its values, about.
+    /// About the memory that an array or an entry of a dictionary takes besides its values.
     static let container = 64
 
     mutating func spend(_ bytes: Int, memory: Int = 0) throws(BusError) {
@@ -52,7 +52,7 @@ public struct ValueBudget: Sendable {
         throw exceed()
     }
 
-    /// A value of a store begins, which may have as many elements as any other.
+    /// Begins one of a store's values. Each may have the maximum of elements.
     mutating func beginValue() { elements = 0 }
 
     /// Counts an element of an array or a dictionary.
@@ -61,7 +61,7 @@ public struct ValueBudget: Sendable {
         if elements > maximumElements { throw exceed() }
     }
 
-    /// Ends the reading.
+    /// Marks the budget as exceeded, and returns the error.
     mutating func exceed() -> BusError {
         isExceeded = true
         bytes = max(bytes, maximumBytes + 1)

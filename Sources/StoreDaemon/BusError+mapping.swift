@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The one place where what went wrong becomes a name on the bus.
+// The only place that maps errors to names on the bus.
 
 internal import PropertyList
 internal import Replication
@@ -10,7 +10,7 @@ internal import StoreEngine
 internal import SyncEngine
 
 extension BusError {
-    /// A failure as a client is told of it: what says where data or the account are stays outside of sandboxes.
+    /// Maps an error for a client. Sandboxed clients don't learn where the data or the account is.
     @BusActor
     init(mapping error: any Error, for client: Client) {
         let told = BusError(mapping: error)
@@ -28,7 +28,7 @@ extension BusError {
         }
     }
 
-    /// What a failure is called on the bus.
+    /// Maps an error to a bus error.
     init(mapping error: any Error) {
         switch error {
         case let error as BusError: self = error
@@ -92,7 +92,7 @@ extension BusError {
 }
 
 extension QuotaViolation {
-    /// Which limit, what is used, what it is, and what was needed.
+    /// The limit, what is used of it, its value, and what the write needs.
     var sentence: String {
         switch limit {
         case .keys:

@@ -8,70 +8,70 @@ public import SDBus
 package import Sealing
 internal import SyncEngine
 
-/// What the service was started with.
+/// The configuration that the service runs with: settings, directories and backends.
 public struct Configuration: Sendable {
     /// The bus to serve on.
     public var bus: BusAddress
-    /// Decides about folders and manifests; callers of every user are served in both.
+    /// Whether the service is the machine's or one user's. Either serves callers of every user.
     public var mode: Mode
-    /// Where the databases and accounts are kept. It exists.
+    /// The directory of the databases and accounts. It must exist.
     public var stateDirectory: String
-    /// A directory that does not outlive the running system; `nil` where there is none.
+    /// A directory that is emptied when the system restarts; `nil` if there is none.
     public var runtimeDirectory: String?
-    /// Where the apps' manifests are; a file in a later one replaces one of the same name in an earlier one.
+    /// The directories of the apps' manifests. A file in a later one replaces one of the same name in an earlier one.
     public var manifestDirectories: [String]
-    /// Where administrators put managed settings; a file in a later one replaces one of the same name in an earlier one.
+    /// The directories of managed settings. A file in a later one replaces one of the same name in an earlier one.
     public var managedDirectories = ["/usr/share", "/run", "/etc"].map { $0 + "/ubiquitous-store/managed.d" }
-    /// The ids that users have beside their own.
+    /// The file that assigns ranges of additional ids to users: subuid(5).
     var subordinateUsersFile = "/etc/subuid"
     /// The folders under which accounts may be, in system mode.
     public var folderRoots: [String]
-    /// What other devices are told this one is called.
+    /// The name of this device, as other devices show it.
     public var deviceName: String
-    /// Identifiers without a manifest may be opened, for development.
+    /// Whether stores without a manifest may be opened, for development.
     public var allowsUndeclared: Bool
-    /// After so long without anything to do the service ends; `nil`: never.
+    /// After how long without work the service ends; `nil` if never.
     public var idleExit: Duration?
-    /// It ends after that where nothing starts it again, too.
+    /// Whether to end after ``idleExit`` even if the bus can't start the service again.
     public var isIdleExitAskedFor: Bool
-    /// The schemes of the addresses that accounts may be at; `nil`: every one that there is a backend for.
+    /// The address schemes that accounts may have; `nil` allows every backend's.
     public var backends: Set<String>?
-    /// Accounts have to be encrypted.
+    /// Whether accounts must be encrypted.
     public var requiresEncryption: Bool
-    /// The account that users sign in to without naming one; `nil`: there is none.
+    /// The account that users sign in to without an address; `nil` if there is none.
     public var defaultAccount: DefaultAccount?
-    /// The certificates to trust for the default account's server, in PEM.
+    /// The certificates to trust for the default account's server, in PEM; `nil` if none are set.
     public var defaultAuthority: [UInt8]?
-    /// What of the settings isn't right, in sentences; the rest of them is in force.
+    /// What is wrong in the settings, in sentences. The other settings apply.
     public var settingsErrors: [String]
-    /// How often remotes are looked at and uploaded to.
+    /// How often the service polls and uploads.
     public var pace: SyncPace
-    /// What one store may hold, as long as the service runs: the bus has it as a constant.
+    /// The limits of a store. They don't change while the service runs, because clients read them as a constant.
     public var limits: Limits
-    /// What one layer of a defaults domain may hold, as long as the service runs.
+    /// The limits of one layer of a defaults domain. They don't change while the service runs.
     public var layerLimits: Limits
-    /// What one user may have the service hold.
+    /// The bounds of what the service keeps for one user.
     public var bounds: UserBounds
-    /// The version that the service calls itself.
+    /// The version that the service reports.
     public var version: String
-    /// What the addresses begin with that accounts may have.
+    /// The address schemes of all backends.
     public var backendSchemes: [String]
     /// Makes the backend of an account.
     public var makeBackend: @Sendable (BackendRequest) throws(RemoteError) -> any RemoteBackend
-    /// Tries a backend step by step.
+    /// Tests a remote step by step.
     public var checkBackend: @Sendable (BackendRequest) async throws(RemoteError) -> [BackendCheck]
-    /// Where the service says what happens to it.
+    /// The service's log.
     public var logger: Logger
 
-    /// What the mode decides.
+    /// Whom a service runs for.
     public enum Mode: String, Sendable {
-        /// A service of the machine: it enters no homes.
+        /// The users of the machine. The service enters no homes, and folders must be below ``folderRoots``.
         case system
-        /// A service of one user: a folder is that user's own.
+        /// One user: accounts may be in any folder of the user's.
         case user
     }
 
-    /// A configuration of its parts.
+    /// Makes a configuration from its parts.
     public init(
         bus: BusAddress, mode: Mode, stateDirectory: String, runtimeDirectory: String?,
         manifestDirectories: [String], deviceName: String, allowsUndeclared: Bool, settings: Settings,
@@ -107,7 +107,7 @@ public struct Configuration: Sendable {
 }
 
 extension Configuration {
-    /// Refuses addresses of schemes that the administrator doesn't allow.
+    /// Refuses addresses with schemes that the administrator doesn't allow.
     func check(scheme url: String) throws(RemoteError) {
         let scheme = PlaceAddress.scheme(of: url)
         guard let backends, PlaceKind.schemes.contains(scheme), !backends.contains(scheme) else { return }
@@ -116,43 +116,43 @@ extension Configuration {
 }
 
 extension Configuration {
-    /// Refuses an account in plain where the administrator wants accounts encrypted.
+    /// Refuses an unencrypted account if the administrator requires encryption.
     func check(_ protection: Protection) throws(RemoteError) {
         if requiresEncryption, !protection.isWanted { throw EncryptedOnlyBackend.notEncrypted }
     }
 }
 
-/// What a backend is made from.
+/// What a backend is made for.
 public struct BackendRequest: Sendable {
-    /// The address of the account's place, without secrets.
+    /// The remote's URL, without secrets.
     public let url: String
-    /// Whose account it is.
+    /// The user id of the account's user.
     public let uid: UInt32
-    /// Decides which folders may be used.
+    /// Determines which folders may be used.
     public let mode: Configuration.Mode
     /// The folders under which accounts may be, in system mode.
     public let folderRoots: [String]
-    /// What the place asks for.
+    /// The credentials for the remote.
     public let credentials: BackendCredentials
     /// What is known of the account's encryption.
     package var protection = Protection.none
 
-    /// What the address begins with, in small letters.
+    /// The address's scheme, in lower case.
     public var scheme: String { PlaceAddress.scheme(of: url) }
 }
 
-/// What a user signs in with. It never appears in a log, an error or a property.
+/// The credentials that a user signs in with. They never appear in a log, an error or a property.
 public struct BackendCredentials: Equatable, Sendable, Codable {
-    /// A name.
+    /// The user name.
     public var user: String?
-    /// A password.
+    /// The password.
     public var password: String?
-    /// A bearer token.
+    /// The bearer token.
     public var token: String?
-    /// The certificate of a private authority.
+    /// The certificates of a private authority, in PEM.
     public var certificateAuthority: [UInt8]?
 
-    /// These, with others in place of what is missing. A password is in place of a token, and a token of a password.
+    /// Fills in missing credentials from others. A password counts as a token here, and a token as a password.
     func completed(by others: BackendCredentials) -> BackendCredentials {
         var credentials = self
         credentials.user = user ?? others.user
@@ -161,7 +161,7 @@ public struct BackendCredentials: Equatable, Sendable, Codable {
         return credentials
     }
 
-    /// Refuses what can't be any of these: it would be kept.
+    /// Refuses values that can't be credentials, because they would be stored.
     func check() throws(BusError) {
         for (name, secret) in [("user", user), ("password", password), ("token", token)] {
             guard let secret else { continue }

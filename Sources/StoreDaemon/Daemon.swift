@@ -13,7 +13,7 @@ internal import StoreBus
 internal import StoreEngine
 internal import SyncEngine
 
-/// The service: stores and accounts of every user, on one bus.
+/// The service: the stores and accounts of all users, on one bus.
 @BusActor
 public final class Daemon {
     private(set) var configuration: Configuration
@@ -27,7 +27,7 @@ public final class Daemon {
     private(set) lazy var clients = Clients(daemon: self)
     private(set) lazy var surroundings = Surroundings(daemon: self)
     let writes = WriteQueue()
-    /// For the data of whole users, which takes as long as it is large.
+    /// The thread for work on a user's whole data, which takes time in proportion to its size.
     let files = WorkThread(.disk)
     private var refusals = RefusalLog()
 
@@ -37,18 +37,18 @@ public final class Daemon {
     private var heldAllowance: HeldAllowance?
     private var signals: [EventSource] = []
     private var idleTimer: EventSource?
-    /// What was logged.
+    /// The last decision that was logged.
     private var lastIdleDecision: IdleDecision?
     private var isStopping = false
     private var callsUnderWay = 0
-    /// Users and identifiers that were logged because no manifest declares them.
+    /// The users and identifiers for which a missing manifest was logged.
     var undeclared: Set<String> = []
     private var callsEnded: (@BusActor () -> Void)?
     private var endTimer: EventSource?
 
-    /// Opens the bus and everything that the service begins with. It takes no calls yet: see ``serve()``.
-    /// - Parameter renewed: what the configuration is when it is asked for anew.
-    /// - Throws: `DaemonError`, a sentence for the administrator.
+    /// Opens the bus and the state directory. Calls are not answered before ``serve()``.
+    /// - Parameter renewed: reads the configuration again, for a reload.
+    /// - Throws: `DaemonError`, with a sentence for the administrator, or the bus's error.
     public convenience init(
         _ configuration: Configuration, renewed: @escaping @Sendable () throws -> Configuration
     ) throws {
@@ -57,7 +57,7 @@ public final class Daemon {
             renewed: renewed)
     }
 
-    /// A service on a connection, which tests have without a bus.
+    /// Makes a service on a connection; tests pass one without a bus.
     init(
         _ configuration: Configuration, on connection: @autoclosure () throws -> BusConnection,
         renewed: @escaping @Sendable () throws -> Configuration
@@ -71,7 +71,8 @@ public final class Daemon {
         self.connection = try connection()
     }
 
-    /// Takes the service's name, answers calls and syncs accounts, until the process ends.
+    /// Takes the service's name, then answers calls and syncs accounts until the process ends.
+    /// - Throws: the error, if the name or an object can't be registered.
     public func serve() async throws {
         try register()
         connection.onDisconnect = { self.end("The bus has gone.", code: 1) }
@@ -81,7 +82,7 @@ public final class Daemon {
         signals = [
             EventLoop.shared.onSignal(SIGTERM) { self.stop() },
             EventLoop.shared.onSignal(SIGINT) { self.stop() },
-            // What is wrong is in the log.
+            // `reload()` logs what is wrong.
             EventLoop.shared.onSignal(SIGHUP) { try? self.reload() },
         ]
         EventLoop.shared.enableWatchdog()
@@ -95,20 +96,20 @@ public final class Daemon {
         armIdleTimer()
     }
 
-    /// Bounds what others can have the bus keep for the service, where the service has a user of its own.
+    /// Bounds how much data for the service others can make the bus hold, if the service has a user of its own.
     private func holdAllowance() async {
         guard configuration.mode == .system else { return }
-        // With as much as a layer or a store may hold left for each of a few who call while others fill their share.
+        // What is left allows a few callers the largest layer or store each, while others fill their share.
         let largest = max(configuration.limits.totalBytes, configuration.layerLimits.totalBytes)
         heldAllowance = await connection.holdAllowance(leaving: 8 * largest)
         guard let heldAllowance else { return }
         logger.info("\(heldAllowance.bytes >> 20) MiB of the service's allowance at the bus are held.")
     }
 
-    /// Answers calls from now on.
+    /// Begins to answer calls.
     func register() throws {
-        // These refer to the daemon, and it to them: it lives as long as the process, and weak references to it
-        // would make every use of it slower.
+        // These closures and the daemon retain each other. The daemon lives as long as the process, and weak references
+        // would slow down every use of it.
         connection.afterDispatch = { self.writes.commit() }
         connection.onSent = { self.clients.noteSent($1, to: $0) }
         connection.peers.onVanished = { self.peerVanished($0) }
@@ -141,33 +142,33 @@ public final class Daemon {
 
     // MARK: Rules
 
-    /// Whether any user's app may have the store: a manifest for all users declares it.
+    /// Whether apps of any user may have the store, because a manifest for all users declares it or none is needed.
     func declares(_ identifier: String) -> Bool {
         manifests.manifests.declares(identifier)
             || (configuration.allowsUndeclared && Manifest.isName(identifier))
     }
 
-    /// Refuses callers that may not steer what is not theirs alone.
+    /// Refuses sandboxed callers, for members that affect more than the caller's own stores.
     func checkSteers(_ peer: Peer) throws(BusError) {
         if clients.client(peer).isSandboxed { throw .accessDenied("A sandboxed app may not do this.") }
     }
 
-    /// Tells the journal of a write that was refused, of a user's now and then.
+    /// Logs a refused write, at intervals for each user.
     func logRefusedWrite(_ error: BusError, of uid: UInt32) {
         guard let line = refusals.note(error.name, error.message, ofUser: uid, EventLoop.now) else { return }
         logger.notice("\(line)")
     }
 
-    /// Logs what was refused without a look at it, in the same lines.
+    /// Logs the refusal of calls that were not read, in the same way.
     func logRefusal(_ message: String, of uid: UInt32, _ now: UInt64) {
         guard let line = refusals.note(message, ofUser: uid, now) else { return }
         logger.notice("\(line)")
     }
 
-    // MARK: What happens
+    // MARK: Events
 
-    /// Reads the settings and the manifests anew. Settings that aren't right leave those that are in force.
-    /// - Throws: what is wrong with the settings.
+    /// Reads the settings and the manifests again. If the settings are wrong, those in force stay.
+    /// - Throws: `BusError`, which says what is wrong with the settings.
     func reload() throws {
         notifyServiceManager("RELOADING=1")
         defer { notifyServiceManager("READY=1\nSTATUS=\(Self.status(configuration.settingsErrors))") }
@@ -210,7 +211,7 @@ public final class Daemon {
         for user in users.all { user.renewLocalKeys() }
     }
 
-    /// Tells those who follow a domain of which something else is managed now.
+    /// Notifies the subscribers of domains in which managed settings have changed.
     private func managedSettingsChanged(_ former: ManagedSettings) {
         for layer in users.all.flatMap(\.storesInUse) {
             guard let name = layer.layer?.domain, layer.layer?.isHost == false else { continue }
@@ -226,14 +227,14 @@ public final class Daemon {
     private func peerVanished(_ peer: Peer) {
         clients.left(peer)
         users.closeIdle()
-        // What the answers to it took may lie anywhere in the heap; free() gives back only what lies at the end.
+        // free() returns memory only from the heap's end; the memory of answers to the peer may be anywhere.
         malloc_trim(0)
         armIdleTimer()
     }
 
     // MARK: Ending
 
-    /// Ends when there has been nothing to do for a while: the bus starts the service again when it is called.
+    /// Ends the service once it has been idle for the configured time. The bus starts it again with the next call.
     func armIdleTimer() {
         idleTimer = nil
         guard let delay = configuration.idleExit, !isStopping, isIdle else { return }
@@ -253,12 +254,12 @@ public final class Daemon {
 
     private var isIdle: Bool { clients.isEmpty && !users.hasAccount && callsUnderWay == 0 }
 
-    /// A call is answered later: the service does not end meanwhile.
+    /// Counts a call that is answered later. The service doesn't end before that.
     func callBegins() {
         callsUnderWay += 1
     }
 
-    /// A call was answered.
+    /// Counts the end of a call that was answered later.
     func callEnds() {
         callsUnderWay -= 1
         guard callsUnderWay == 0 else { return }
@@ -266,7 +267,7 @@ public final class Daemon {
         callsEnded?()
     }
 
-    /// Waits for the calls that are under way, but not longer than a service manager would.
+    /// Waits for the calls under way, but at most 5 s, so that the service manager doesn't kill the service.
     private func callsEnd() async {
         if callsUnderWay == 0 { return }
         await withCheckedContinuation { continuation in
@@ -276,7 +277,7 @@ public final class Daemon {
                 continuation.resume()
             }
             callsEnded = end
-            // Not the idle timer: that is taken back whenever a caller comes or goes.
+            // The idle timer won't do, because it is reset whenever a caller comes or goes.
             endTimer = EventLoop.shared.after(.seconds(5), end)
         }
     }
@@ -286,7 +287,7 @@ public final class Daemon {
         isStopping = true
         notifyServiceManager("STOPPING=1")
         EventLoop.task { [self] in
-            // What was called before the name is gone is still answered.
+            // Calls that came before the name was released are still answered.
             try? await connection.names.release(BusNames.service)
             writes.commit()
             await callsEnd()
@@ -306,12 +307,12 @@ public final class Daemon {
     }
 }
 
-/// Why the service can't start, in a sentence for the administrator.
+/// The reason why the service can't start, as a sentence for the administrator.
 public struct DaemonError: Error, CustomStringConvertible {
     /// The sentence.
     public let description: String
 
-    /// An error that says a sentence.
+    /// Makes an error from a sentence.
     public init(_ description: String) {
         self.description = description
     }

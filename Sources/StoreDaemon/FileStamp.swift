@@ -2,7 +2,7 @@
 
 internal import Glibc
 
-/// What changes when a file is written or replaced.
+/// The properties of a file that change when it is written or replaced.
 struct FileStamp: Equatable {
     private let inode: UInt64
     private let size: Int64

@@ -2,13 +2,13 @@
 
 internal import Logging
 
-/// What a service does that has had nothing to do for a while.
+/// What the service does after it has been idle for the configured time.
 enum IdleDecision: Equatable {
-    /// It ends: the bus starts it again with the next call.
+    /// End, because the bus starts the service again with the next call.
     case rest
-    /// It ends although nothing starts it again: the settings say so.
+    /// End although nothing starts the service again, because the settings ask for it.
     case end
-    /// It stays: nothing would start it again, and the settings don't ask for its end.
+    /// Stay, because nothing would start the service again and the settings don't ask it to end.
     case stay
 
     init(isActivatable: Bool, isAskedFor: Bool) {

@@ -2,7 +2,7 @@
 
 internal import Glibc
 
-/// Keeps a second service away from a state directory, for as long as the process lives.
+/// Locks a state directory against a second service, for as long as the process lives.
 struct StateLock {
     private let descriptor: Int32
 

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// When a subscriber is told. Signals come from the path that was subscribed through, since client libraries deliver
-// them by path. The first change goes out at once; those that follow within 50 ms are merged (within 5 ms of a domain,
-// which people change by hand and see at once), and one of another reason sends what is waiting and goes out itself.
+// When signals are sent. They come from the path that was subscribed to, because client libraries deliver them by path.
+// The first change is sent at once. Those within the next 50 ms are merged (5 ms for a domain, which users edit by hand
+// and watch). A change for another reason sends what is waiting, then itself.
 //
-// A subscriber that does not read must not fill the bus (see Delivery): its changes are merged here until it
-// does, one for each reason (see StoreChange).
+// A subscriber that doesn't read must not fill the bus (see Delivery): its changes are merged here until it reads, into
+// one for each reason (see StoreChange).
 
 internal import PropertyList
 internal import SDBus
 internal import StoreBus
 internal import SyncEngine
 
-/// The signal that tells of changes.
+/// The signal that reports changes.
 struct ChangeSignal {
     let interface: String
     let member: String
-    /// Changes within so many microseconds are merged.
+    /// The interval within which changes are merged, in microseconds.
     let interval: UInt64
-    /// What the signal says besides.
+    /// Entries that every such signal's info has.
     var info: [String: Value] = [:]
 
     static let store = ChangeSignal(
@@ -31,12 +31,12 @@ struct ChangeSignal {
     }
 }
 
-/// One connection's subscription to one store, through one of its paths.
+/// A connection's subscription to a store through one of the store's paths.
 @BusActor
 final class StoreSubscription {
     let client: Client
     let peer: Peer
-    /// Changes by other processes of this device are told as well.
+    /// Whether changes by other processes on this device are reported too.
     var includesLocal: Bool
 
     let path: String
@@ -59,7 +59,7 @@ final class StoreSubscription {
         self.connection = connection
     }
 
-    /// Tells of a change, now or with those that follow.
+    /// Reports a change, now or merged with later ones.
     func add(_ change: StoreChange) {
         if isHeldUp { return waiting.merge(change) }
         if let last = waiting.last, last.reason == change.reason {
@@ -95,12 +95,12 @@ final class StoreSubscription {
         lastSent = EventLoop.now
     }
 
-    /// About how many bytes are going to be sent.
+    /// About how many bytes the waiting changes take in signals.
     private var size: Int {
         waiting.reduce(0) { $0 + 200 + $1.keys.reduce(0) { $0 + $1.text.utf8Count + 8 } }
     }
 
-    /// Waits until the client has read what was sent to it; until then its changes are merged here.
+    /// Merges changes until the client has read what was sent to it.
     private func holdUp() {
         let changes = waiting
         waiting = []
@@ -115,14 +115,14 @@ final class StoreSubscription {
     private func send(_ change: StoreChange) {
         lastReason = change.reason
         let keys = change.keys.sorted().map(\.string)
-        // Without a key it is told as well.
+        // A change without keys is sent as well.
         for start in stride(from: 0, to: max(1, keys.count), by: StoreChange.mostKeys) {
             send(change, keys[start..<min(keys.count, start + StoreChange.mostKeys)])
         }
     }
 
     private func send(_ change: StoreChange, _ keys: ArraySlice<String>) {
-        // If it fails, the connection is gone, and with it everyone who could be told.
+        // A failure means that the connection to the bus is lost, and with it every subscriber.
         try? connection.signal(path, signal.interface, signal.member, to: peer) { message in
             try message.append(change.reason.wireNumber)
             try message.append(strings: keys)

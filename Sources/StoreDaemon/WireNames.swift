@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The one place where what the engines know becomes a word or a number on the bus. What went wrong becomes a name in
-// BusError+mapping.
+// The only place that maps the engines' enumerations to words and numbers on the bus. BusError+mapping maps errors.
 
 internal import StoreEngine
 internal import SyncEngine
 
 extension AccountSync.State {
-    /// The account's property `State`.
+    /// The state, as the account's property `State` has it.
     var wireName: String {
         switch self {
         case .initialSync: "initial-sync"
@@ -23,7 +22,7 @@ extension AccountSync.State {
 }
 
 extension StoreNotice.Reason {
-    /// A signal's reason.
+    /// The reason, as a signal has it.
     var wireNumber: UInt32 {
         switch self {
         case .serverChange: 0
@@ -37,7 +36,7 @@ extension StoreNotice.Reason {
 }
 
 extension FormerValue.Reason {
-    /// Why a value went, in a key's history.
+    /// The reason why a value was replaced, as a key's history has it.
     var wireName: String {
         switch self {
         case .replaced: "replaced"
@@ -50,7 +49,7 @@ extension FormerValue.Reason {
 }
 
 extension QuotaViolation.Limit {
-    /// Which limit a write would break.
+    /// The name of the limit.
     var wireName: String {
         switch self {
         case .keys: "keys"

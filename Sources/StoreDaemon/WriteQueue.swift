@@ -2,9 +2,9 @@
 
 // Writes that arrive together are committed together.
 //
-// A write is staged when its call is read, and answered when its commit is done. The reader of the bus says when it has
-// read all that was waiting, and a reader of a store commits first. So no reader sees a write that could still be lost,
-// and no write waits for one that has not come.
+// A write is staged when its call is read, and answered after its commit. The connection commits when it has read all
+// waiting messages, and a read of a store commits first. So no reader sees a write that could still be lost, and no
+// write waits for one that hasn't arrived.
 
 internal import PropertyList
 internal import Replication
@@ -27,7 +27,7 @@ final class WriteQueue {
 
     var isEmpty: Bool { waiting.isEmpty }
 
-    /// Stages a write and answers its call once it is committed.
+    /// Stages a write, and answers its call after the commit.
     func add(_ call: MethodCall, _ client: Client, _ store: UserStore, stage: (Store) throws -> [Key]) throws {
         do {
             let keys = try stage(store.store)
@@ -42,12 +42,12 @@ final class WriteQueue {
         }
     }
 
-    /// Commits what waits, answers, and tells the subscribers.
+    /// Commits the waiting writes, answers their calls and notifies subscribers.
     func commit() {
         var rest = waiting
         waiting = []
         while let user = rest.first?.store.user {
-            // Empty, most often, and then nothing is copied.
+            // This is usually empty, and then nothing is copied.
             var others: [Waiting] = []
             for write in rest where write.store.user !== user { others.append(write) }
             if !others.isEmpty { rest.removeAll { $0.store.user !== user } }
@@ -85,13 +85,13 @@ final class WriteQueue {
     }
 
     private func answer(_ write: Waiting) {
-        // The caller may be gone.
+        // The caller may have disconnected.
         try? write.call.reply { try $0.append(write.generation) }
     }
 }
 
 extension QuotaViolation {
-    /// What a signal says of it.
+    /// The entries of a signal's info.
     var info: [String: Value] {
         [
             "limit": .string(Text(limit.wireName)), "needed": .integer(Int64(needed)),

@@ -4,7 +4,7 @@ internal import Replication
 internal import StoreDaemon
 internal import SyncBackends
 
-/// The backends that an account may be with, as the service asks for them.
+/// The backends, in the form that the service's configuration takes.
 enum Backends {
     static let schemes = BackendDescriptor.all.flatMap(\.schemes)
 

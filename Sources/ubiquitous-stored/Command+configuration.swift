@@ -11,7 +11,7 @@ internal import StoreDaemon
 extension Command {
     var effectiveMode: Configuration.Mode { mode ?? (bus == "system" ? .system : .user) }
 
-    /// The configuration as the file of settings has it now, with what the command line says in place of it.
+    /// Makes the configuration from the present settings, overridden by the command line.
     func makeConfiguration(_ state: String) throws -> Configuration {
         let (settings, errors) = try effectiveSettings()
         let authority = DefaultAuthority(settings.defaultAccount)
@@ -70,7 +70,7 @@ extension Command {
         return "\(home)/\(fallback)"
     }
 
-    /// The directory, made with those above it if it isn't there.
+    /// Returns the directory, which is made with its parents if it is missing.
     func existing(_ path: String) throws -> String {
         var made = ""
         for part in path.split(separator: "/") {

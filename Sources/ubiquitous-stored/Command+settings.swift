@@ -8,7 +8,7 @@ internal import SDBus
 internal import StoreDaemon
 
 extension Command {
-    /// The settings of the files, with what the command line says in place of them; and what isn't right of them.
+    /// Returns the files' settings, overridden by the command line, and what is wrong in the files, in sentences.
     func effectiveSettings() throws -> (settings: Settings, errors: [String]) {
         var (settings, errors) = try readSettings() ?? (Settings(), [])
         if let logLevel { settings.logLevel = logLevel }
@@ -18,7 +18,7 @@ extension Command {
         return (settings, errors)
     }
 
-    /// Says everything that isn't right of the settings, as the service's user finds them.
+    /// Reports everything that is wrong with the settings, as the service's user finds them.
     func checkSettings() throws {
         if effectiveMode == .system { ServiceUser.become() }
         guard let path = effectiveSettingsFile, let (settings, errors) = try complaining(readSettings) else {
@@ -34,7 +34,7 @@ extension Command {
         throw ExitCode(Self.configurationError)
     }
 
-    /// Ends with a line that says what is wrong with the settings.
+    /// Ends the program with a log line if the settings can't be used.
     func complaining<T>(_ body: () throws -> T) throws -> T {
         do { return try body() } catch let error as BadSettings {
             logger.critical("\(error)")
@@ -48,7 +48,7 @@ extension Command {
 
     private var logger: Logger { Logger(label: "ubiquitous-stored") { _ in JournalLogHandler(logLevel: .notice) } }
 
-    /// The file that is named, or the mode's.
+    /// The file of settings from the command line, or the mode's.
     private var effectiveSettingsFile: String? {
         if let settingsFile { return settingsFile }
         let name = "ubiquitous-store/ubiquitous-stored.conf"
@@ -56,8 +56,8 @@ extension Command {
         return (try? userDirectory("XDG_CONFIG_HOME", ".config")).map { "\($0)/\(name)" }
     }
 
-    /// Reads the file and those in the directory of its name with ".d", in the order of their names.
-    /// - Returns: what is right of them; `nil` if there is none, and none was named.
+    /// Reads the file, and the files in the directory of its name with ".d", sorted by name.
+    /// - Returns: the settings and the errors; `nil` if there is no file and the command line names none.
     private func readSettings() throws -> (settings: Settings, errors: [String])? {
         guard let path = effectiveSettingsFile else { return nil }
         var files: [SettingsFile] = []
@@ -73,18 +73,18 @@ extension Command {
         }
         if files.isEmpty && unreadable.isEmpty { return nil }
         var (settings, errors) = Settings.read(files)
-        // Which accounts it allows isn't known.
+        // It isn't known which accounts the unreadable files allow.
         if !unreadable.isEmpty { settings.backends = [] }
         return (settings, unreadable + errors.map { "\($0)." })
     }
 }
 
-/// What is wrong with the settings, in a sentence.
+/// Why the settings can't be used, as a sentence.
 private struct BadSettings: Error, CustomStringConvertible {
     let description: String
 }
 
-/// A file of settings as it is on the disk.
+/// Reads files of settings from the disk.
 private enum SettingsText {
     enum Failure: Error, CustomStringConvertible {
         case missing
@@ -100,7 +100,7 @@ private enum SettingsText {
 
     private static let maximumSize = 64 << 10
 
-    /// The files *.conf of a file's directory with ".d", sorted by name.
+    /// Returns the *.conf files in the directory of a file's name with ".d", sorted by name.
     static func dropIns(of path: String) -> [String] {
         var names: [String] = []
         guard let directory = opendir(path + ".d") else { return [] }
@@ -115,7 +115,7 @@ private enum SettingsText {
     }
 
     static func read(_ path: String) throws(Failure) -> String {
-        // Not blocking: it may be a FIFO.
+        // Non-blocking, because the file may be a FIFO.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
             throw errno == ENOENT || errno == ENOTDIR ? .missing : .unreadable(String(cString: strerror(errno)))

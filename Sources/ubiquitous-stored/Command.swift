@@ -79,7 +79,7 @@ struct Command: ParsableCommand {
         }
     }
 
-    /// The command line, completed from the environment; that of `ubiquitousctl` where the program is called so.
+    /// Runs the program with options from the command line and the environment, or as `ubiquitousctl` if called so.
     static func main() {
         StandardStreams.occupy()
         let program = CommandLine.arguments.first?.split(separator: "/").last
@@ -88,9 +88,9 @@ struct Command: ParsableCommand {
     }
 
     func run() throws {
-        // What the service writes is its own, whatever it was started from.
+        // The service's files are private, however it was started.
         umask(0o077)
-        // A connection that is gone is an error of whoever writes to it, not the end of the service.
+        // Writing to a closed connection is an error for the writer, and must not end the service.
         signal(SIGPIPE, SIG_IGN)
         if checkConfiguration { return try checkSettings() }
         let state = try existing(stateDirectory ?? defaultStateDirectory())

@@ -2,7 +2,7 @@
 
 internal import Glibc
 
-/// Options from the environment, for a service manager that sets no command line.
+/// Reads options from the environment, for service managers that set no command line.
 enum Environment {
     private enum Kind { case single, repeated, flag }
 
@@ -12,7 +12,7 @@ enum Environment {
         ("log-level", .single), ("configuration", .single),
     ]
 
-    /// Adds what the environment says about options that the command line does not have.
+    /// Adds options from the environment that the command line doesn't have.
     static func complete(_ arguments: [String]) -> [String] {
         var completed = arguments
         for (name, kind) in options {

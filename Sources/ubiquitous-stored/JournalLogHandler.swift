@@ -4,7 +4,7 @@ internal import Glibc
 internal import Logging
 internal import PlainText
 
-/// Writes to stderr: for the journal with the priority that sd-daemon(3) has before a line, else with its name.
+/// Logs to standard error: for the journal with the priorities of sd-daemon(3), otherwise with the levels' names.
 struct JournalLogHandler: LogHandler {
     var logLevel: Logger.Level
     var metadata: Logger.Metadata = [:]
@@ -22,11 +22,11 @@ struct JournalLogHandler: LogHandler {
     }
 
     func log(event: LogEvent) {
-        // What a caller has a part in must not make lines of its own, nor steer a terminal, nor fill the journal.
+        // Text that callers influence must not make lines of its own, control a terminal, or fill the journal.
         let text = "\(event.message)".replacing("\n", with: " ").cleaned(atMost: Self.longestLine)
         let prefix = writesForJournal ? "<\(priority(event.level))>" : "\(event.level): "
         var line = "\(prefix)\(text)\n"
-        // One write is one line, whatever else writes to the same place.
+        // One write is one line, even if others write to the same file.
         _ = line.withUTF8 { write(STDERR_FILENO, $0.baseAddress, $0.count) }
     }
 

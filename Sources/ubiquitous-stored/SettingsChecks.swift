@@ -3,11 +3,11 @@
 internal import Glibc
 internal import StoreDaemon
 
-/// The certificates that the settings name for the default account's server.
+/// The certificates to trust for the default account's server, from the file in the settings.
 struct DefaultAuthority {
-    /// In PEM; `nil` where none are named, or they can't be read.
+    /// The certificates in PEM; `nil` if no file is named or it can't be read.
     private(set) var bytes: [UInt8]?
-    /// What is wrong with the file.
+    /// What is wrong with the file, in sentences.
     private(set) var errors: [String] = []
 
     private static let maximumSize = 256 << 10
@@ -26,16 +26,16 @@ struct DefaultAuthority {
     }
 }
 
-/// Whether accounts can be under a folder root.
+/// Checks whether a folder root can have accounts.
 enum FolderRootCheck {
-    /// What keeps them from it, in a sentence.
+    /// Returns what prevents that, in a sentence; `nil` if nothing does.
     static func problem(_ path: String) -> String? {
         var status = stat()
         guard stat(path, &status) == 0 else {
             return "FolderRoot=\(path) can't be used: \(String(cString: strerror(errno)))."
         }
         guard status.st_mode & S_IFMT == S_IFDIR else { return "FolderRoot=\(path) is no folder." }
-        // The effective user's: see ``ServiceUser``.
+        // For the effective user: see ``ServiceUser``.
         guard faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) == 0 else {
             return "FolderRoot=\(path) can't be written to by the service's user: \(String(cString: strerror(errno)))."
         }
@@ -43,9 +43,9 @@ enum FolderRootCheck {
     }
 }
 
-/// Whom the package's unit runs the service as.
+/// The user as whom the package's unit runs the service.
 enum ServiceUser {
-    /// Has root go on as that user, for what root could do and the service can't to show.
+    /// If root runs this process, continues as that user, to find what root could do and the service can't.
     static func become() {
         guard geteuid() == 0, let user = getpwnam("_ubiquitous-store") else { return }
         let (uid, gid) = (user.pointee.pw_uid, user.pointee.pw_gid)

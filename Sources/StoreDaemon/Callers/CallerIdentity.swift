@@ -1,33 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What kind of caller a process is. The user id, which the bus vouches for, is the only boundary; this tells a
-// sandboxed app from the rest of its user's programs, and refuses where it can't tell.
+// What kind of caller a process is. The user id, which the bus guarantees, is the only security boundary. Within a
+// user, this tells sandboxed apps from other programs, and refuses callers that it can't classify.
 //
-// A service that is not root can read another user's /proc/PID/cgroup and mountinfo and little else, so these
-// two decide: a flatpak is in a scope named for it, and everything with a root of its own that is not known is
-// refused. A process can only leave this by being replaced under its pid, which the one directory descriptor
-// notices.
+// A service that isn't root can read little more of another user's process than /proc/PID/cgroup and mountinfo, so
+// these decide: a flatpak is in a scope named for it, and a process with a root of its own that isn't known is refused.
+// A process can escape this only by being replaced under its pid, which shows because /proc/PID is opened only once.
 
 internal import Glibc
 internal import PlainText
 internal import Synchronization
 
-/// A caller's engine and app id.
+/// A caller's kind and app id.
 struct CallerIdentity: Equatable, Sendable {
     enum Engine: String, Sendable {
         /// An ordinary program of the user.
         case host
         case flatpak
-        /// A sandbox that isn't known, or a caller that could not be looked at.
+        /// An unknown sandbox, or a process that could not be examined.
         case unknown
     }
 
     let engine: Engine
-    /// The app, as the sandbox or the session's systemd calls it, without what can't be sent or shown: whoever may make
-    /// control groups has chosen it. For a host program it is only a hint.
+    /// The app id by the sandbox or the session's systemd, without characters that can't be sent or shown, because
+    /// whoever may make control groups has chosen it. For an ordinary program it is only a hint.
     let applicationIdentifier: String
 
-    /// - Parameter applicationIdentifier: any text; the longest name of a file has as many bytes.
+    /// - Parameter applicationIdentifier: any text; 255 bytes of it are kept, as many as a file's name may have.
     init(engine: Engine, applicationIdentifier: String) {
         self.engine = engine
         self.applicationIdentifier = applicationIdentifier.cleaned(atMost: 255)
@@ -35,7 +34,7 @@ struct CallerIdentity: Equatable, Sendable {
 
     static let unknown = CallerIdentity(engine: .unknown, applicationIdentifier: "")
 
-    /// Looks at a process.
+    /// Examines a process.
     static func of(pid: Int32?) -> CallerIdentity {
         guard let pid, let process = ProcessDirectory(pid: "\(pid)"), let cgroup = process.read("cgroup"),
             let root = process.rootMount, let hostRoot = hostRoot(), process.isAlive
@@ -43,7 +42,7 @@ struct CallerIdentity: Equatable, Sendable {
         return identity(cgroup: cgroup, root: root, hostRoot: hostRoot)
     }
 
-    /// The root of the first process, which keeps it for as long as the machine is up; `nil` if it can't be read now.
+    /// The root of process 1, which doesn't change while the machine is up; `nil` if it can't be read now.
     private static func hostRoot() -> String? {
         knownHostRoot.withLock { root in
             if root == nil { root = ProcessDirectory(pid: "1")?.rootMount }
@@ -53,16 +52,16 @@ struct CallerIdentity: Equatable, Sendable {
 
     private static let knownHostRoot = Mutex<String?>(nil)
 
-    /// The rule, of what `/proc` says about the process and about the first process.
+    /// Classifies a process by what `/proc` says about it and about process 1.
     static func identity(cgroup: String, root: String, hostRoot: String) -> CallerIdentity {
         let unit = unitName(cgroup)
         if let app = flatpakApplication(unit) { return CallerIdentity(engine: .flatpak, applicationIdentifier: app) }
-        // A snap's own root need not differ, so its place in the hierarchy is what tells.
+        // A snap's root need not differ from the host's, so its control group decides.
         if cgroup.contains("/snap.") || root != hostRoot { return .unknown }
         return CallerIdentity(engine: .host, applicationIdentifier: hostApplication(unit) ?? "")
     }
 
-    /// The device and the root of what is mounted on `/`, in the last line that says so.
+    /// Returns the device and the root of what is mounted on `/`, from the last line for it.
     static func rootMount(_ mountinfo: String) -> String? {
         for line in mountinfo.utf8.split(separator: UInt8(ascii: "\n")).reversed() {
             let fields = line.split(separator: UInt8(ascii: " "), maxSplits: 5).map { Substring($0) }
@@ -71,7 +70,7 @@ struct CallerIdentity: Equatable, Sendable {
         return nil
     }
 
-    /// The last part of the process's path in systemd's hierarchy.
+    /// Returns the last part of the process's path in systemd's hierarchy.
     static func unitName(_ cgroup: String) -> String {
         let lines = cgroup.split(separator: "\n")
         let line =
@@ -79,16 +78,15 @@ struct CallerIdentity: Equatable, Sendable {
         return line.split(separator: "/").last.map(String.init) ?? ""
     }
 
-    /// The app of a scope that flatpak made: `app-flatpak-ID-INSTANCE.scope`.
+    /// Returns the app of a scope that flatpak made: `app-flatpak-ID-INSTANCE.scope`.
     static func flatpakApplication(_ unit: String) -> String? {
         let prefix = "app-flatpak-"
         guard unit.hasPrefix(prefix), unit.hasSuffix(".scope") else { return nil }
         return applicationName(unit.dropFirst(prefix.count).dropLast(6), separator: "-").map(unescaped)
     }
 
-    /// The app of a unit that a desktop made: `app[-LAUNCHER]-ID-RANDOM.scope` or `app[-LAUNCHER]-ID[@RANDOM].service`.
-    ///
-    /// See systemd's documentation of desktop environments.
+    /// Returns the app of a unit that a desktop made: `app[-LAUNCHER]-ID-RANDOM.scope` or
+    /// `app[-LAUNCHER]-ID[@RANDOM].service`. See systemd's documentation of desktop environments.
     static func hostApplication(_ unit: String) -> String? {
         guard unit.hasPrefix("app-") else { return nil }
         if unit.hasSuffix(".scope") {
@@ -104,16 +102,16 @@ struct CallerIdentity: Equatable, Sendable {
         return String(text[..<end])
     }
 
-    /// An app id has no `-` that is not escaped, so what is before one is the launcher.
+    /// Removes the launcher. An app id has no unescaped `-`, so the launcher is what precedes one.
     private static func withoutLauncher(_ text: String) -> String {
         unescaped(text.split(separator: "-").last.map(String.init) ?? text)
     }
 
-    /// Of what an app id may have, a unit's name escapes `-` alone: systemd.unit(5).
+    /// Of an app id's characters, a unit's name escapes only `-`: systemd.unit(5).
     private static func unescaped(_ name: String) -> String { name.replacing("\\x2d", with: "-") }
 }
 
-/// `/proc/PID`, opened once: it stays with that process and never becomes another one's.
+/// `/proc/PID`, opened once, so that it stays with the process and never becomes another one's.
 struct ProcessDirectory: ~Copyable {
     private let descriptor: Int32
 
@@ -124,17 +122,17 @@ struct ProcessDirectory: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// Whether the process is still there.
+    /// Whether the process still exists.
     var isAlive: Bool { read("stat") != nil }
 
-    /// The device and the root of the process's own root directory; `nil` if that can't be read.
+    /// The device and the root of the process's root directory; `nil` if they can't be read.
     var rootMount: String? { read("mountinfo", isWhole: false).flatMap(CallerIdentity.rootMount) }
 
     /// Reads a file of at most 64 KiB, or the whole lines within the first 16 KiB.
     ///
-    /// A process can have as many mounts as it likes, and the kernel writes each of them while this is read. Its root is
-    /// among the first, as the mounts below it are mounted later.
-    /// - Parameter isWhole: a longer file is refused.
+    /// A process can have any number of mounts, and the kernel writes them all while the file is read. The root is
+    /// among the first, because the mounts below it are mounted later.
+    /// - Parameter isWhole: whether to refuse a longer file.
     func read(_ name: String, isWhole: Bool = true) -> String? {
         Self.read(name, from: descriptor, isWhole: isWhole)
     }

@@ -2,9 +2,9 @@
 
 internal import SDBus
 
-/// A connection that calls the service: who it is, and what it holds.
+/// A connection that calls the service: its identity, and what it holds.
 ///
-/// The peer owns this object, so this doesn't own the peer: a connection that holds nothing is forgotten with it.
+/// The peer owns this object, and not the other way round, so a connection that holds nothing is freed with it.
 @BusActor
 final class Client: PeerContext {
     /// The connection's unique name.
@@ -12,17 +12,17 @@ final class Client: PeerContext {
     let uid: UInt32
     let identity: CallerIdentity
     let delivery: Delivery
-    /// Whether all of its calls are refused: its user is none of the machine, see ``SubordinateUsers``.
+    /// Whether all of its calls are refused, because its user id is no user of the machine: see ``SubordinateUsers``.
     let isSubordinate: Bool
-    /// What all of the user's connections have together.
+    /// The budget that all of the user's connections share.
     var share: UserShare { delivery.share }
     private var stores: [String: UserStore] = [:]
     private var accounts: [String: UserAccount] = [:]
 
-    /// A client may hold so many stores that it is not subscribed to.
+    /// The most stores that a client may hold without a subscription.
     private static let maximumStores = 64
 
-    /// - Parameter isSubordinate: whether the user is none, but an id that a user has beside the own one.
+    /// - Parameter isSubordinate: whether the user id is one that `/etc/subuid` grants to a user.
     init(_ peer: Peer, delivery: Delivery, isSubordinate: Bool) {
         name = peer.uniqueName
         uid = peer.credentials.uid
@@ -31,43 +31,43 @@ final class Client: PeerContext {
         identity = uid == 0 ? .root : CallerIdentity.of(pid: peer.credentials.pid)
     }
 
-    /// Calls that are answered once a piece of work is done.
+    /// The number of calls that are answered after a piece of work.
     var callsUnderWay = 0
-    /// How many subscriptions the client has; through two paths of one object, two.
+    /// The number of the client's subscriptions. Two paths of one object count as two.
     private(set) var subscriptions = SubscriptionCount()
 
     var isRoot: Bool { uid == 0 }
-    /// Whether it is an app in a sandbox, or may be.
+    /// Whether the client is, or may be, an app in a sandbox.
     var isSandboxed: Bool { identity.engine != .host }
 
-    // MARK: What it holds
+    // MARK: Held objects
 
-    /// Counts a subscription that begins, or one that ends if the difference is -1.
+    /// Counts a subscription that begins, or that ends if the difference is -1.
     func noteSubscription(_ kind: SubscriptionCount.Kind, by difference: Int) {
         subscriptions[kind] += difference
         share.subscriptions[kind] += difference
     }
 
-    /// The store that a path led this client to before.
+    /// Returns the store that the client has reached by a path before.
     func store(at path: String) -> UserStore? { stores[path] }
 
-    /// Keeps a store in memory as long as the client is there.
+    /// Keeps a store in memory until the client leaves.
     func hold(_ store: UserStore, at path: String) {
         if stores[path] === store { return }
-        // Before others are let go of: this one may be held through another path only.
+        // This precedes the release of others, because the store may be held only through another path.
         store.hold()
         if stores.count >= Self.maximumStores, unsubscribedStores.count >= Self.maximumStores { forgetPaths() }
         stores.updateValue(store, forKey: path)?.release()
     }
 
-    /// Remembers an account that the client is subscribed to.
+    /// Notes an account that the client is subscribed to.
     func hold(_ account: UserAccount, at path: String) { accounts[path] = account }
 
     private var unsubscribedStores: [String: UserStore] {
         stores.filter { !$0.value.tells(self, at: $0.key) }
     }
 
-    /// Forgets where paths led, since the manifests are others; what is subscribed to stays.
+    /// Forgets which stores paths lead to, because the manifests have changed. Stores with a subscription stay.
     func forgetPaths() {
         for (path, store) in unsubscribedStores {
             stores[path] = nil
@@ -75,7 +75,7 @@ final class Client: PeerContext {
         }
     }
 
-    /// Gives everything up: the connection is gone.
+    /// Releases everything, because the connection has ended.
     func leave() {
         for store in stores.values {
             store.unsubscribe(self)
@@ -88,7 +88,7 @@ final class Client: PeerContext {
     }
 }
 
-/// How many subscriptions there are. Those to domains are counted apart.
+/// The number of subscriptions. Those to domains are counted separately.
 struct SubscriptionCount {
     enum Kind {
         case objects, domains
@@ -103,7 +103,7 @@ struct SubscriptionCount {
     }
 }
 
-/// Whose subscription it is: a connection may have one for each path of an object.
+/// The owner of a subscription. A connection may have one for each path of an object.
 struct SubscriptionKey: Hashable {
     let client: ObjectIdentifier
     let path: String
@@ -116,6 +116,6 @@ struct SubscriptionKey: Hashable {
 }
 
 extension CallerIdentity {
-    /// Root is asked nothing more.
+    /// Root's processes are not examined further.
     static let root = CallerIdentity(engine: .host, applicationIdentifier: "")
 }

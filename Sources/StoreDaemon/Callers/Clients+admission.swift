@@ -3,10 +3,10 @@
 internal import SDBus
 internal import StoreBus
 
-// Which calls are answered now. Every call comes by here, those that libsystemd answers included.
+// Which calls are answered now. Every call passes here, including those that libsystemd answers.
 
 extension Clients {
-    /// Decides about a call: true lets it be answered now; otherwise it waits, is refused, or is left without an answer.
+    /// Decides about a call. Returns true to answer it now; otherwise it waits, is refused, or stays unanswered.
     func admit(_ call: IncomingCall) -> Bool {
         let client = client(call.peer)
         let kind = kinds.kind(of: call.message)
@@ -23,10 +23,10 @@ extension Clients {
         return true
     }
 
-    /// Whether a peer's calls that want no answer are looked at. What is too much is dropped.
+    /// Whether a peer's calls that want no reply are read. The excess is dropped.
     ///
-    /// The bus bounds for how many answers a connection may wait, and so how many of its calls are on their way. Of these
-    /// it passes on as many as are sent, and everybody's calls wait behind them.
+    /// The bus bounds how many replies a connection may wait for, and thus how many calls are under way. Calls that
+    /// want no reply have no such bound, and everybody's calls wait behind them.
     func hearsUnanswered(_ peer: Peer) -> Bool {
         let client = client(peer)
         if client.isSubordinate { return false }
@@ -47,7 +47,7 @@ extension Clients {
         "Too many calls came that want no answer. Wait for answers, or send fewer at once."
 
     private func refuse(_ call: IncomingCall, _ error: BusError, _ client: Client) -> Bool {
-        // Where even refusals pile up, the bus is to stop the caller: it waits for answers to so many calls only.
+        // If even refusals pile up, the call stays unanswered, and the bus's bound on such calls stops the caller.
         if client.delivery.canRefuse { call.refuse(error) }
         return false
     }
@@ -68,19 +68,19 @@ extension Clients {
         return false
     }
 
-    /// What a call takes while it waits; `nil` if it can't wait.
+    /// Returns how much a call takes while it waits; `nil` if it can't wait.
     private func size(ofWaiting call: IncomingCall, _ kind: CallKind, _ client: Client) -> HeldSize? {
         if let size = call.message.argumentSize(atMost: CallKind.smallArguments) {
             return .bytes(size + CallKind.overhead)
         }
         guard kind.bringsMuch, client.share.rest.isUnderWay, !client.share.holdsLarge else { return nil }
         if client.share.mayHoldLarge { return .large }
-        // Others' calls have the places of those that aren't measured.
+        // Other calls use the slots for unmeasured calls.
         return call.message.argumentSize(atMost: CallKind.largestArguments).map { .bytes($0 + CallKind.overhead) }
     }
 
-    /// Decides about an answer that proved larger than admission took it for: true lets it be sent; otherwise it is made
-    /// anew once there is room for one of its size, or refused.
+    /// Decides about an answer that proved larger than expected. Returns true to send it now; otherwise it is made
+    /// again once there is room for its size, or refused.
     func admit(_ call: IncomingCall, answering bytes: Int) -> Bool {
         let client = client(call.peer)
         if client.delivery.fits(bytes) { return true }
@@ -99,20 +99,20 @@ extension Clients {
     private static let unread = BusError.limitsExceeded(
         "The connection's answers are unread. Read them, and call again.")
 
-    /// Counts what was sent to a peer.
+    /// Counts bytes that were sent to a peer.
     func noteSent(_ bytes: Int, to peer: Peer) {
         let client = client(peer)
         if client.delivery.noteSent(bytes) { keep(client, peer) }
     }
 }
 
-/// Finds the kinds of calls, and remembers the last one: most often the next call is of the same method.
+/// Finds the kinds of calls. It remembers the last one, because the next call is often of the same method.
 @BusActor
 struct CallKinds {
     private var method = LastMethod()
     private var last: CallKind?
 
-    /// The kind of a call.
+    /// Returns the kind of a call.
     mutating func kind(of call: Message) -> CallKind {
         if method.note(call), let last { return last }
         let kind = CallKind(call)
@@ -121,28 +121,28 @@ struct CallKinds {
     }
 }
 
-/// What a call brings and asks for, as far as its name tells.
+/// The costs of a call, as far as its name tells.
 struct CallKind {
-    /// About how large the answer may be: small, or too large to be sent where a user's budget is spent.
+    /// About the largest size of the answer: small, or too large to be sent once a user's budget is spent.
     let answer: Int
-    /// How large the arguments may be.
+    /// The largest size of the arguments; `.max` if they are bounded while they are read.
     private let arguments: Int
     /// The part of the answer that is counted nowhere else.
     let unweighed: Int
-    /// Whether values or lists are written or read, however many there are.
+    /// Whether the call reads or writes values or lists of any length.
     let mayTakeLong: Bool
 
     private static let small = 512
     private static let large = Message.largeAnswer
-    /// Arguments of calls that bring no values.
+    /// The largest arguments of calls that bring no values.
     static let smallArguments = 64 << 10
-    /// Arguments of any call that is answered later.
+    /// The largest arguments of any call that is answered later.
     static let largestArguments = 2 << 20
-    /// What a call takes beside its arguments.
+    /// What a call takes besides its arguments.
     static let overhead = 1 << 10
-    /// What introspection says of any object but for the names below it.
+    /// The size of an object's introspection, without the names below it.
     static let introspection = 16 << 10
-    /// Longer paths belong to no object, and would come back in errors.
+    /// No object has a longer path, and errors would repeat the path.
     private static let longestPath = 1024
 
     @BusActor
@@ -157,15 +157,15 @@ struct CallKind {
         case "org.freedesktop.DBus.Introspectable":
             (answer, unweighed, arguments, mayTakeLong) = (Self.large, Self.introspection, Self.small, false)
         default:
-            // Names that are not there come back in the error.
+            // Errors repeat unknown names.
             (answer, unweighed, arguments, mayTakeLong) = (Self.small, Self.small, 2 * Self.small, false)
         }
     }
 
-    /// Whether it brings values, however many there are.
+    /// Whether the call may bring any number of values.
     var bringsMuch: Bool { arguments == .max }
 
-    /// Why the call is refused before anything looks at it; `nil` if it isn't.
+    /// Returns why the call is refused before it is read; `nil` if it isn't.
     @BusActor
     func refusal(of message: Message) -> BusError? {
         guard message.pathLength <= Self.longestPath else { return .unknownObject }
@@ -179,11 +179,11 @@ struct CallKind {
         "RenameDevice", "ForgetDevice", "RemoveDomain",
     ]
 
-    /// The calls that bring much, and how much. Those without a bound here are bounded while they are read.
+    /// The calls with large arguments, and their bounds. `.max` means that they are bounded while they are read.
     private static let largeArguments = [
         "SetValue": Int.max, "Apply": .max, "GetValues": .max, "RegisterManifest": largestArguments, "SignIn": 1 << 20,
         "CheckBackend": 1 << 20,
-        // A key that is too long gets the error that says so.
+        // So that a key that is too long gets the error for that.
         "GetValue": largestArguments, "RemoveValue": largestArguments, "GetHistory": largestArguments,
     ]
 }

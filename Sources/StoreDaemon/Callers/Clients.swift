@@ -3,7 +3,7 @@
 internal import SDBus
 internal import StoreBus
 
-/// The clients that hold something, and what they may reach.
+/// The clients that hold something, and the objects that clients can reach.
 @BusActor
 final class Clients {
     unowned let daemon: Daemon
@@ -12,7 +12,7 @@ final class Clients {
     private let pool = SharePool()
     var kinds = CallKinds()
 
-    /// A client whose end has to be known.
+    /// A client whose disconnection must be noticed.
     private struct Presence {
         let client: Client
         let peer: Peer
@@ -22,7 +22,7 @@ final class Clients {
         self.daemon = daemon
     }
 
-    /// The client behind a peer.
+    /// Returns the client behind a peer.
     func client(_ peer: Peer) -> Client {
         if let client = peer.context as? Client { return client }
         for user in daemon.users.findFormer() { leave(user) }
@@ -33,7 +33,7 @@ final class Clients {
         return client
     }
 
-    /// Who has a budget: a user, or all ids together of a range of subordinate ones.
+    /// The owner of a budget: a user, or a range of subordinate ids together.
     private enum ShareKey: Hashable {
         case user(UInt32)
         case subordinates(first: UInt32)
@@ -56,7 +56,7 @@ final class Clients {
     /// Whether a client of the user holds something.
     func isPresent(_ uid: UInt32) -> Bool { shares[.user(uid)].map { $0.presentClients > 0 } ?? false }
 
-    /// The client is told of when it goes.
+    /// Makes the disconnection of a client noticed.
     func keep(_ client: Client, _ peer: Peer) {
         guard present.updateValue(Presence(client: client, peer: peer), forKey: ObjectIdentifier(client)) == nil else {
             return
@@ -74,7 +74,7 @@ final class Clients {
         peer.release()
     }
 
-    /// A uid was given to another user: the former user's clients release what they hold.
+    /// Releases what clients hold of a user's data, and closes it, because it becomes another user's or is removed.
     func leave(_ user: User) {
         daemon.writes.commit()
         for presence in present.values where presence.client.uid == user.uid || presence.client.isRoot {
@@ -87,7 +87,7 @@ final class Clients {
         for presence in present.values { presence.client.forgetPaths() }
     }
 
-    /// Refuses a subscription beyond what a connection or a user may have.
+    /// Refuses a subscription beyond the bounds of a connection or a user.
     func checkSubscriptions(of client: Client) throws(BusError) {
         let bounds = daemon.configuration.bounds
         if client.subscriptions[.objects] >= bounds.subscriptionsPerConnection {
@@ -98,14 +98,14 @@ final class Clients {
         }
     }
 
-    /// Other bounds hold from now on; what is beyond them already stays until it goes by itself.
+    /// Applies changed bounds. What exceeds them already stays until it ends by itself.
     func apply(_ bounds: UserBounds) {
         for share in shares.values { share.bounds = bounds }
     }
 
     // MARK: Paths
 
-    /// The store that a path is for a caller; `nil`: there is none for it.
+    /// Returns the store at a path; `nil` if none exists for the caller.
     func findStore(at path: String, for peer: Peer) throws(BusError) -> Located<UserStore>? {
         let client = client(peer)
         if let store = client.store(at: path) { return .object(store) }
@@ -113,7 +113,7 @@ final class Clients {
             let uid = reachableUser(target, client)
         else { return nil }
         guard client.identity.engine != .unknown else { return nil }
-        // Its manifest may have been installed a moment ago.
+        // The store's manifest may have been installed a moment ago.
         if !daemon.declares(identifier) { daemon.manifests.readIfChanged() }
         guard mayLookUp(uid, client, unless: daemon.declares(identifier)) else { return nil }
         let isEntitled = daemon.users.manifests(of: uid).isEntitled(client.identity, to: identifier)
@@ -129,18 +129,18 @@ final class Clients {
         }
     }
 
-    /// The same, loaded.
+    /// Returns the same, loaded.
     func store(at path: String, for peer: Peer) throws -> UserStore? {
         try findStore(at: path, for: peer)?.loaded()
     }
 
-    /// Loads a store for a client, which holds it from now on.
-    /// - Parameter mayOpen: asked once more when the user's data is open, and it is certain whose it is.
+    /// Loads a store for a client, which holds it then.
+    /// - Parameter mayOpen: decides again once the user's data is open, when it is certain whose it is.
     func load(
         _ identifier: String, of uid: UInt32, at path: String, _ client: Client, _ peer: Peer,
         if mayOpen: @BusActor (User) throws -> Bool
     ) throws(BusError) -> UserStore {
-        // To load a store may commit, and may set a damaged database aside.
+        // Loading a store may commit, and may set a damaged database aside.
         daemon.writes.commit()
         do {
             let user = try daemon.users.user(uid)
@@ -163,7 +163,7 @@ final class Clients {
         client.hold(account, at: path)
     }
 
-    /// The account that a path is for a caller; `nil`: there is none for it.
+    /// Returns the account at a path; `nil` if none exists for the caller.
     func findAccount(at path: String, for peer: Peer) -> Located<UserAccount>? {
         let client = client(peer)
         guard let target = PathTarget(path), target.identifier == nil, let uid = reachableUser(target, client),
@@ -172,7 +172,7 @@ final class Clients {
         return find(uid, client) { $0.account }
     }
 
-    /// Something of a user's, whose data is opened when it is needed.
+    /// Returns an object of a user, whose data is opened when it is needed.
     func find<Object>(_ uid: UInt32, _ client: Client, _ object: @escaping @BusActor (User) -> Object) -> Located<
         Object
     > {
@@ -182,26 +182,26 @@ final class Clients {
         }
     }
 
-    /// The uid is compared before anything is looked up, so that nothing of another user shows in any way.
+    /// Compares the user ids before any lookup, so that nothing reveals anything about another user.
     private func reachableUser(_ target: PathTarget, _ client: Client) -> UInt32? {
         let uid = target.uid ?? client.uid
         return uid == client.uid || client.isRoot ? uid : nil
     }
 
-    /// When root looks at a user's objects, that does not create them, and a uid without a user never gets any.
+    /// Whether a caller may reach a user. Without data, root may only for declared stores, and if the user exists.
     private func mayLookUp(_ uid: UInt32, _ client: Client, unless isDeclared: Bool = false) -> Bool {
         if uid == client.uid || daemon.users.known.contains(uid) { return true }
         return isDeclared && UserName.nameAtOnce(of: uid) != nil
     }
 
-    /// Root may open what holds data as well as what is declared. Only the data tells.
+    /// Whether root may open a store because it holds data. To find out, the user's data is opened.
     private func holdsData(_ identifier: String, _ uid: UInt32, _ client: Client) throws -> Bool {
         guard client.isRoot else { return false }
         daemon.writes.commit()
         return try daemon.users.user(uid).storeIdentifiers().contains(identifier)
     }
 
-    /// The objects right below a path that are the caller's own: those that hold values, and those that it may open.
+    /// Returns the caller's own objects right below a path: the stores that hold values or that it may open.
     func children(of prefix: String, for peer: Peer) -> [String] {
         let client = client(peer)
         let path = BusNames.accountPath(uid: client.uid)
@@ -218,15 +218,15 @@ final class Clients {
         return paths
     }
 
-    /// Introspection lists so many stores; ListStores lists all.
+    /// The most stores that introspection lists. ListStores lists all.
     static let mostChildren = 4096
 }
 
-/// What a path below the users' path names.
+/// The target of a path below the root of the users.
 struct PathTarget: Equatable {
-    /// `nil` is the caller's own.
+    /// The user id; `nil` if the path names the caller's own user.
     let uid: UInt32?
-    /// `nil` is the account.
+    /// The store's identifier; `nil` if the path names the account.
     let identifier: String?
 
     init?(_ path: String) {
@@ -237,8 +237,8 @@ struct PathTarget: Equatable {
         if user == "self" {
             uid = nil
         } else {
-            // "u01" would be a second name of the same object.
-            // The greatest number is no user: setuid(2) takes it for "leave it as it is".
+            // "u01" would be a second name of the same object. The greatest number is no user, because setuid(2) takes
+            // it for "leave it as it is".
             guard user.first == "u", let number = UInt32(user.dropFirst()), number < .max, user == "u\(number)" else {
                 return nil
             }

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// How much may be on its way to a client.
+// How many bytes may be on their way to a client.
 //
-// What the bus holds for a client that does not read counts against the service that sent it, and when it is too
-// much (127 MiB on the system bus) the bus reads nothing more of the service, for everybody. So everything that is
-// sent is counted, by client and by user, whether a handler or libsystemd wrote it. Beyond half of what a client may
-// have, the bus is asked how much it really holds; beyond all of it, the client's further calls and signals wait here
-// until it holds less. A user's clients share a budget (see UserShare): once it is spent, answers that may be large
-// wait for any of them to read.
+// What the bus holds for a client that doesn't read counts against the service, which sent it. If that is too much (127
+// MiB on the system bus), the bus reads nothing more from the service, which stops all clients. So all sent bytes are
+// counted, by client and by user, whether a handler or libsystemd sent them. Above half of a client's limit, the
+// service asks the bus how much it really holds. Above the limit, the client's further calls and signals wait here
+// until the bus holds less. A user's clients share a budget (see UserShare): once it is spent, answers that may be
+// large wait for any of them to read.
 //
-// Both buses tell it (BusAccounting). Where that is not to be had, the client is asked for a sign of life, which a library
-// gives by itself once it has read what came before, unless it blocks in a call of its own.
+// Both buses report what they hold (BusAccounting). Otherwise the service pings the client: a client library answers by
+// itself once it has read what came before, unless it blocks in a call of its own.
 
 internal import SDBus
 internal import StoreBus
 
-/// What is on its way to one client.
+/// The bytes on their way to one client, and the work that waits for it to read.
 @BusActor
 final class Delivery {
     private let connection: BusConnection
     private let name: String
     let share: UserShare
-    /// Called after what has waited was done.
+    /// Called after waiting work was done.
     private let settle: () -> Void
 
     private(set) var unread = 0
@@ -32,20 +32,20 @@ final class Delivery {
     private var retry: EventSource?
     private var patience = Delivery.shortestPatience
 
-    /// A client may have so many bytes on their way.
+    /// The most bytes that may be on their way to a client.
     static let limit = 4 << 20
-    /// So many are nothing to anybody, and not counted against the user.
+    /// How many bytes a client may leave unread without being counted against its user.
     static let trifle = 16 << 10
-    /// Refusals may go beyond a limit by so much; then calls get no answer at all.
+    /// How far refusals may exceed a limit. Beyond that, calls get no answer at all.
     private static let reserve = 64 << 10
     private static let shortestPatience = Duration.milliseconds(20)
 
     private struct Waiting {
-        /// What is going to be sent, about.
+        /// About how many bytes the work sends.
         let bytes: Int
-        /// It may keep everybody waiting while it is done.
+        /// Whether the work may block the loop for long.
         var takesLong = false
-        /// What a call holds meanwhile; `nil` for a signal.
+        /// What a call holds while it waits; `nil` for a signal.
         let held: HeldSize?
         let work: () -> Void
     }
@@ -60,14 +60,14 @@ final class Delivery {
 
     isolated deinit { share.leave() }
 
-    /// Whether so many bytes can be sent now. If not, the caller waits.
+    /// Whether bytes can be sent now. If not, the caller waits.
     ///
     /// - Parameter takesLong: whether it may take long to make them.
     func hasRoom(for bytes: Int, takingLong takesLong: Bool = false) -> Bool {
         waiting.isEmpty && fits(bytes, takesLong)
     }
 
-    /// Whether there is room for an answer whose call is let go on already.
+    /// Whether there is room for the answer of a call that was admitted already.
     func fits(_ bytes: Int) -> Bool { fits(bytes, false) }
 
     private func fits(_ bytes: Int, _ takesLong: Bool) -> Bool {
@@ -78,22 +78,22 @@ final class Delivery {
         unread + bytes <= Self.trifle || hasRoom()
     }
 
-    /// Whether something waits for what the user's other clients, or other users, have not read.
+    /// Whether the next work waits for what the user's other clients, or other users, have not read.
     var waitsForOthers: Bool {
         guard let next = waiting.first, unread < Self.limit else { return false }
         return !isLittle(next.bytes, or: share.hasRoom(for: next.bytes))
     }
 
-    /// Whether there is still room to say that there is none.
+    /// Whether there is room for a refusal.
     var canRefuse: Bool { unread < Self.limit + Self.reserve && share.canRefuse }
 
-    /// Answers a call once the client, or another one of its user, has read what was sent to it.
+    /// Answers a call once the client, or another one of its user, has read.
     ///
     /// - Parameters:
     ///   - bytes: about how large the answer is.
-    ///   - takesLong: whether it may take long to make it.
-    ///   - held: how large the call is.
-    ///   - isNext: whether it was let go on already, so that those that wait came after it.
+    ///   - takesLong: whether it may take long to make the answer.
+    ///   - held: what the call holds while it waits.
+    ///   - isNext: whether the call was admitted already, so that those that wait came after it.
     func wait(
         for bytes: Int, takingLong takesLong: Bool, holding held: HeldSize, isNext: Bool = false,
         _ work: @escaping () -> Void
@@ -106,7 +106,7 @@ final class Delivery {
         wait(Waiting(bytes: bytes, takesLong: takesLong, held: held, work: work), isNext: isNext)
     }
 
-    /// Sends a signal once there is room. There is one for each subscription, so these need no other bound.
+    /// Sends a signal once there is room. Each subscription sends only one, so no other bound is needed.
     func wait(toTell bytes: Int, _ work: @escaping () -> Void) {
         wait(Waiting(bytes: bytes, held: nil, work: work))
     }
@@ -115,14 +115,14 @@ final class Delivery {
         waiting.insert(work, at: isNext ? 0 : waiting.count)
         share.waiting[ObjectIdentifier(self)] = self
         if unread >= Self.limit { return ask() }
-        // What only waits for its user's rest goes on after that.
+        // Work that waits only for its user's rest continues after that.
         if waitsForOthers { share.askAll() }
         share.askLater()
     }
 
-    /// Counts what was sent.
+    /// Counts bytes that were sent.
     ///
-    /// - Returns: whether the client's end has to be known from now on.
+    /// - Returns: whether the client's disconnection must be noticed from now on.
     func noteSent(_ bytes: Int) -> Bool {
         unread += bytes
         let isFirst = !isCounted && unread > Self.trifle
@@ -137,7 +137,7 @@ final class Delivery {
         return isFirst
     }
 
-    /// Forgets everything: the client is gone.
+    /// Forgets everything, because the client has disconnected.
     func close() {
         for entry in waiting { leave(entry) }
         waiting = []
@@ -161,7 +161,7 @@ final class Delivery {
         }
     }
 
-    /// - Parameter left: what the bus still holds; `nil` if that is unknown.
+    /// - Parameter left: how many bytes the bus still holds; `nil` if unknown.
     private func answered(_ asked: Int, left: Int?) {
         isAsking = false
         let before = unread
@@ -170,7 +170,7 @@ final class Delivery {
         if unread < before { share.wake() } else { share.askLater() }
         if waiting.isEmpty { return patience = Self.shortestPatience }
         if unread < Self.limit { return }
-        // A client that reads nothing for long is not asked as often.
+        // A client that doesn't read for long is asked about less often.
         patience = unread < before ? Self.shortestPatience : min(patience * 2, .seconds(1))
         retry = EventLoop.shared.after(patience, accuracy: .milliseconds(5)) { [weak self] in
             self?.retry = nil
@@ -178,7 +178,7 @@ final class Delivery {
         }
     }
 
-    /// Does what has waited, as far as there is room.
+    /// Does the waiting work for which there is room.
     func proceed() {
         if waiting.isEmpty { return }
         while let next = waiting.first, fits(next.bytes, next.takesLong) {
@@ -203,13 +203,13 @@ final class Delivery {
 }
 
 extension BusConnection {
-    /// How many bytes the bus holds for a client; `nil` if neither the bus nor the client says.
+    /// Returns how many bytes the bus holds for a client; `nil` if neither the bus nor the client answers.
     fileprivate func undelivered(to name: String) async -> Int? {
         if let bytes = try? await undeliveredBytes(to: name) { return bytes }
         return await hasRead(name) ? 0 : nil
     }
 
-    /// Waits until a client has read what was sent to it. An error is an answer as well, but for none at all.
+    /// Waits until a client has read what was sent to it. Any error but a missing reply is an answer too.
     private func hasRead(_ name: String) async -> Bool {
         do {
             try await invoke(name, "/", "org.freedesktop.DBus.Peer", "Ping")

@@ -2,10 +2,10 @@
 
 internal import SDBus
 
-/// Does something for each of many, a few at a time: nobody else on the loop is to wait while hundreds of one user's
-/// subscribers are told.
+/// Serves many elements, a few at a time, so that others don't wait while hundreds of one user's subscribers are
+/// notified.
 ///
-/// What is waiting already is not queued twice, so none is passed over, however often they are added.
+/// An element that is waiting is not queued again, so none is starved, however often elements are added.
 @BusActor
 final class PacedQueue<Element: Hashable> {
     private var waiting: ArraySlice<Element> = []
@@ -13,14 +13,14 @@ final class PacedQueue<Element: Hashable> {
     private var timer: EventSource?
     private let serve: (Element) -> Void
 
-    /// How many are served at once: about 150 microseconds' worth of signals.
+    /// How many elements are served at once: about 150 microseconds' worth of signals.
     nonisolated static var burst: Int { 32 }
-    /// The time between two bursts.
+    /// The time between bursts.
     nonisolated static var interval: Duration { .milliseconds(5) }
 
     init(_ serve: @escaping (Element) -> Void) { self.serve = serve }
 
-    /// Serves the elements, at once if they are few and none waits.
+    /// Serves the elements, at once if they are few and none is waiting.
     func add(_ elements: some Sequence<Element>) {
         for element in elements where isWaiting.insert(element).inserted { waiting.append(element) }
         if timer == nil { serveSome() }

@@ -3,38 +3,38 @@
 internal import Replication
 internal import SDBus
 
-/// What is on its way to all users, and how many of them rest.
+/// The totals of all users: bytes on their way, waiting calls, and users that rest.
 ///
-/// The bus has one bound for the service: with 127 MiB unread it stops reading from the service, which stops every client.
+/// The bus bounds the service: with 127 MiB unread it stops reading from the service, which stops all clients.
 @BusActor
 final class SharePool {
-    /// What all users have on their way, but for trifles.
+    /// The bytes on their way to all users, except trifles.
     private var unread = 0
-    /// What the calls of all users hold that wait.
+    /// The bytes that the waiting calls of all users hold.
     var held = 0
-    /// How many of them wait that were not measured.
+    /// The number of waiting calls that were not measured.
     var heldLarge = 0
-    /// Users whose calls took long a moment ago.
+    /// The number of users whose calls took long a moment ago.
     var restingUsers = 0
 
-    /// Users may leave so many bytes unread together.
+    /// The most bytes that all users together may leave unread.
     private static let limit = SharedLimit(64 << 20, reserve: 16 << 20)
 
-    /// Calls that wait may have so many bytes together.
+    /// The most bytes that all waiting calls together may hold.
     private static let heldLimit = SharedLimit(32 << 20, reserve: 16 << 20)
-    /// So many calls may wait that were not measured: each may have what the bus lets through, 32 MiB.
+    /// The most unmeasured calls that may wait. Each may have as much as the bus allows, 32 MiB.
     static let largeLimit = 2
 
     nonisolated init() {}
 
-    /// Whether a user's calls that wait may have so many bytes more.
-    /// - Parameter own: what they have already.
+    /// Whether a user's waiting calls may hold more bytes.
+    /// - Parameter own: the bytes that they hold already.
     func mayHold(_ bytes: Int, besides own: Int) -> Bool {
         Self.heldLimit.allows(own + bytes, beside: held - own)
     }
 
-    /// Whether a user may have so many bytes more on its way.
-    /// - Parameter own: what the user has already.
+    /// Whether a user may have more bytes on their way.
+    /// - Parameter own: the user's bytes on their way already.
     func hasRoom(for bytes: Int, besides own: Int) -> Bool {
         Self.limit.allows(own + bytes, beside: unread - own)
     }
@@ -42,9 +42,9 @@ final class SharePool {
     func count(_ bytes: Int) { unread += bytes }
 }
 
-/// What a call takes that waits.
+/// What a waiting call holds.
 enum HeldSize: Equatable {
     case bytes(Int)
-    /// As much as a message may have: it was not measured, which would take as long as to read it.
+    /// As much as a message may have. The call was not measured, which would take as long as reading it.
     case large
 }

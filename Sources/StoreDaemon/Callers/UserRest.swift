@@ -2,10 +2,10 @@
 
 internal import SDBus
 
-/// How long a user's calls that may take long wait, since one of them has.
+/// A rest of a user's calls that may take long, after one of them did.
 ///
-/// After a long one the user's next ones wait several times as long, and longer the more users do that, so that all of
-/// them together leave most of the thread's time to others.
+/// The rest is several times as long as the call took, and longer the more users rest, so that all of them together
+/// leave most of the thread's time to others.
 @BusActor
 final class UserRest {
     private let pool: SharePool
@@ -13,17 +13,17 @@ final class UserRest {
     /// Called after a rest.
     var whenOver: (() -> Void)?
 
-    /// Others hardly notice what takes less, in microseconds.
+    /// The shortest time that counts, in microseconds. Others hardly notice less.
     nonisolated static let long: UInt64 = 20_000
     private static let longestCounted: UInt64 = 1_000_000
 
     init(of pool: SharePool) { self.pool = pool }
 
-    /// Whether the user's calls that may take long wait.
+    /// Whether the user's calls that may take long must wait.
     var isUnderWay: Bool { end != nil }
 
-    /// Counts what a call took of the thread that answers everybody's.
-    /// - Parameter microseconds: of processor time; while other processes run, the call delays no other caller.
+    /// Counts the time that a call took on the thread that answers everybody's calls.
+    /// - Parameter microseconds: processor time. While other processes run, the call delays no other caller.
     func note(_ microseconds: UInt64) {
         guard microseconds >= Self.long else { return }
         if end == nil { pool.restingUsers += 1 }

@@ -3,41 +3,41 @@
 internal import Replication
 internal import SDBus
 
-/// What all clients of one user have together: bytes on their way, waiting calls, subscriptions and time.
+/// The totals of a user's clients: bytes on their way, waiting calls, subscriptions and time.
 @BusActor
 final class UserShare {
-    /// What the user's clients may have waiting.
+    /// The bounds for the user.
     var bounds: UserBounds
-    /// The clients that have more than a trifle on its way, by the identity of their deliveries.
+    /// The clients with more than a trifle on its way, by the identity of their deliveries.
     var counted: [ObjectIdentifier: Delivery] = [:]
-    /// The clients for which something waits.
+    /// The clients with waiting work, by the identity of their deliveries.
     var waiting: [ObjectIdentifier: Delivery] = [:]
-    /// The subscriptions of all of the user's clients.
+    /// The number of subscriptions of all of the user's clients.
     var subscriptions = SubscriptionCount()
-    /// How many of the user's clients hold something.
+    /// The number of the user's clients that hold something.
     var presentClients = 0
-    /// How long calls that may take long wait.
+    /// The rest of the user's calls that may take long.
     let rest: UserRest
 
-    /// Calls that want no answer, in KiB: 8 MiB at once, and 2 MiB a second.
+    /// The tokens of calls that want no reply, in KiB: 8 MiB at once, and 2 MiB per second.
     private var unanswered = TokenBucket(capacity: 8 << 10, interval: 500)
 
     private let pool: SharePool
     private var unread = 0
     private var held = 0
-    /// Whether a call waits that was not measured.
+    /// Whether an unmeasured call waits.
     private(set) var holdsLarge = false
     private var retry: EventSource?
-    /// How many deliveries refer to this.
+    /// The number of deliveries that refer to this.
     private var users = 0
-    /// Called when no client refers to this any more, and the user doesn't rest.
+    /// Called when no client refers to this any more and the user doesn't rest.
     var whenUnused: (() -> Void)?
 
-    /// A user's clients may have so many bytes on their way together, and fewer when other users have much.
+    /// The most bytes on their way to a user's clients together. It is less when other users have many.
     static let limit = 24 << 20
-    /// Calls of a user's clients that wait may have so many bytes together.
+    /// The most bytes that a user's waiting calls may hold together.
     static let heldLimit = 8 << 20
-    /// Refusals may go beyond the limit by so much.
+    /// How far refusals may exceed the limit.
     private static let reserve = 1 << 20
 
     init(_ bounds: UserBounds, of pool: SharePool) {
@@ -52,10 +52,10 @@ final class UserShare {
 
     // MARK: Clients
 
-    /// A client of the user is there.
+    /// Counts a new client of the user.
     func join() { users += 1 }
 
-    /// A client is forgotten. A user whose clients all leave has not rested meanwhile.
+    /// Counts a client less. Disconnecting all clients doesn't end the user's rest.
     func leave() {
         users -= 1
         endIfUnused()
@@ -67,15 +67,15 @@ final class UserShare {
 
     // MARK: Bytes
 
-    /// Whether the user's clients may have so many bytes more on their way.
+    /// Whether the user's clients may have more bytes on their way.
     func hasRoom(for bytes: Int) -> Bool {
         unread + bytes <= Self.limit && pool.hasRoom(for: bytes, besides: unread)
     }
 
-    /// Whether the user's clients may still be told that there is no room.
+    /// Whether there is room for refusals.
     var canRefuse: Bool { hasRoom(for: -Self.reserve) }
 
-    /// Counts bytes that were sent, or read if they are negative.
+    /// Counts bytes that were sent, or read if negative.
     func count(_ bytes: Int) {
         unread += bytes
         pool.count(bytes)
@@ -99,7 +99,7 @@ final class UserShare {
         }
     }
 
-    /// Counts what a call held that waits no more.
+    /// Counts what a call held that no longer waits.
     func release(_ size: HeldSize) {
         switch size {
         case .bytes(let bytes):
@@ -111,39 +111,39 @@ final class UserShare {
         }
     }
 
-    /// Whether a call may wait whose arguments take too long to be measured.
+    /// Whether a call may wait whose arguments take too long to measure.
     var mayHoldLarge: Bool { !holdsLarge && pool.heldLarge < SharePool.largeLimit }
 
-    /// Whether a call that wants no answer may come.
+    /// Whether there is room for a call that wants no reply.
     func hasRoomForUnanswered(_ now: UInt64) -> Bool { unanswered.nextToken(now) == now }
 
-    /// Counts a call that wants no answer.
+    /// Counts a call that wants no reply.
     func countUnanswered(_ bytes: Int, _ now: UInt64) { unanswered.take(now, UInt64(clamping: bytes >> 10)) }
 
     // MARK: Asking
 
-    /// Goes on with what waits for the user's clients, as far as there is room now.
+    /// Continues the waiting work of the user's clients, as far as there is room now.
     func wake() {
         for delivery in Array(waiting.values) { delivery.proceed() }
         askLater()
     }
 
-    /// Finds out what the user's clients have read: some of them may have read everything long ago.
+    /// Finds out what the user's clients have read. Some may have read everything long ago.
     func askAll() {
-        // Dictionaries have no order, so that each gets its turn.
+        // The order is random, so that each client gets its turn.
         for delivery in counted.values.shuffled().prefix(Self.askedAtOnce) { delivery.ask() }
     }
 
     /// Asks again after a while if something waits for room.
     ///
-    /// Nothing else may happen until then: the clients that have something unread may not call any more, and those that
-    /// wait have nothing that is unread.
+    /// Nothing else may cause it: the clients that have not read may not call again, and those that wait have nothing
+    /// unread.
     func askLater() {
         if retry != nil || !waiting.values.contains(where: \.waitsForOthers) { return }
         retry = EventLoop.shared.after(.milliseconds(100), accuracy: .milliseconds(20)) { [weak self] in
             guard let self else { return }
             retry = nil
-            // Another user may have made room: the pool is shared.
+            // The pool is shared, so another user may have made room.
             wake()
             if retry != nil { askAll() }
         }

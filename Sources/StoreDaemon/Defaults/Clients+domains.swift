@@ -5,9 +5,9 @@ internal import SDBus
 internal import StoreBus
 internal import StoreEngine
 
-/// Which domains there are for a caller. The rules are those of stores: what is not the caller's does not exist for it.
+/// The domains that a caller can reach. As with stores, other users' domains don't exist for it.
 extension Clients {
-    /// All domains of the user that a path names.
+    /// Returns the domains of the user that a path names.
     func findDomains(at path: String, for peer: Peer) -> Located<UserDomains>? {
         let client = client(peer)
         guard let target = DomainTarget(path), target.domain == nil, let uid = visibleUser(target, client) else {
@@ -16,7 +16,7 @@ extension Clients {
         return find(uid, client) { $0.domains }
     }
 
-    /// The layer that a path is for a caller; `nil`: there is none for it.
+    /// Returns the layer at a path; `nil` if none exists for the caller.
     func findLayer(at path: String, for peer: Peer) -> Located<UserStore>? {
         let client = client(peer)
         if let store = client.store(at: path) { return .object(store) }
@@ -33,10 +33,10 @@ extension Clients {
         }
     }
 
-    /// The same, loaded.
+    /// Returns the same, loaded.
     func layer(at path: String, for peer: Peer) throws -> UserStore? { try findLayer(at: path, for: peer)?.loaded() }
 
-    /// The user that a path names, if the caller may see it. A look of root's does not make anybody's data.
+    /// Returns the user that a path names, if the caller may see it. Root's access doesn't create a user's data.
     private func visibleUser(_ target: DomainTarget, _ client: Client) -> UInt32? {
         let uid = target.uid ?? client.uid
         guard uid == client.uid || client.isRoot, client.identity.engine != .unknown,
@@ -45,7 +45,7 @@ extension Clients {
         return uid
     }
 
-    /// The objects right below a path that are the caller's own. Only the list of a user's domains is in the data.
+    /// Returns the caller's own objects right below a path. Only the list of a user's domains is in the database.
     func domainChildren(of prefix: String, for peer: Peer) -> [String] {
         let client = client(peer)
         let path = BusNames.defaultsPath(uid: client.uid)
@@ -71,7 +71,7 @@ extension Clients {
         return [prefix + BusNames.hostSuffix]
     }
 
-    /// Refuses a subscription to a domain beyond what a user may have.
+    /// Refuses a subscription to a domain beyond the user's bound.
     func checkDomainSubscriptions(of client: Client) throws(BusError) {
         let bound = daemon.configuration.bounds.domainSubscriptions
         guard client.share.subscriptions[.domains] < bound else {

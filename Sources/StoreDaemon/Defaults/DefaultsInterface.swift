@@ -10,9 +10,9 @@ internal import StoreEngine
 internal import SyncEngine
 
 extension UserDomains {
-    /// An answer of ``openDomains(_:)`` has so many bytes of values at most; with names and paths it has 16 MiB.
+    /// The most bytes of values in an answer of ``openDomains(_:)``, which may have 16 MiB with names and paths.
     private static let largestAnswer = (16 << 20) - (64 << 10)
-    /// A call opens so many domains at most: the layers of each are held for the caller.
+    /// The most domains that a call opens. The client holds the layers of each.
     private static let mostDomains = 24
 
     fileprivate func openDomains(_ call: MethodCall) throws {
@@ -38,7 +38,7 @@ extension UserDomains {
         }
     }
 
-    /// A domain that a caller opens.
+    /// A domain that a call has opened.
     private struct Opened {
         let name: String
         let values: UserStore
@@ -71,7 +71,7 @@ extension UserDomains {
             store: isOwn ? program?.store ?? "" : "")
     }
 
-    /// The domain that a name means: "" is the program's own.
+    /// Returns the domain that a name means. "" means the program's own.
     private func resolve(_ name: String, _ program: Program?) throws(BusError) -> String {
         if name.isEmpty {
             guard let program else { throw .invalidArguments("\"\" is a program's own domain; name the program, too.") }
@@ -154,7 +154,7 @@ extension UserDomains {
 }
 
 extension ManagedDomain {
-    /// What it takes in a message at most.
+    /// The most bytes that it takes in a message.
     fileprivate var weight: Int {
         let values = [forced, recommended].joined().reduce(0) { $0 + Value.entrySize($1.key, $1.value) }
         let patterns = (locked.patterns + (ubiquitous?.patterns ?? [])).reduce(0) { $0 + 8 + $1.utf8Count }
@@ -171,7 +171,7 @@ extension Message {
         }
     }
 
-    /// Writes everything that a store shows as such an entry.
+    /// Writes all of a store's visible values as such an entry.
     fileprivate func append(values name: String, of store: Store) throws {
         try append(name: name) {
             try store.forEachValue { try append(entry: $0.string, $1) }
@@ -192,7 +192,7 @@ extension Message {
         }
     }
 
-    /// Writes the entries of what is managed.
+    /// Writes the entries of managed settings.
     func append(managed: ManagedDomain) throws {
         for (name, values) in [("forced", managed.forced), ("recommended", managed.recommended)] {
             try append(name: name) {

@@ -10,8 +10,8 @@ enum DomainAccess: Equatable {
     case read
     case write
 
-    /// The rule: an ordinary program has every domain of its user; an app in a sandbox has its own, those whose names go
-    /// on from its own, and those of its groups, and reads the global one.
+    /// Returns a caller's access. Ordinary programs may write all domains of their user. A sandboxed app may write its
+    /// own, those whose names begin with its own and a dot, and those of its groups, and may read the global one.
     ///
     /// - Parameter groups: the application groups that the app's manifests declare.
     static func of(_ caller: CallerIdentity, to domain: String, groups: [String]) -> DomainAccess {
@@ -22,7 +22,7 @@ enum DomainAccess: Equatable {
         }
         let own = caller.applicationIdentifier
         if own.isEmpty { return .none }
-        // By bytes: other names that Swift takes for equal are other domains.
+        // Bytes are compared, because Swift considers some different names equal.
         let name = Text(domain)
         if name == Text(own) || domain.utf8.starts(with: (own + ".").utf8) { return .write }
         if groups.contains(where: { Text($0) == name }) { return .write }

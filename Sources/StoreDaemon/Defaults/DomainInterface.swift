@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// org.example.UbiquitousStore.Domain: one layer of a defaults domain. What it shares with a store is in
-// StoreInterface.swift.
+// org.example.UbiquitousStore.Domain: one layer of a defaults domain. StoreInterface.swift has what it shares with
+// stores.
 
 internal import PropertyList
 internal import SDBus
@@ -33,7 +33,7 @@ extension UserStore {
         guard weight <= Self.heaviestLayer || weight <= self.weight else { throw tooHeavy(weight) }
         try daemon.writes.add(call, client, self) { store in
             let keys = try change.stage(in: store)
-            // Of a change that holds for some keys only, what it adds up to is found when it is asked for.
+            // If the change applied to some keys only, the layer's weight is computed when it is needed.
             if !keys.isEmpty { noteStaged(weight: keys.count == change.count ? weight : nil) }
             return keys
         }
@@ -64,9 +64,9 @@ extension UserStore {
             """)
     }
 
-    /// What the values of one call may take in memory while they are read.
+    /// The most memory that the values of one call may take while they are read, in bytes.
     private static let largestChange = 64 << 20
-    /// What a layer may take in a message. A message of 32 MiB disconnects its sender.
+    /// The most bytes that a layer's values may take in a message. A message of 32 MiB disconnects its sender.
     private static let heaviestLayer = 12 << 20
 
     // MARK: Reading
@@ -89,9 +89,9 @@ extension UserStore {
         try call.reply { try $0.append(store.generation) }
     }
 
-    /// Subscribes to a layer, and to that for this host as well: both tell from the path of this one.
+    /// Subscribes to a layer and to that for this host. The signals of both come from this layer's path.
     ///
-    /// - Parameter path: the one that the caller has for it.
+    /// - Parameter path: the path by which the caller knows the layer.
     func subscribe(_ peer: Peer, alsoTo host: UserStore?, at path: String, _ daemon: Daemon) throws {
         let client = daemon.clients.client(peer)
         if !isSubscribed(client, at: path) { try daemon.clients.checkDomainSubscriptions(of: client) }
@@ -100,7 +100,7 @@ extension UserStore {
         host?.subscribe(client, peer, at: path, includingLocal: true)
     }
 
-    /// The layer for this host of the domain with a path; `nil` if this is that layer.
+    /// Returns the layer for this host of the domain at a path; `nil` if this is that layer.
     private func host(of path: String, for peer: Peer) throws -> UserStore? {
         layer?.isHost == true ? nil : try daemon.clients.layer(at: path + BusNames.hostSuffix, for: peer)
     }
@@ -174,14 +174,14 @@ extension UserStore {
     }
 }
 
-/// What a call of `Apply` asks of a layer.
+/// The change that a call of `Apply` asks for.
 private struct LayerChange {
     let values: [(Key, Value)]
     let removed: [Key]
-    /// What is not set goes.
+    /// Whether keys that are not set are removed.
     let replaces: Bool
     private let expected: UInt64?
-    /// Keys that changed after this generation stay as they are.
+    /// A generation; keys that have changed after it stay as they are.
     private let base: UInt64?
 
     var isConditional: Bool { expected != nil || base != nil }
@@ -203,10 +203,10 @@ private struct LayerChange {
         }
     }
 
-    /// A call may name so many keys: more than a layer has.
+    /// The most keys that a call may name. A layer has no more.
     private static let mostKeys = 65_536
 
-    /// How many keys it names.
+    /// How many keys the call names.
     var count: Int { values.count + removed.count }
 
     func stage(in store: Store) throws(EngineError) -> [Key] {

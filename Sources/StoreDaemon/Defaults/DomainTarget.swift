@@ -4,13 +4,13 @@ internal import ManagedDefaults
 internal import SDBus
 internal import StoreBus
 
-/// What a path below the root of the domains names.
+/// What a path below the root of the defaults domains names.
 struct DomainTarget: Equatable {
-    /// `nil` is the caller's own.
+    /// The user id; `nil` if the path names the caller's own user.
     let uid: UInt32?
-    /// `nil`: all of the user's domains.
+    /// The domain; `nil` if the path names all of the user's domains.
     let domain: String?
-    /// Whether it is the layer for this host only.
+    /// Whether the path names the layer for this host only.
     let isHost: Bool
 
     init?(_ path: String) {
@@ -18,7 +18,7 @@ struct DomainTarget: Equatable {
         guard path.hasPrefix(prefix) else { return nil }
         let parts = path.dropFirst(prefix.count).split(separator: "/", omittingEmptySubsequences: false)
         guard let user = parts.first, parts.count <= 3,
-            // Users are called as those of stores are.
+            // Users have the same names here as in the paths of stores.
             let owner = PathTarget("\(BusNames.usersPath)/\(user)")
         else { return nil }
         uid = owner.uid

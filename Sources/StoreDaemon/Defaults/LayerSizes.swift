@@ -4,12 +4,12 @@ internal import PropertyList
 internal import SDBus
 internal import StoreEngine
 
-/// How much the layers of a user's domains hold, so that a write need not load or even list them.
+/// The sizes of the layers of a user's domains, so that a write need neither load nor list them.
 @BusActor
 final class LayerSizes {
     private unowned let user: User
     private unowned let daemon: Daemon
-    /// The layers that hold a value, with their bytes as far as these were asked for; `nil`: not listed yet.
+    /// The layers that hold a value, with their bytes where these are known; `nil` if they have not been listed yet.
     private var layers: [Text: Int?]?
 
     init(of user: User, daemon: Daemon) {
@@ -22,7 +22,7 @@ final class LayerSizes {
         get throws { Set(try listed().keys.compactMap { Store.layer($0.string).map { Text($0.domain) } }) }
     }
 
-    /// How many bytes some domains hold, in both layers.
+    /// Returns how many bytes domains hold, in both layers.
     func bytes(of domains: Set<Text>) throws -> Int {
         let identifiers = domains.flatMap { domain in
             [false, true].map { Store.layerIdentifier(ofDomain: domain.string, isHost: $0) }
@@ -38,13 +38,13 @@ final class LayerSizes {
         return store.usage.bytes
     }
 
-    /// A change of a layer was staged.
+    /// Notes a staged change of a layer.
     func note(_ layer: Store) {
         layers?.updateValue(layer.usage.bytes, forKey: Text(layer.identifier))
         if layer.usage.keys == 0 { layers?[Text(layer.identifier)] = nil }
     }
 
-    /// What was noted is not so, since a commit failed.
+    /// Forgets all sizes, because a commit failed and they may be wrong.
     func forget() {
         layers = nil
     }

@@ -7,22 +7,22 @@ internal import ManagedDefaults
 internal import Replication
 internal import SDBus
 
-/// The directories where administrators put managed settings, read again when one of them changes.
+/// The directories of managed settings, read again when one of them changes.
 ///
-/// A file that becomes invalid stays in force as it was, until it is removed or the service starts anew: a typing
-/// mistake must not set people free of what is forced.
+/// If a file becomes invalid, its last valid version stays in force until the file is removed or the service restarts.
+/// A typing mistake must not lift what an administrator has forced.
 @BusActor
 final class ManagedDirectories {
     private var directories: WatchedDirectories?
     private let paths: [String]
     var logger: Logger
-    /// The files that were right when they were read last, by path.
+    /// The files that were valid when they were last read, by path.
     private var valid: [String: ManagedFile] = [:]
     private var groups = GroupNames()
 
-    /// What is in force.
+    /// The settings in force.
     private(set) var settings = ManagedSettings()
-    /// Called with what was in force after other settings have come into force.
+    /// Called with the former settings when the settings in force have changed.
     var onChange: ((_ former: ManagedSettings) -> Void)?
 
     init(_ paths: [String], logger: Logger) {
@@ -31,7 +31,7 @@ final class ManagedDirectories {
         read()
     }
 
-    /// Reads all directories anew.
+    /// Reads all directories again.
     func read() {
         directories?.watch()
         var files: [(path: String, file: ManagedFile)] = []
@@ -56,11 +56,11 @@ final class ManagedDirectories {
                 """)
         }
         if groups.known == before { return }
-        // Of whom these settings hold is known only now.
+        // It is known only now to whom the settings for groups apply.
         onChange?(ManagedSettings(settings.files.filter { $0.file.groups == nil }))
     }
 
-    /// The order in which files win: by name, whatever their directory.
+    /// Whether a file comes before another: they take precedence by name, whatever their directory.
     private static func isBefore(_ one: String, _ other: String) -> Bool {
         name(one) < name(other)
     }
@@ -79,36 +79,36 @@ final class ManagedDirectories {
         }
     }
 
-    // MARK: People
+    // MARK: Users
 
-    /// A caller, as the files know people.
+    /// Returns a caller as managed settings identify users.
     func person(named name: String?, groups ids: [UInt32]) -> ManagedPerson {
         ManagedPerson(name: name, groups: groups.names(of: ids))
     }
 }
 
-/// The numbers of the groups that files name. A directory service may take long to say them.
+/// The ids of the groups that files name. A directory service may take long to return them.
 @BusActor
 private final class GroupNames {
     private var numbers: [String: UInt32] = [:]
     private var retry: EventSource?
-    /// Not one of those that all tasks share: it may wait for half a minute, again and again.
+    /// A thread of its own, because it may wait for half a minute, again and again.
     private let thread = WorkThread(WorkPool(threads: 1))
 
-    /// The names of the groups with these numbers, as far as files name them.
+    /// Returns the names of the groups with these ids, as far as files name them.
     func names(of ids: [UInt32]) -> Set<String> {
         if numbers.isEmpty { return [] }
         return Set(numbers.filter { ids.contains($0.value) }.keys)
     }
 
-    /// The names whose numbers are known.
+    /// The names whose ids are known.
     var known: Set<String> { Set(numbers.keys) }
-    /// Names that were said to be missing.
+    /// The names that were reported as missing.
     private var missing: Set<String> = []
 
-    /// Looks names up that are not known yet, off this thread, and those that don't exist again each minute.
+    /// Looks up unknown names on another thread, and those that don't exist again each minute.
     ///
-    /// - Parameter done: told of the names that were known before, and of those that are newly found to be missing.
+    /// - Parameter done: called with the names that were known before and the names that are newly missing.
     func look(up names: Set<String>, done: @escaping @BusActor (_ before: Set<String>, _ missing: [String]) -> Void) {
         retry = nil
         missing.formIntersection(names)

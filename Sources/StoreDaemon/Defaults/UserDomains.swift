@@ -7,12 +7,12 @@ internal import SDBus
 internal import StoreBus
 internal import StoreEngine
 
-/// One user's defaults domains. Each layer of one is a store: see `Store.layer(_:)`.
+/// A user's defaults domains. Each of their layers is a store: see `Store.layer(_:)`.
 @BusActor
 final class UserDomains {
     unowned let user: User
     unowned let daemon: Daemon
-    /// How much the layers hold.
+    /// The sizes of the layers.
     let sizes: LayerSizes
 
     init(of user: User, daemon: Daemon) {
@@ -21,21 +21,21 @@ final class UserDomains {
         sizes = LayerSizes(of: user, daemon: daemon)
     }
 
-    /// A sandboxed app may have so many domains, with so many bytes in all.
+    /// The most domains that a sandboxed app may have, and the most bytes in them together.
     static let ofOneApp = (domains: 16, bytes: 16 << 20)
 
-    // MARK: Who may what
+    // MARK: Access
 
     func access(of caller: CallerIdentity, to domain: String) -> DomainAccess {
         user.manifests.access(of: caller, to: domain)
     }
 
-    // MARK: Which there are
+    // MARK: Names and room
 
     /// The names of the domains that hold a value, sorted.
     func names() throws -> [String] { try sizes.domains.sorted().map(\.string) }
 
-    /// Refuses to begin a domain too many.
+    /// Throws if the write would begin a domain beyond the user's or the app's bound.
     func checkRoom(for layer: UserStore, of caller: CallerIdentity) throws {
         guard let domain = layer.layer?.domain, layer.store.usage.keys == 0 else { return }
         let others = try sizes.domains.subtracting([Text(domain)])
@@ -51,7 +51,7 @@ final class UserDomains {
         }
     }
 
-    /// Refuses a write of a sandboxed app that its domains have no room for.
+    /// Refuses a sandboxed app's write if its domains have no room for it.
     func checkRoom(forBytes bytes: Int, of caller: CallerIdentity) throws {
         guard caller.engine == .flatpak else { return }
         let own = try sizes.domains.filter { access(of: caller, to: $0.string) == .write }
@@ -66,20 +66,20 @@ final class UserDomains {
         }
     }
 
-    // MARK: What is managed
+    // MARK: Managed settings
 
-    /// What is managed of a domain, for a caller.
+    /// Returns the managed settings of a domain for a caller.
     func managed(_ domain: String, for peer: Peer) -> ManagedDomain {
         daemon.managed.settings.isEmpty
             ? ManagedDomain() : daemon.managed.settings.domain(Text(domain), for: person(peer))
     }
 
-    /// The domains that files name, for a caller.
+    /// Returns the domains that managed settings name, for a caller.
     func managedNames(for peer: Peer) -> [String] {
         daemon.managed.settings.domains(for: person(peer)).map(\.string)
     }
 
-    /// A caller, as files of managed settings know people.
+    /// Returns a caller as managed settings identify users.
     func person(_ peer: Peer) -> ManagedPerson {
         // When root reads another user's domain, the bus doesn't tell that user's groups.
         let groups = peer.credentials.uid == user.uid ? peer.credentials.groups : []
@@ -88,17 +88,17 @@ final class UserDomains {
 
     // MARK: Programs
 
-    /// What a program is to domains.
+    /// A program, as defaults domains see it.
     struct Program {
-        /// Its own domain.
+        /// The program's own domain.
         let domain: String
-        /// The store where its roaming keys live; `nil`: none roam.
+        /// The store of the keys that roam; `nil` if none roam.
         let store: String?
-        /// The keys that its manifest has roam.
+        /// The keys that roam, by the program's manifest.
         let ubiquitous: KeyPatterns
     }
 
-    /// What the manifest that names a program says, or else its file name.
+    /// Returns the program by the manifest that names it, or else by its file name.
     func program(_ path: String, for caller: CallerIdentity) throws(BusError) -> Program {
         let isApp = caller.engine == .flatpak
         let found = user.manifests.all.filter {

@@ -3,9 +3,9 @@
 internal import PropertyList
 
 extension Value {
-    /// As many bytes as the value has in a message at most, as a variant.
+    /// The most bytes that the value takes in a message, as a variant.
     ///
-    /// A layer may hold millions of Booleans in 4 MiB, and each takes eight bytes on the bus, which disconnects the
+    /// A layer may hold millions of Booleans in 4 MiB. Each takes eight bytes in a message, and the bus disconnects the
     /// sender of a message that is too large.
     var marshalledSize: Int {
         switch self {
@@ -18,6 +18,6 @@ extension Value {
         }
     }
 
-    /// The same of an entry of a dictionary.
+    /// Returns the most bytes that an entry of a dictionary takes in a message.
     static func entrySize(_ key: Text, _ value: Value) -> Int { 16 + key.utf8Count + value.marshalledSize }
 }

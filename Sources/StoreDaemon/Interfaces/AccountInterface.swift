@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// org.example.UbiquitousStore.Account: one user's account and its sync.
+// org.example.UbiquitousStore.Account: a user's account and its sync.
 
 internal import AppManifest
 internal import PropertyList
@@ -105,7 +105,7 @@ extension UserAccount {
         }
     }
 
-    // MARK: Resting
+    // MARK: Pausing and resolving
 
     fileprivate func resolve(_ call: MethodCall) throws {
         guard let side = Side(rawValue: try call.message.readString()) else {
@@ -178,7 +178,7 @@ extension UserAccount {
 
     private static let noSuchDevice = BusError.invalidArguments("The account has no such device; see ListDevices.")
 
-    // MARK: Room
+    // MARK: Usage
 
     fileprivate func getUsage(_ call: MethodCall) throws {
         call.answer(on: daemon, holding: self) {
@@ -322,7 +322,7 @@ extension UserAccount {
 }
 
 extension Interface<UserAccount>.Member {
-    /// A method that a sandboxed app may not call: it steers the account.
+    /// Makes a method that sandboxed apps may not call, because it controls the account.
     @BusActor
     fileprivate static func steering(
         _ name: String, in arguments: KeyValuePairs<String, String> = [:],

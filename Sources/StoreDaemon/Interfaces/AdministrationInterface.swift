@@ -70,7 +70,7 @@ extension Daemon {
         call.answer(on: self) { try await self.adopt(data, by: uid, replacing: replaces) }
     }
 
-    /// Only renames are done on the bus's thread, on which nobody opens the data in between.
+    /// Only the renames run on the bus's thread, on which no call can open the data in between.
     private func adopt(_ data: UserData, by uid: UInt32, replacing replaces: Bool) async throws {
         let user = UserDirectory(of: uid, in: configuration.stateDirectory)
         if !replaces { try checkIsFree(user) }
@@ -120,7 +120,7 @@ extension Daemon {
         try await files.result { try RemovedData.remove(place) }
     }
 
-    /// Closes a user's data; the next call opens what is there then.
+    /// Closes a user's data. The next call opens what is then in the directory.
     private func closeData(of uid: UInt32) {
         if let user = users.all.first(where: { $0.uid == uid }) { clients.leave(user) }
     }

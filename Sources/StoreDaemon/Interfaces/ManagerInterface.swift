@@ -42,7 +42,7 @@ extension Daemon {
             throw BusError.store(
                 .identityUnknown, "The service can't tell what sandbox the caller is in, and opens no store for it.")
         }
-        // A package's script may open the store of the manifest that it has just installed.
+        // A package's script may open the store of a manifest that it has just installed.
         if !user.manifests.isEntitled(client.identity, to: identifier) { manifests.readIfChanged() }
         guard user.manifests.isEntitled(client.identity, to: identifier) else {
             logUndeclared(identifier, user)
@@ -61,7 +61,7 @@ extension Daemon {
             .notEntitled, "No installed manifest declares the identifier \"\(identifier)\" for this caller. \(hint)")
     }
 
-    /// Logs a store that can't be opened, once for each user and identifier.
+    /// Logs that a store can't be opened, once for each user and identifier.
     private func logUndeclared(_ identifier: String, _ user: User) {
         guard Manifest.isName(identifier), undeclared.count < 256,
             undeclared.insert("\(user.uid) \(identifier)").inserted
@@ -109,7 +109,7 @@ extension Daemon {
         }
     }
 
-    /// The stores that hold values and are there for a caller: an app in a sandbox has its own.
+    /// Returns the stores that hold values, of a sandboxed app only its own.
     private func listedStores(of user: User, for client: Client) throws -> [String] {
         let stores = try user.storesWithValues()
         switch client.identity.engine {

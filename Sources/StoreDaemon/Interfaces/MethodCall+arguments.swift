@@ -4,7 +4,7 @@ internal import PropertyList
 internal import SDBus
 internal import StoreBus
 
-/// An option of an `a{sv}` argument, by its name and type.
+/// An option of an `a{sv}` argument, by its D-Bus type.
 enum Option: Sendable {
     case boolean(Bool)
     case unsigned(UInt64)
@@ -13,7 +13,7 @@ enum Option: Sendable {
 }
 
 extension Message {
-    /// Reads flags, of which only those in `allowed` may be set.
+    /// Reads flags. Only those in `allowed` may be set.
     func readFlags(_ allowed: UInt64 = 0) throws(BusError) -> UInt64 {
         let flags = try readUInt64()
         guard flags & ~allowed == 0 else {
@@ -22,8 +22,8 @@ extension Message {
         return flags
     }
 
-    /// Reads options, each of which has to be known and of its type.
-    /// - Parameter known: the names with their D-Bus types: `b`, `t`, `s` or `ay`.
+    /// Reads options. Each must be known and have its type.
+    /// - Parameter known: the options' names with their D-Bus types: `b`, `t`, `s` or `ay`.
     func readOptions(_ known: [String: String] = [:]) throws -> [String: Option] {
         var options: [String: Option] = [:]
         try readDictionary { name in
@@ -52,7 +52,7 @@ extension Message {
         return option
     }
 
-    /// Reads a key that is to be written.
+    /// Reads a key to be written.
     func readKey() throws -> Key {
         try Key(try readString())
     }
@@ -77,7 +77,7 @@ extension Dictionary<String, Option> {
 }
 
 extension MethodCall {
-    /// Answers with what a piece of work that takes a while comes to.
+    /// Answers with the result of a piece of work that takes a while.
     @BusActor
     func answer<T>(
         on daemon: Daemon, holding account: UserAccount? = nil, _ work: @escaping @BusActor () async throws -> T,
@@ -110,7 +110,7 @@ extension MethodCall {
         }
     }
 
-    /// Answers with nothing once a piece of work that takes a while is done.
+    /// Answers without a result once a piece of work that takes a while is done.
     @BusActor
     func answer(
         on daemon: Daemon, holding account: UserAccount? = nil, _ work: @escaping @BusActor () async throws -> Void
@@ -120,7 +120,7 @@ extension MethodCall {
 }
 
 extension Interface.Member {
-    /// A method that does not see writes that are not committed yet, and whose errors get their names.
+    /// Makes a method that doesn't see uncommitted writes, and whose errors are mapped for the client.
     @BusActor
     static func method(
         _ name: String, in arguments: KeyValuePairs<String, String> = [:],
@@ -132,7 +132,7 @@ extension Interface.Member {
         }
     }
 
-    /// A method that writes: its call is answered once the write is committed.
+    /// Makes a method that writes. Its call is answered once the write is committed.
     @BusActor
     static func write(
         _ name: String, in arguments: KeyValuePairs<String, String>, on daemon: Daemon,
@@ -147,15 +147,15 @@ extension Interface.Member {
     }
 }
 
-/// Who may read a property. A caller in a sandbox that may not gets an empty value.
+/// The callers that may read a property. Sandboxed ones that may not get an empty value.
 enum PropertyReaders {
     case everybody
-    /// It says where things are, which stays outside of sandboxes.
+    /// Callers outside of sandboxes, because the value reveals where something is.
     case unsandboxed
 }
 
 extension Interface.Member {
-    /// A property, and who may read it. One that changes does not show writes that are not committed yet.
+    /// Makes a property with its readers. A property that can change doesn't show uncommitted writes.
     @BusActor
     static func property(
         _ name: String, _ type: String, changes: PropertyChanges, to readers: PropertyReaders, on daemon: Daemon,
@@ -171,12 +171,12 @@ extension Interface.Member {
     }
 }
 
-/// What a call takes of the processor's time.
+/// Measures the processor time that a call takes.
 private struct CallTime {
     private let wallTime = EventLoop.now
     private let processorTime = EventLoop.processorTime
 
-    /// In microseconds, and 0 for what is short in any case: the kernel has to be asked for the exact one.
+    /// The time in microseconds; 0 if it is short in any case, because the exact time costs a system call.
     var taken: UInt64 {
         EventLoop.now - wallTime < UserRest.long ? 0 : EventLoop.processorTime - processorTime
     }
@@ -186,8 +186,8 @@ extension Daemon {
     /// Answers a call.
     ///
     /// - Parameters:
-    ///   - committing: whether what is not committed yet is committed first.
-    ///   - handler: one for all calls, so that a call allocates nothing here.
+    ///   - committing: whether to commit staged writes first.
+    ///   - handler: shared by all calls, so that a call allocates nothing here.
     fileprivate func answer<Object>(
         _ object: Object, _ call: MethodCall, committing: Bool,
         _ handler: @BusActor (Object, MethodCall) throws -> Void

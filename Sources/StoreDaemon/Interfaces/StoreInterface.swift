@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// org.example.UbiquitousStore: one app's store.
+// org.example.UbiquitousStore: an app's store.
 
 internal import PropertyList
 internal import Replication
@@ -15,7 +15,7 @@ extension UserStore {
     func getValue(_ call: MethodCall) throws {
         try checkReadable()
         let name = try call.message.readString()
-        // A key that is too long to be one is not repeated: the answer would be as large as the question.
+        // An overlong name is not repeated, because the answer would be as large as the call.
         guard let key = try? Key(name, limit: store.limits.keyLength) else {
             throw BusError.store(.noSuchKey, "There can be no such key.")
         }
@@ -38,7 +38,7 @@ extension UserStore {
         }
     }
 
-    /// A call may name so many keys: more than a store has.
+    /// The most keys that a call may name. A store has no more.
     private static let mostKeys = 65_536
 
     func getSnapshot(_ call: MethodCall) throws {
@@ -71,7 +71,7 @@ extension UserStore {
         try reply.append(strings: [])
     }
 
-    /// What was lost with a damaged database is not shown as absent while it is still to come from the remote.
+    /// Values that were lost with a damaged database must not appear absent before they come back from the remote.
     private func checkReadable() throws(BusError) {
         guard layer == nil, user.database.isAwaitingRemote else { return }
         throw .store(.corrupt, "The database was damaged; its values are on their way from the account's remote.")
@@ -111,7 +111,7 @@ extension UserStore {
     private func apply(_ values: [(Key, Value)], _ call: MethodCall, _ daemon: Daemon) throws {
         let removed = try call.message.readStrings(atMost: Self.mostKeys).map { try Key($0) }
         let options = try call.message.readOptions(["if-generation": "t"])
-        // Reading has seen to it that none is set twice.
+        // Reading has ensured that no key is set twice.
         if !removed.isEmpty { try checkDistinct(values.map(\.0) + removed) }
         if !values.isEmpty { try user.checkRoom(for: store, bytes: values.reduce(0) { $0 + $1.1.messageSize }) }
         if options["if-generation"] != nil { daemon.writes.commit() }
@@ -120,7 +120,7 @@ extension UserStore {
         }
     }
 
-    /// Refuses values that are so large that they were not read to their end.
+    /// Refuses values that are too large, and were therefore not read to their end.
     func refuse(_ call: MethodCall, _ daemon: Daemon, _ keys: [Key], needing bytes: Int) throws {
         let maximum = store.limits.totalBytes
         try write(call, daemon) { store throws in
@@ -151,7 +151,7 @@ extension UserStore {
                 guard self.store.isSynchronized else {
                     throw BusError.store(.conflict, User.takesNoPart(self.store.identifier))
                 }
-                // Apps may ask often, and a password that was refused is not tried again each time.
+                // Apps may ask often, and a refused password must not be tried again each time.
                 if account.state == .authFailed, let error = account.lastError { throw error }
                 try await account.syncNow()
                 return true
@@ -276,7 +276,7 @@ extension UserStore {
     }
 }
 
-/// Not in the store's type: in a closure of the actor's code the compiler checks the executor, each time.
+/// Outside of the type, because a closure in the actor's code would check the executor at each call.
 private func keyed(_ values: [(key: String, value: Value)]) throws -> [(Key, Value)] {
     try values.map { (try Key($0.key), $0.value) }
 }
@@ -296,7 +296,7 @@ extension Message {
 }
 
 extension Value {
-    /// About as many bytes as the value has in the database.
+    /// About how many bytes the value takes in the database.
     fileprivate var messageSize: Int {
         switch self {
         case .boolean, .integer, .real, .date: 32

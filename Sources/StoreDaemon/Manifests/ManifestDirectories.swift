@@ -13,9 +13,9 @@ final class ManifestDirectories {
     var logger: Logger
     private var stamps: [FileStamp] = []
 
-    /// The manifests that are in force for everybody.
+    /// The manifests in force for all users.
     private(set) var manifests = ManifestSet()
-    /// Called when the manifests may have become others.
+    /// Called after the directories were read, because the manifests may have changed.
     var onChange: (() -> Void)?
 
     init(_ paths: [String], logger: Logger) {
@@ -24,7 +24,7 @@ final class ManifestDirectories {
         read()
     }
 
-    /// Reads all directories anew.
+    /// Reads all directories again.
     func read() {
         directories?.watch()
         stamps = paths.map(FileStamp.init)
@@ -44,7 +44,7 @@ final class ManifestDirectories {
         onChange?()
     }
 
-    /// Reads the directories now if one has changed, without waiting for further changes: a caller is about to be refused.
+    /// Reads the directories now if one has changed, before a caller is refused. It doesn't wait for further changes.
     func readIfChanged() {
         let isChanging = directories?.takeChange() == true
         if isChanging || paths.map(FileStamp.init) != stamps { read() }

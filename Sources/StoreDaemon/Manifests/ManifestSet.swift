@@ -4,14 +4,14 @@ internal import AppManifest
 internal import Replication
 internal import StoreEngine
 
-/// The manifests that are in force: which identifiers there are, and whose they are.
+/// The manifests in force: which identifiers are declared, and by which apps.
 struct ManifestSet {
     private(set) var byIdentifier: [String: [Manifest]] = [:]
-    /// Those of apps that have no store.
+    /// The manifests of apps without a store.
     private(set) var withoutStore: [Manifest] = []
 
-    /// Puts manifests together; several may share an identifier if they are of one team or one app.
-    /// - Parameter manifests: each with where it came from.
+    /// Combines manifests. Several may declare one identifier if they share their team or app.
+    /// - Parameter manifests: each manifest with the path of its file.
     /// - Returns: the set, and a sentence for each manifest that was refused.
     static func resolve(_ manifests: [(source: String, manifest: Manifest)]) -> (set: ManifestSet, problems: [String]) {
         var set = ManifestSet()
@@ -34,10 +34,10 @@ struct ManifestSet {
         return (set, problems.sorted())
     }
 
-    /// All of them.
+    /// All manifests in the set.
     var all: [Manifest] { byIdentifier.values.flatMap { $0 } + withoutStore }
 
-    /// The identifiers that are declared, sorted.
+    /// The declared identifiers, sorted.
     var identifiers: [String] { byIdentifier.keys.sorted() }
 
     func declares(_ identifier: String) -> Bool { byIdentifier[identifier] != nil }
@@ -47,7 +47,7 @@ struct ManifestSet {
         byIdentifier.filter { $0.value.contains { $0.applicationIdentifier == application } }.keys.sorted()
     }
 
-    /// The keys of a store that stay on the device.
+    /// The keys of a store that never leave the device.
     func localKeys(of identifier: String) -> LocalKeys {
         LocalKeys(byIdentifier[identifier]?.flatMap(\.localKeys) ?? [])
     }

@@ -3,7 +3,7 @@
 internal import Glibc
 internal import SDBus
 
-/// Directories whose files are read again when one of them changes.
+/// Directories that are watched, because their files are read again when one changes.
 @BusActor
 final class WatchedDirectories {
     private let paths: [String]
@@ -13,14 +13,14 @@ final class WatchedDirectories {
 
     /// - Parameters:
     ///   - paths: the directories, which need not exist.
-    ///   - onChange: called when something has changed and nothing more has for 200 ms: a package's files come
-    ///   one after the other, and are read once.
+    ///   - onChange: called when nothing has changed for 200 ms after a change, because a package's files arrive one by
+    ///     one.
     init(_ paths: [String], onChange: @escaping @BusActor () -> Void) {
         (self.paths, self.onChange) = (paths, onChange)
     }
 
-    /// Watches each directory, or where it isn't there the nearest one above it, which it will come to be in. Call it at
-    /// each reading, since directories come and go.
+    /// Watches each directory, or the nearest existing one above it, in which it would appear. Call it with each
+    /// reading, because directories come and go.
     func watch() {
         watches = Set(paths.map(Self.nearestExisting)).compactMap { place in
             try? EventLoop.shared.watch(directory: place) { [weak self] _ in self?.changed() }
@@ -34,7 +34,7 @@ final class WatchedDirectories {
         }
     }
 
-    /// Whether a change has not been told yet. It won't be: the caller reads the files now.
+    /// Whether a change has not been reported yet. It won't be, because the caller reads the files now.
     func takeChange() -> Bool {
         defer { quiet = nil }
         return quiet != nil

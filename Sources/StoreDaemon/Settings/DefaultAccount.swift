@@ -2,14 +2,14 @@
 
 internal import PlaceAddress
 
-/// The account that an administrator has ready for each user.
+/// The account that an administrator offers to each user.
 public struct DefaultAccount: Equatable, Sendable {
-    /// Where it lives; `%u` stands for the user's name, `%U` for the number, `%%` for `%`.
+    /// The account's URL: `%u` stands for the user's name, `%U` for the user id, `%%` for `%`.
     public var address = ""
-    /// A file with the certificates to trust for its server, in PEM; `nil`: those of the system.
+    /// A file with the certificates to trust for the account's server, in PEM; `nil` if the system's are trusted.
     public var authorityFile: String?
 
-    /// Where a user's account lives; `nil` where there is none, or the user has no name.
+    /// Returns the URL of a user's account; `nil` if there is none, or it needs a name and the user has none.
     func address(user: String?, uid: UInt32) -> String? {
         var expanded = ""
         var rest = address[...]
@@ -27,7 +27,7 @@ public struct DefaultAccount: Equatable, Sendable {
         return expanded.isEmpty ? nil : expanded
     }
 
-    /// Whether an address says nothing that can't be expanded.
+    /// Whether an address has only placeholders that can be expanded, a known scheme, and no white space.
     static func isAddress(_ text: Substring) -> Bool {
         var rest = text
         while let percent = rest.firstIndex(of: "%") {

@@ -6,7 +6,7 @@ public import Replication
 internal import Sealing
 
 extension Settings {
-    /// What the settings say that can't all be meant, in sentences.
+    /// The contradictions in the settings, in sentences.
     public var contradictions: [String] {
         var found: [String] = []
         if pace.shortestPoll > pace.longestPoll {
@@ -24,7 +24,7 @@ extension Settings {
         return found + (defaultAccount.map(contradictions) ?? [])
     }
 
-    /// What the settings say of encryption that the default account can't keep, in sentences.
+    /// Returns what prevents the default account from being encrypted although the settings require it, in sentences.
     /// - Parameter make: makes a backend, as in ``Configuration/makeBackend``.
     public func encryptionContradictions(
         _ make: (BackendRequest) throws(RemoteError) -> any RemoteBackend

@@ -5,42 +5,42 @@ public import PropertyList
 public import Replication
 internal import SyncEngine
 
-/// What an administrator decides, as the file of settings has it.
+/// An administrator's settings, as the files of settings have them: ubiquitous-stored.conf(5).
 public struct Settings: Equatable, Sendable {
-    /// What is logged.
+    /// The least severe level that is logged.
     public var logLevel = Logger.Level.notice
-    /// What other devices are told this one is called; `nil`: the host's name.
+    /// The name of this device, as other devices show it; `nil` if it is the host's name.
     public var deviceName: String?
-    /// After so long without anything to do the service ends; `nil`: never.
+    /// After how long without work the service ends; `nil` if never.
     public var idleExit: Duration? = .seconds(300)
-    /// ``idleExit`` was set: the service ends after it even where nothing starts it again.
+    /// Whether ``idleExit`` was set, so that the service ends even if the bus can't start it again.
     public var isIdleExitAskedFor = false
     /// The folders under which accounts may be, in system mode.
     public var folderRoots: [String] = []
-    /// The schemes of the addresses that accounts may be at; `nil`: every one that there is a backend for.
+    /// The address schemes that accounts may have; `nil` allows every backend's.
     public var backends: Set<String>?
-    /// The account that users sign in to without naming one; `nil`: there is none.
+    /// The account that users sign in to without an address; `nil` if there is none.
     public var defaultAccount: DefaultAccount?
-    /// Accounts have to be encrypted.
+    /// Whether accounts must be encrypted.
     public var requiresEncryption = false
-    /// How often remotes are looked at and uploaded to.
+    /// How often the service polls and uploads.
     public var pace = SyncPace()
-    /// What one store may hold.
+    /// The limits of a store.
     public var limits = Limits.standard
-    /// What one layer of a defaults domain may hold.
+    /// The limits of one layer of a defaults domain.
     public var layerLimits = Limits.domain
-    /// What one user may have the service hold.
+    /// The bounds of what the service keeps for one user.
     public var bounds = UserBounds()
 
-    /// What holds where no file says anything.
+    /// Makes the default settings.
     public init() {}
 
-    /// Has the service end after so long without anything to do; never after none.
+    /// Sets ``idleExit``; zero means never.
     public mutating func ask(forIdleExit time: Duration) {
         (idleExit, isIdleExitAskedFor) = (time == .zero ? nil : time, true)
     }
 
-    /// No account may be anywhere: what holds where it can't be known which ones may.
+    /// Settings that allow no accounts, for when the settings that restrict accounts can't be read.
     public static var closed: Settings {
         var settings = Settings()
         settings.backends = []
@@ -48,29 +48,29 @@ public struct Settings: Equatable, Sendable {
     }
 }
 
-/// What one user may have the service hold, in memory and on disk.
+/// The bounds of what the service keeps for one user, in memory and on disk.
 public struct UserBounds: Equatable, Sendable {
-    /// Stores that hold something, be it only a trace of what was there.
+    /// Stores that hold entries, be they only tombstones.
     public var stores = 16384
-    /// Bytes of the database, history and traces included.
+    /// Bytes of the database, including history and tombstones.
     public var databaseBytes = 256 << 20
-    /// Defaults domains that hold a value.
+    /// Defaults domains that hold values.
     public var domains = 1024
-    /// Subscriptions of all connections to domains.
+    /// Subscriptions to domains, of all connections together.
     public var domainSubscriptions = 1024
-    /// Subscriptions of all connections.
+    /// Other subscriptions, of all connections together.
     public var subscriptions = 256
-    /// Subscriptions of one connection.
+    /// Subscriptions of one connection, without those to domains.
     public var subscriptionsPerConnection = 64
     /// Manifests that the user's apps have registered.
     public var registeredManifests = 64
-    /// Calls of one connection that are not answered yet, since it doesn't read or they take a while.
+    /// Unanswered calls of one connection, which wait because it doesn't read or because they take long.
     public var waitingCalls = 256
 
-    /// The usual bounds.
+    /// Makes the default bounds.
     public init() {}
 
-    /// The database's file never gets larger. Removing, and what comes from other devices, may use what is above
-    /// ``databaseBytes``.
+    /// The largest size of the database's file, in bytes. Only removals and changes from other devices may use what is
+    /// above ``databaseBytes``.
     var largestDatabase: Int { databaseBytes + databaseBytes / 4 }
 }

@@ -6,14 +6,14 @@ internal import PropertyList
 internal import Replication
 internal import SyncEngine
 
-/// What a section may say.
+/// A key that a section of the settings may have.
 struct SettingsEntry: Sendable {
     let section: String
     let key: String
-    /// What may be its value, for the sentence "… is".
+    /// The allowed values, for a sentence that ends with "is".
     let allowed: String
     var isList = false
-    /// - Returns: whether the value is one that is allowed.
+    /// Sets the value, and returns whether it is allowed.
     let set: @Sendable (inout Settings, Substring) -> Bool
 
     static var sections: String {
@@ -42,7 +42,7 @@ struct SettingsEntry: Sendable {
     private static let sync: [SettingsEntry] = [
         SettingsEntry(section: "Sync", key: "FolderRoot", allowed: "an absolute path", isList: true) {
             settings, value in
-            // An empty one takes back what an earlier file says.
+            // An empty value clears the list of earlier files.
             if value.isEmpty { settings.folderRoots = [] }
             guard value.first == "/" else { return value.isEmpty }
             settings.folderRoots.append(String(value))
@@ -53,12 +53,12 @@ struct SettingsEntry: Sendable {
             allowed: "a list of " + PlaceKind.schemes.joined(separator: ", ") + ", with spaces between them,"
         ) { settings, value in
             let schemes = value.split(separator: " ").map(String.init)
-            // Those that are right hold where others aren't: to let accounts be anywhere would lower a wall.
+            // The known schemes apply even if others are wrong: to allow all would lift a restriction.
             settings.backends = Set(schemes.filter(PlaceKind.schemes.contains))
             return schemes.allSatisfy(PlaceKind.schemes.contains)
         },
         SettingsEntry(section: "Sync", key: "RequireEncryption", allowed: "yes or no") { settings, value in
-            // What is neither may have been meant to keep accounts in plain out.
+            // Any other value may have been meant to forbid unencrypted accounts.
             settings.requiresEncryption = value != "no"
             return ["yes", "no"].contains(value)
         },
@@ -149,7 +149,7 @@ extension SettingsEntry {
         }
     }
 
-    /// A number in a unit, or without one.
+    /// Parses a number, which may have a unit.
     private static func scaled(_ value: Substring, _ units: [String: Int], range: ClosedRange<Int>) -> Int? {
         let number = value.prefix { $0.isNumber }
         let unit = String(value[number.endIndex...].drop { $0 == " " })
@@ -160,7 +160,7 @@ extension SettingsEntry {
 }
 
 extension Int {
-    /// A number of digits only: no sign.
+    /// Parses a number that consists of digits only, without a sign.
     fileprivate init?(digits text: Substring) {
         guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
         self.init(text)

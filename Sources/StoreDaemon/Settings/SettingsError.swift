@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a line of a file of settings doesn't hold.
+/// Why a line of a file of settings doesn't apply.
 public struct SettingsError: Error, Equatable, CustomStringConvertible {
-    /// The file; empty where there is only one.
+    /// The file's path; empty if there is only one file.
     public var file = ""
-    /// The line, from 1.
+    /// The line's number, from 1.
     public let line: Int
-    /// What is wrong with it, and what would be right.
+    /// What is wrong in the line, and what would be right.
     public let reason: String
 
     /// The file, the line and the reason.

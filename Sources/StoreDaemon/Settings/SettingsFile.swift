@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The form of systemd's files: sections, Key=value, and comments. What a later file says replaces what an earlier one
-// does, and adds to its lists; a list that is given an empty value begins anew. Within one file a key that comes twice
-// is a mistake, unless it is a list's.
+// Files of settings have the format of systemd's: sections, Key=value, and comments. A later file replaces the values
+// of earlier ones and adds to their lists; an empty value clears a list. A key may occur twice in a file only if it is
+// a list's.
 //
-// A line that isn't right doesn't keep the others from holding: a service with half of its settings is better than none.
-// That must not lower a wall. There are two: Backends=, without which accounts may be anywhere, and RequireEncryption=.
-// Of the former's words those that are right hold, and of the latter only a "no" leaves accounts in plain. A line that
-// has lost its key or its section is taken for the former if it lists schemes, and for the latter if it says "yes".
+// A wrong line doesn't invalidate the others: a service with half of its settings is better than none. But a wrong line
+// must not lift a restriction. There are two: Backends=, without which accounts may be anywhere, and
+// RequireEncryption=. The right words of the former apply, and only "no" for the latter allows unencrypted accounts. A
+// line without a known key or section counts as the former if it lists schemes, and as the latter if it says "yes".
 
 internal import PlaceAddress
 
 /// A file of settings.
 public struct SettingsFile: Sendable {
-    /// Where it is.
+    /// The file's path.
     public let path: String
-    /// What it says.
+    /// The file's text.
     public let text: String
 
-    /// A file of its parts.
+    /// Makes a file of settings from its parts.
     public init(path: String, text: String) { (self.path, self.text) = (path, text) }
 }
 
 extension Settings {
-    /// Reads files of settings; what a later one says counts.
-    /// - Returns: what is right of them, and each line that isn't.
+    /// Reads files of settings. Later files take precedence.
+    /// - Returns: the settings that are right, and an error for each line that isn't.
     public static func read(_ files: [SettingsFile]) -> (settings: Settings, errors: [SettingsError]) {
         var settings = Settings()
         var errors: [SettingsError] = []
         for file in files {
             var reader = SettingsReader()
-            // CR LF is one character: an editor of another system's must not make one line, a comment, of all.
+            // CR LF is one character. Without it, a file from another system would be one line, maybe a comment.
             let lines = file.text.split(omittingEmptySubsequences: false) { ["\n", "\r\n", "\r"].contains($0) }
             for (index, line) in lines.enumerated() {
                 do { try reader.read(trimmed(line), into: &settings) } catch {
@@ -42,7 +42,7 @@ extension Settings {
     }
 
     /// Reads one file of settings.
-    /// - Throws: the first line that isn't right, with what is allowed there.
+    /// - Throws: the first wrong line, with what is allowed there.
     public init(file text: String) throws(SettingsError) {
         let (settings, errors) = Self.read([SettingsFile(path: "", text: text)])
         if let error = errors.first { throw error }
@@ -85,7 +85,7 @@ private struct SettingsReader {
         }
     }
 
-    /// What lists schemes may have been Backends=, and what says "yes" RequireEncryption=.
+    /// Applies the restriction that a wrong line may have been meant to set, from its schemes or its "yes".
     private func keepClosed(_ value: Substring, _ settings: inout Settings) {
         let schemes = value.split(separator: " ").map(String.init)
         if schemes.last == "yes" { settings.requiresEncryption = true }
@@ -115,7 +115,7 @@ private struct SettingsReader {
     }
 }
 
-/// What is between the white space at both ends.
+/// Removes white space at both ends.
 private func trimmed(_ text: Substring) -> Substring {
     let rest = text.drop { $0.isWhitespace }
     return rest.prefix(upTo: rest.lastIndex { !$0.isWhitespace }.map(rest.index(after:)) ?? rest.startIndex)

@@ -3,7 +3,7 @@
 internal import Replication
 internal import SDBus
 
-/// Who is logged in and at the machine, as logind has it (org.freedesktop.login1(5)).
+/// The users who are logged in and present, as logind reports them (org.freedesktop.login1(5)).
 @BusActor
 final class Logins {
     /// Called when a user's presence changes.
@@ -19,9 +19,9 @@ final class Logins {
     private let connection: BusConnection
     private var logind: Neighbour?
     private var isThere = false
-    /// By their paths; only people's.
+    /// The sessions of users, by their paths.
     private var sessions: [String: Session] = [:]
-    /// The paths of sessions that are to be read anew; `nil`: all of them are.
+    /// The paths of sessions to read again; `nil` if all are.
     private var stale: Set<String>? = []
     private var reading: Task<Void, Never>?
 
@@ -31,7 +31,7 @@ final class Logins {
 
     init(on connection: BusConnection) { self.connection = connection }
 
-    /// Begins to follow it; where it isn't there it may come.
+    /// Begins to follow logind, which may start later.
     func start() async throws {
         let logind = Neighbour("org.freedesktop.login1", on: connection) { [weak self] in self?.note(isThere: $0) }
         self.logind = logind
@@ -48,7 +48,7 @@ final class Logins {
         ])
     }
 
-    /// Whether a user is present.
+    /// Returns a user's presence.
     func presence(of uid: UInt32) -> SyncCircumstances.Presence {
         guard isThere else { return .unknown }
         let own = sessions.values.filter { $0.uid == uid }
@@ -63,7 +63,7 @@ final class Logins {
 
     // MARK: Reading
 
-    /// Reads one session anew, or all of them; what comes meanwhile is read together afterwards.
+    /// Reads one session again, or all of them. Requests that come meanwhile are served together afterwards.
     private func read(_ path: String?) {
         if let path { stale?.insert(path) } else { stale = nil }
         guard reading == nil else { return }
@@ -84,7 +84,7 @@ final class Logins {
             }
             (sessions, isThere) = (next, true)
         } catch {
-            // It has gone, which is told, or the session has, which is told as well.
+            // Either logind or the session has gone, and a signal reports both.
         }
         onChange?()
     }
@@ -104,7 +104,7 @@ final class Logins {
         }
         var people: [String: Session] = [:]
         for (path, session) in all {
-            // Others are those of greeters, of cron, and of a user's service manager.
+            // Others are sessions of greeters, of cron, or of a user's service manager.
             let kind = try? await logind.property(path, Self.session, "Class") { try $0.readString() }
             if kind?.hasPrefix("user") == true { people[path] = session }
         }

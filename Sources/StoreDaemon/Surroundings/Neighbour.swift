@@ -2,9 +2,9 @@
 
 internal import SDBus
 
-/// Another service of the machine, which may come and go, and needs not be there.
+/// Another service of the machine, which may come and go, or be missing.
 ///
-/// It is never started for this, and what it says is read anew after each of its signals that is followed.
+/// It is never started for this. The code that uses it reads its state again after each followed signal.
 @BusActor
 final class Neighbour {
     private let connection: BusConnection
@@ -15,25 +15,25 @@ final class Neighbour {
 
     private static let bus = "org.freedesktop.DBus"
 
-    /// A signal that is followed.
+    /// A signal to follow.
     struct Signal {
         /// The end of its match rule.
         let rule: String
-        /// What is done after it.
+        /// Called after the signal.
         let action: @BusActor (Message) -> Void
     }
 
-    /// - Parameter onAppearance: called when it is there, and when it isn't there any more.
+    /// - Parameter onAppearance: called when the service appears, and when it disappears.
     init(_ name: String, on connection: BusConnection, _ onAppearance: @escaping @BusActor (Bool) -> Void) {
         (self.name, self.connection, self.onAppearance) = (name, connection, onAppearance)
     }
 
-    /// Follows signals of the service, and then whether it is there.
+    /// Follows signals of the service, then whether it is there.
     func follow(_ signals: [Signal]) async throws {
         for followed in signals {
             slots.append(
                 try await connection.addMatch("type='signal',sender='\(name)',\(followed.rule)") { [weak self] signal in
-                    // The bus lets everybody send what looks like it.
+                    // The bus lets anybody send a signal that looks like the service's.
                     if let owner = self?.owner, signal.sender == owner { followed.action(signal) }
                 })
         }
@@ -87,7 +87,7 @@ final class Neighbour {
         }
     }
 
-    /// The end of a match rule for the changes of an object's properties.
+    /// Returns the end of a match rule for changes of an object's properties.
     static func changes(of path: String, _ interface: String, isNamespace: Bool = false) -> String {
         "\(isNamespace ? "path_namespace" : "path")='\(path)',interface='org.freedesktop.DBus.Properties',"
             + "member='PropertiesChanged',arg0='\(interface)'"

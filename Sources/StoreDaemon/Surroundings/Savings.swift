@@ -2,14 +2,14 @@
 
 internal import SDBus
 
-/// What the machine is to save: money, as NetworkManager has it, and power, as power-profiles-daemon does.
+/// What the machine has to save: traffic, as NetworkManager reports it, and power, as power-profiles-daemon does.
 @BusActor
 final class Savings {
-    /// The network is paid for by what goes over it.
+    /// Whether the network is metered.
     private(set) var isMetered = false
-    /// The machine is to save power.
+    /// Whether the machine saves power.
     private(set) var savesPower = false
-    /// Called when one of them is another one.
+    /// Called when either may have changed.
     var onChange: (@BusActor () -> Void)?
 
     private let connection: BusConnection
@@ -17,7 +17,7 @@ final class Savings {
 
     init(on connection: BusConnection) { self.connection = connection }
 
-    /// Begins to follow both; those that aren't there may come.
+    /// Begins to follow both services, which may start later.
     func start() async throws {
         try await follow(
             "org.freedesktop.NetworkManager", "/org/freedesktop/NetworkManager", "Metered"
@@ -27,7 +27,7 @@ final class Savings {
         } note: {
             $0.isMetered = $1
         }
-        // By the name that every version has.
+        // Every version has this name.
         try await follow("net.hadess.PowerProfiles", "/net/hadess/PowerProfiles", "ActiveProfile") {
             try $0.readString() == "power-saver"
         } note: {
@@ -35,7 +35,7 @@ final class Savings {
         }
     }
 
-    /// Follows a property of a service's object, whose interface is called as the service is.
+    /// Follows a property of a service's object. The interface has the service's name.
     private func follow(
         _ name: String, _ path: String, _ property: String,
         _ decode: @escaping @BusActor @Sendable (Message) throws -> Bool,
@@ -56,7 +56,7 @@ final class Savings {
         try await neighbour.follow([.init(rule: Neighbour.changes(of: path, name)) { _ in read() }])
     }
 
-    /// Leads from a signal to whom it is of.
+    /// Leads from a signal's handler to its neighbour.
     @BusActor
     private final class Reader {
         weak var neighbour: Neighbour?

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What decides about the pace of sync beside the settings: who is at the machine, and what it is to save. It is followed
-// as long as an account is signed in; where the services that know aren't there, nothing is known.
+// What determines the pace of sync besides the settings: whether users are present, and what the machine has to save.
+// It is followed while an account is signed in. Without the services that report it, it is unknown.
 
 internal import Logging
 internal import Replication
 internal import SDBus
 internal import SyncEngine
 
-/// The machine that the accounts are on.
+/// The state of the machine, as far as it matters for sync.
 @BusActor
 final class Surroundings {
     private unowned let daemon: Daemon
@@ -17,7 +17,7 @@ final class Surroundings {
 
     init(daemon: Daemon) { self.daemon = daemon }
 
-    /// Follows what happens, or does not any more.
+    /// Begins to follow the machine's state, or stops.
     func follow(_ isNeeded: Bool) {
         guard isNeeded != (logins != nil) else { return }
         (logins, savings) = (nil, nil)
@@ -41,7 +41,7 @@ final class Surroundings {
         }
     }
 
-    /// The bus on which those services are; on a bus that is neither, as in tests, they are where the service is.
+    /// The bus of those services: the system bus, or the private bus that the service is on, as in tests.
     private var systemBus: BusConnection {
         get throws {
             if case .session = daemon.configuration.bus {
@@ -51,7 +51,7 @@ final class Surroundings {
         }
     }
 
-    /// What holds for a user's account.
+    /// Returns the circumstances of a user's account.
     func circumstances(of uid: UInt32) -> SyncCircumstances {
         var circumstances = SyncCircumstances()
         circumstances.presence = logins?.presence(of: uid) ?? .unknown

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The key of a user's encrypted account on this device. It is apart from account.plist, which keeps that the account
-// is encrypted: a lost key must never make an account look as if it were in plain.
+// The key of a user's encrypted account on this device. It is separate from account.plist, which records that the
+// account is encrypted: without a key, an account must never look unencrypted.
 //
-// What is read is checked against the marker that is kept beside the key: a file with a bit flipped in the secret
-// would otherwise have the device seal what no other device can open.
+// The key is checked against the marker beside it. Otherwise a flipped bit in the secret would make the device seal
+// data that no other device can open.
 
 internal import Foundation
 internal import Glibc
@@ -12,40 +12,40 @@ internal import Sealing
 
 /// The file `account-key.plist`.
 struct AccountKeyFile: Equatable {
-    /// How far a move to the key has come.
+    /// The stage of a move to the key.
     enum Stage: String, Codable {
-        /// The key is not the account's yet.
+        /// The account doesn't use the key yet.
         case moving
-        /// The key is the account's.
+        /// The account uses the key.
         case using
     }
 
     /// The account's key.
     var key: AccountKey
-    /// The key's marker, for a remote that has lost it.
+    /// The key's marker, to restore it in the remote.
     var marker: SealedMarker
-    /// The keys that this device had before.
+    /// The keys that the account had before.
     var left: Set<KeyIdentifier> = []
-    /// The markers that the user has rejected.
+    /// The keys whose markers the user has rejected.
     var rejected: Set<KeyIdentifier> = []
-    /// The key whose account the user has taken for right, and whose words are not here.
+    /// The other key whose account the user has accepted, and whose recovery phrase this device waits for.
     var awaited: KeyIdentifier?
     var stage: Stage
-    /// The user has seen the recovery phrase.
+    /// Whether the user has seen the recovery phrase.
     var wasShown = false
-    /// What the account was called while it was in plain.
+    /// The identifiers that the account had while it was unencrypted.
     var wasPlain: Set<KeyIdentifier> = []
-    /// When it was found that what this device has is in the remote under the key, in microseconds since 1970.
+    /// When all of this device's data was found in the remote under the key, in microseconds since 1970.
     var published: UInt64?
-    /// When what is left of former forms was removed last.
+    /// When the remains of former forms were last removed, in microseconds since 1970.
     var tidied: UInt64?
 
-    /// A file is in this format, and in none that is greater.
+    /// The format's number. Files with a greater one are from a newer version.
     private static let format = 1
-    /// No file is longer.
+    /// The largest size of a file, in bytes.
     private static let limit = 1 << 20
 
-    /// Which of the two files: that of the account that is signed in, or of one that is being signed in to.
+    /// The two files: for the account that is signed in, and for one that the user is signing in to or moving to.
     enum Slot: String, CaseIterable {
         case current = "account-key.plist"
         case next = "next-account-key.plist"
@@ -53,44 +53,44 @@ struct AccountKeyFile: Equatable {
 
     private static func path(_ slot: Slot, in directory: String) -> String { directory + "/" + slot.rawValue }
 
-    /// What a backend is to know.
+    /// What a backend has to know of the key.
     var held: HeldKey {
         HeldKey(key: key, marker: marker, rejected: rejected, awaited: awaited, former: former)
     }
 
-    /// The forms in which the account was before it was under this key.
+    /// The forms that the account had before it used this key.
     var former: FormerForms { FormerForms(plain: wasPlain, keys: left, areRemoved: tidied != nil) }
 
-    /// How far a move to the key has come.
+    /// How far the move to the key has come.
     var standing: MoveProgress.Standing {
         MoveProgress.Standing(
             former: former, published: stage == .using ? published : nil, wasShown: wasShown, tidied: tidied)
     }
 
-    /// The key of an account; `nil` where there is none. A crash while the account was being signed in to may have
-    /// left it where keys of such accounts are.
+    /// Returns the key of an account; `nil` if there is none. After a crash during signing in, the key may still be in
+    /// the slot ``Slot/next``.
     static func key(of account: String, in directory: String) throws(AccountKeyFileError) -> AccountKeyFile? {
         if let next = try? read(.next, in: directory), "\(next.key.identifier)" == account { return next }
         guard let current = try read(in: directory), "\(current.key.identifier)" == account else { return nil }
         return current
     }
 
-    /// Puts the key of an account that was signed in to in the place of the former one's.
+    /// Replaces the former account's key by that of an account that was signed in to.
     static func settle(_ account: String, in directory: String) throws {
         guard var next = try? read(.next, in: directory), "\(next.key.identifier)" == account else { return }
-        // A move ends when what this device has is in the remote.
+        // A move ends only when this device's data is in the remote.
         if next.former.areNone { next.stage = .using }
         try next.write(in: directory)
         try removeNext(in: directory)
     }
 
-    /// Removes a key that is not going to be used.
+    /// Removes a key that won't be used.
     static func removeNext(in directory: String) throws {
         try PrivateFile.remove(path(.next, in: directory))
         try PrivateFile.synchronize(directory: directory)
     }
 
-    /// Reads the file; `nil` where there is none.
+    /// Reads the file; `nil` if there is none.
     static func read(_ slot: Slot = .current, in directory: String) throws(AccountKeyFileError) -> AccountKeyFile? {
         let path = path(slot, in: directory)
         guard let data = try contents(of: path) else { return nil }
@@ -103,14 +103,14 @@ struct AccountKeyFile: Equatable {
         return file
     }
 
-    /// Writes the file, whole or not at all, and so that a power cut does not take it away.
+    /// Replaces the file atomically, and syncs it to the disk.
     func write(_ slot: Slot = .current, in directory: String) throws {
         let encoder = PropertyListEncoder()
         encoder.outputFormat = .binary
         try PrivateFile.replace(Self.path(slot, in: directory), with: Array(try encoder.encode(Record(self))))
     }
 
-    /// Removes the files, and what a crash has left of one that was being written.
+    /// Removes both files, and temporary ones that a crash has left.
     static func remove(in directory: String) throws {
         for path in Slot.allCases.map({ path($0, in: directory) }) {
             try PrivateFile.remove(PrivateFile.temporary(path))
@@ -119,7 +119,7 @@ struct AccountKeyFile: Equatable {
         try PrivateFile.synchronize(directory: directory)
     }
 
-    /// The bytes of a file that belongs to this user and that no other may read; `nil` where there is none.
+    /// Returns the bytes of a file, which must belong to the service's user and be private; `nil` if there is none.
     private static func contents(of path: String) throws(AccountKeyFileError) -> Data? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         if descriptor < 0, errno == ENOENT { return nil }
@@ -137,7 +137,7 @@ struct AccountKeyFile: Equatable {
         let format: Int
     }
 
-    /// What is in the file.
+    /// The contents of the file.
     private struct Record: Codable {
         var format: Int
         var identifier: String
@@ -166,7 +166,7 @@ struct AccountKeyFile: Equatable {
             (published, tidied) = (file.published, file.tidied)
         }
 
-        /// What it says; `nil` if it does not agree with itself.
+        /// The decoded file; `nil` if its parts contradict each other.
         var file: AccountKeyFile? {
             let (left, rejected) = (left.compactMap { KeyIdentifier($0) }, rejected.compactMap { KeyIdentifier($0) })
             let plain = (wasPlain ?? []).compactMap { KeyIdentifier($0) }
@@ -184,20 +184,20 @@ struct AccountKeyFile: Equatable {
     }
 }
 
-/// Why the file with the account's key can't be used. It has nothing of what is in the file.
+/// Why the file with the account's key can't be used. It reveals nothing of the contents.
 enum AccountKeyFileError: Error, Equatable, CustomStringConvertible {
-    /// It can't be opened; `errno`.
+    /// The file can't be opened; with `errno`.
     case unreadable(String, Int32)
-    /// It is another user's, or no file.
+    /// The file belongs to another user, or is not a regular file.
     case foreign(String)
-    /// Others may read or write it.
+    /// Other users may read or write the file.
     case open(String)
-    /// It is torn, or was altered.
+    /// The file is torn or was altered.
     case damaged(String)
-    /// A newer version has written it.
+    /// A newer version wrote the file.
     case tooNew(String)
 
-    /// A sentence that says what is wrong and what to do.
+    /// What is wrong and what to do, as a sentence.
     var description: String {
         switch self {
         case .unreadable(let path, let code):

@@ -6,18 +6,18 @@ internal import SDBus
 internal import Sealing
 internal import StoreBus
 
-/// The keys that a user's account has on this device, and what follows from them.
+/// The keys of a user's account on this device, and the protection that follows from them.
 ///
-/// A key is on the disk before anything is written under it. Where it can't be used, sync rests and nothing leaves.
+/// A key is on the disk before anything is written under it. If it can't be used, sync stops and nothing is uploaded.
 struct AccountKeys {
-    /// The user's, with the account's file and those of its keys.
+    /// The user's directory, with the files of the account and its keys.
     let directory: String
     let environment: Environment
     let logger: Logger
 
-    // MARK: What a backend is to know
+    // MARK: Protection
 
-    /// What is known of the encryption of an account, and why its key can't be used if it can't.
+    /// Returns what is known of an account's encryption, and the reason if its key can't be used.
     func protection(of file: AccountFile) -> (Protection, RemoteError?) {
         let (former, problem) = formerProtection(of: file)
         guard problem == nil, let next = next(of: file) else { return (former, problem) }
@@ -35,10 +35,10 @@ struct AccountKeys {
         return (.locked, .keyGone)
     }
 
-    /// What is known of the encryption of an account that is to be signed in to.
+    /// Returns what is known of the encryption of an account that the user signs in to.
     func protection(at url: String, _ wish: EncryptionWish) throws -> Protection {
         if let phrase = wish.phrase { return .phrase(phrase) }
-        // Signing in anew is what mends a file that can't be read.
+        // To sign in again is the way to repair a file that can't be read.
         if let file = try? AccountFile.read(in: directory), file.isPlace(url),
             file.isEncrypted == true || file.movingTo != nil
         {
@@ -47,8 +47,8 @@ struct AccountKeys {
         return wish.encrypts ? .key(try first()) : .none
     }
 
-    /// The key of a new account, which is on the disk before the account is anywhere. One that an attempt before has
-    /// left is taken again: that may have made the account.
+    /// Returns the key of a new account, which is written to the disk before the account is created. It reuses the key
+    /// of an earlier attempt, which may have created the account.
     private func first() throws -> HeldKey {
         if let left = try? AccountKeyFile.read(.next, in: directory), left.stage == .moving, left.former.areNone {
             return left.held
@@ -60,12 +60,12 @@ struct AccountKeys {
 
     // MARK: The keys
 
-    /// The key that an account is under, if it can be used.
+    /// Returns the key that the account uses; `nil` if it has none or the key can't be used.
     func current(of file: AccountFile) -> AccountKeyFile? {
         file.isEncrypted == true ? try? AccountKeyFile.key(of: file.account, in: directory) : nil
     }
 
-    /// The key that an account has before it goes over to another one, and the forms that it has had.
+    /// Returns the key that an account has before it switches to another one, and the forms that it has had.
     func former(of file: AccountFile) -> (AccountKey?, FormerForms) {
         let name = KeyIdentifier(file.account).map { Set([$0]) } ?? []
         guard file.isEncrypted == true else { return (nil, FormerForms(plain: name)) }
@@ -73,7 +73,7 @@ struct AccountKeys {
         return (key?.key, FormerForms(plain: key?.wasPlain ?? [], keys: name.union(key?.left ?? [])))
     }
 
-    /// The key that an account is moving to.
+    /// Returns the key that an account is moving to; `nil` if it isn't moving or the key is missing.
     func next(of file: AccountFile) -> AccountKeyFile? {
         guard let identifier = file.movingTo else { return nil }
         do {
@@ -87,10 +87,10 @@ struct AccountKeys {
         return nil
     }
 
-    /// Keeps the key of an account that is about to be signed in to.
+    /// Stores the key of an account before the user is signed in to it.
     /// - Parameters:
-    ///   - wasShown: the user has the phrase.
-    ///   - former: what the account was before.
+    ///   - wasShown: whether the user has the recovery phrase.
+    ///   - former: the forms that the account had before.
     func keep(_ held: HeldKey?, wasShown: Bool, former: FormerForms = FormerForms()) throws {
         guard let held else { return }
         var kept: AccountKeyFile?
@@ -111,14 +111,14 @@ struct AccountKeys {
         ).write(.next, in: directory)
     }
 
-    /// Gives the key of an account that was signed in to its place. What fails here is made up for at the next start.
+    /// Moves the key of an account that was signed in to into its slot. After a failure, the next start tries again.
     func settle(_ account: String) {
         do { try AccountKeyFile.settle(account, in: directory) } catch {
             logger.error("The key of the account in \(directory) can't be put in place: \(error)")
         }
     }
 
-    /// Refuses to leave an account that perhaps nobody could enter then.
+    /// Refuses to leave an account that possibly nobody could open afterwards.
     func checkPhraseIsKnown() throws {
         guard let file = try? AccountFile.read(in: directory), let key = current(of: file), !key.wasShown else {
             return
@@ -129,8 +129,8 @@ struct AccountKeys {
                 + "what is in the remote can't be read any more.")
     }
 
-    /// The words that let another device in.
-    /// - Parameter marksShown: the user has seen them.
+    /// Returns the recovery phrase, which lets other devices in.
+    /// - Parameter marksShown: whether the user has seen the phrase.
     func recoveryPhrase(of file: AccountFile, marksShown: Bool) throws -> String {
         guard file.isEncrypted == true else {
             throw BusError.store(.conflict, "The account is not encrypted, so it has no recovery phrase.")
@@ -153,25 +153,25 @@ struct AccountKeys {
 
     // MARK: A move
 
-    /// Whether an account is moving to a key, or has gone over to one without all of this device's being there.
+    /// Whether an account is moving to a key, or has switched to it but not all of this device's data is uploaded.
     func isMoving(_ file: AccountFile) -> Bool {
         file.movingTo != nil || current(of: file).map { $0.stage == .moving && !$0.former.areNone } == true
     }
 
-    /// Which move is under way; `nil`: none.
+    /// Returns the kind of move under way; `nil` if there is none.
     func move(of file: AccountFile) -> KeyChange? {
         if !isMoving(file) { return nil }
         let hadKey = file.movingTo == nil ? current(of: file)?.left.isEmpty == false : file.isEncrypted == true
         return hadKey ? .replacement : .encryption
     }
 
-    /// Whether something may be to be done for a move after a sync cycle.
+    /// Whether a move may need a step after a sync cycle.
     var areWatched: Bool {
         guard let file = try? AccountFile.read(in: directory) else { return false }
         return file.movingTo != nil || current(of: file)?.former.areNone == false
     }
 
-    /// Has an account move to a new key: both are on the disk then.
+    /// Begins an account's move to a new key. Both the key and the intent are on the disk then.
     func begin(_ next: AccountKeyFile, of file: AccountFile) throws {
         try next.write(.next, in: directory)
         var file = file
@@ -180,7 +180,7 @@ struct AccountKeys {
     }
 
     /// Forgets the key that an account was moving to.
-    /// - Returns: what the user is signed in to from now on.
+    /// - Returns: the account's file without the move.
     func withdraw(from file: AccountFile) throws -> AccountFile {
         var file = file
         file.movingTo = nil

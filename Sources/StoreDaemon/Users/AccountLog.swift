@@ -3,10 +3,10 @@
 internal import Logging
 internal import Replication
 
-/// What the journal is told of an account: a line for each change between working and each way of not working.
+/// Decides what is logged of an account: a line for each change between working and each kind of failure.
 ///
-/// A value that is told how the account is, and says what is worth a line; it has no clock. A remote that comes and goes
-/// all the time fills no journal.
+/// It is a value without a clock, and limits the lines per hour, so that a remote that comes and goes doesn't fill the
+/// journal.
 struct AccountLog {
     struct Line: Equatable {
         let level: Logger.Level
@@ -14,19 +14,19 @@ struct AccountLog {
     }
 
     private var trouble: RemoteError.Code?
-    /// Times of the lines of the last hour, in microseconds.
+    /// The times of the lines of the last hour, in microseconds.
     private var recent: [UInt64] = []
     private var left = 0
 
     private static let hour: UInt64 = 3_600_000_000
     private static let linesAnHour = 12
 
-    /// The account is as it is now.
+    /// Notes the account's present state.
     ///
     /// - Parameters:
-    ///   - error: what keeps it from working; `nil`: nothing.
-    ///   - name: the user's.
-    ///   - now: microseconds of a clock that doesn't go back.
+    ///   - error: what prevents sync; `nil` if nothing does.
+    ///   - name: the user's name.
+    ///   - now: microseconds of a monotonic clock.
     mutating func note(_ error: RemoteError?, ofUser name: String, _ now: UInt64) -> Line? {
         guard error?.code != trouble else { return nil }
         trouble = error?.code

@@ -2,7 +2,7 @@
 
 internal import SDBus
 
-/// The clients that are told of an account's state.
+/// The clients that subscribe to an account's state.
 @BusActor
 final class AccountSubscribers {
     private var subscriptions: [SubscriptionKey: AccountSubscription] = [:]
@@ -11,7 +11,7 @@ final class AccountSubscribers {
     var isEmpty: Bool { subscriptions.isEmpty }
 
     /// Subscribes a client through a path.
-    /// - Parameter signal: tells it of the state as it is then.
+    /// - Parameter signal: sends the client the state at that moment.
     func add(_ client: Client, at path: String, _ signal: @escaping @BusActor () -> Void) {
         let key = SubscriptionKey(client, path)
         if subscriptions[key] != nil { return }
@@ -19,7 +19,7 @@ final class AccountSubscribers {
         client.noteSubscription(.objects, by: 1)
     }
 
-    /// Ends the subscription of a client through a path, if there is one.
+    /// Ends a client's subscription through a path, if there is one.
     func remove(_ client: Client, at path: String) {
         guard subscriptions.removeValue(forKey: SubscriptionKey(client, path)) != nil else { return }
         client.noteSubscription(.objects, by: -1)
@@ -27,27 +27,27 @@ final class AccountSubscribers {
 
     func contains(_ client: Client, at path: String) -> Bool { subscriptions[SubscriptionKey(client, path)] != nil }
 
-    /// Tells all of them of the state.
+    /// Sends the state to all subscribers.
     func tell() { untold.add(subscriptions.keys) }
 }
 
-/// One connection's subscription to an account, through one of its paths.
+/// A connection's subscription to an account through one of the account's paths.
 ///
-/// A subscriber that does not read is told of the latest state once it does.
+/// A subscriber that doesn't read gets only the latest state once it does.
 @BusActor
 private final class AccountSubscription {
     private let delivery: Delivery
     private let signal: @BusActor () -> Void
     private var isHeldUp = false
 
-    /// A signal has about so many bytes.
+    /// About how many bytes a signal has.
     private static let size = 1 << 10
 
     init(_ delivery: Delivery, _ signal: @escaping @BusActor () -> Void) {
         (self.delivery, self.signal) = (delivery, signal)
     }
 
-    /// Tells of the state, now or when there is room.
+    /// Sends the state, now or once there is room.
     func tell() {
         if isHeldUp { return }
         if delivery.hasRoom(for: Self.size) { return signal() }

@@ -4,33 +4,33 @@ internal import Replication
 internal import SDBus
 internal import StoreBus
 
-/// What is tried with backends for one account: one thing at a time, and none for ever.
+/// The attempts to use backends for an account: one at a time, each with a time limit.
 @BusActor
 final class Attempts {
-    /// Something is tried.
+    /// Whether an attempt or a move is under way.
     private(set) var isBusy = false
-    /// What is tried for a caller.
+    /// The latest attempt for a caller.
     private var latest: Attempt?
-    /// How often the account was signed out: what was begun before must not go over to it.
+    /// How often the account was signed out. An attempt that began before must not sign in again.
     private(set) var signOuts = 0
 
     private let limit: Duration
 
-    /// - Parameter limit: how long an attempt may take.
+    /// - Parameter limit: the longest time that an attempt may take.
     init(limit: Duration = .seconds(60)) { self.limit = limit }
 
     private static let busy = BusError.store(
         .busy, "The account is being signed in or checked, or moves to a new key; try again after it.")
 
-    /// The account is signed out, whatever is under way.
+    /// Notes that the account was signed out, whatever is under way.
     func noteSignOut() { signOuts += 1 }
 
-    /// Ends what is tried for a caller, who has given up.
+    /// Ends the latest attempt, because its caller has given up.
     func endLatest() { latest?.supersede() }
 
-    /// Tries a backend for a caller, who may give up without a word: the next call ends the attempt, and begins once it
-    /// has ended. A move doesn't give way.
-    /// - Throws: `Busy` if something else is under way, or a newer call has ended this one.
+    /// Makes an attempt for a caller. Callers may give up without notice, so a new call ends the previous attempt and
+    /// begins after it. A move doesn't give way.
+    /// - Throws: `Busy` if a move is under way, or if a newer call has ended this one.
     func make<T: Sendable>(_ work: @escaping @Sendable () async throws -> T) async throws -> T {
         let former = latest
         if isBusy, former == nil { throw Self.busy }
@@ -52,7 +52,7 @@ final class Attempts {
         }
     }
 
-    /// Does something while nothing else is tried.
+    /// Runs a piece of work, unless something else is under way.
     /// - Throws: `Busy` if something is.
     func alone<T>(_ body: () async throws -> T) async throws -> T {
         if isBusy { throw Self.busy }
@@ -61,8 +61,8 @@ final class Attempts {
         return try await body()
     }
 
-    /// Waits for a backend for a minute, and then cancels what it does: a dead network mount never answers, and a server
-    /// may answer a byte now and then.
+    /// Runs work with a backend, and cancels it after a minute: a dead network mount never answers, and a server may
+    /// send a byte now and then.
     static func limited<T: Sendable>(_ work: @escaping @Sendable () async throws -> T) async throws -> T {
         try await limited(nil, .seconds(60), work)
     }
@@ -90,19 +90,19 @@ final class Attempts {
 /// An attempt with a backend, which a newer one may end.
 @BusActor
 private final class Attempt {
-    /// It may be superseded before it has begun.
+    /// The work, which may be superseded before it has begun.
     var work: Task<Void, Never>? { didSet { if isSuperseded { work?.cancel() } } }
     private var isSuperseded = false
     private var isOver = false
     private var successor: CheckedContinuation<Void, Never>?
 
-    /// Comes to nothing, also where its answer is there already.
+    /// Fails the attempt, even if its result is there already.
     func supersede() {
         isSuperseded = true
         work?.cancel()
     }
 
-    /// Gives way to the next attempt, and returns when this one has ended; what is stuck ends after its minute.
+    /// Cancels this attempt for a newer one, and returns when it has ended; if it hangs, that is after its minute.
     func giveWay() async {
         supersede()
         if !isOver { await withCheckedContinuation { successor = $0 } }
@@ -113,13 +113,13 @@ private final class Attempt {
         successor?.resume()
     }
 
-    /// Throws if a newer call has ended it.
+    /// Throws if a newer call has ended this attempt.
     func check() throws(BusError) {
         if isSuperseded { throw .store(.busy, "A newer call has ended this one.") }
     }
 }
 
-/// Of several ends, the first one counts.
+/// A race between several results, of which the first counts.
 @BusActor
 private final class Race<T: Sendable> {
     var continuation: CheckedContinuation<T, any Error>?

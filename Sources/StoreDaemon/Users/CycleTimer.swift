@@ -2,28 +2,28 @@
 
 internal import SDBus
 
-/// Begins the sync cycles of one account: when they are due, and one after the other with those of other accounts
-/// where one is suspected of having ended the process.
+/// Begins the sync cycles of an account when they are due. Accounts that are suspected of having ended the process take
+/// turns.
 @BusActor
 final class CycleTimer {
     private var timer: EventSource?
-    /// Told of networks, as long as an attempt that failed is to be made up for.
+    /// Watches for networks while a failed attempt is to be repeated.
     private var routes: EventSource?
     private let record: SyncRecord
     private let run: @BusActor () async -> Void
 
     /// - Parameters:
     ///   - directory: where it is recorded that a cycle is under way.
-    ///   - run: makes the cycles that are due.
+    ///   - run: runs the cycles that are due.
     init(in directory: String, run: @escaping @BusActor () async -> Void) {
         record = SyncRecord(in: directory)
         self.run = run
     }
 
-    /// How many seconds an account waits during whose cycles the process died; `nil`: it need not.
+    /// How many seconds the account must wait because the process died during its cycles; `nil` if it need not.
     var wait: Int? { record.wait }
 
-    /// Sets when the next cycle is due, in microseconds of the loop's clock; `nil`: not before something happens.
+    /// Sets when the next cycle is due, in microseconds of the loop's clock; `nil` if not before another event.
     func set(_ due: UInt64?) {
         timer = nil
         guard let due else { return }
@@ -31,16 +31,16 @@ final class CycleTimer {
         begin(after: .microseconds(Int64(due > now ? due - now : 0)))
     }
 
-    /// Has a network that comes noted, as long as that is wanted.
+    /// Begins or ends watching for networks.
     func noteNetworks(_ isWanted: Bool, _ note: @escaping @BusActor () -> Void) throws {
         if !isWanted { return routes = nil }
         if routes == nil { routes = try EventLoop.shared.watchRoutes(note) }
     }
 
-    /// Begins no further cycle, until one is due again.
+    /// Begins no more cycles until the next one is set.
     func pause() { (timer, routes) = (nil, nil) }
 
-    /// The service ends as it should.
+    /// Records that the service ends normally.
     func stop() {
         pause()
         record.stop()

@@ -8,16 +8,16 @@ internal import StoreEngine
 
 /// Copies of all users' data, made while the service runs. Each is a directory in the state directory.
 ///
-/// Each database is copied in one transaction. Files beside it are replaced whole by those who write them. A copy is
-/// therefore what a crash at that moment would leave, and the next start completes that.
+/// Each database is copied in one transaction, and other files are only ever replaced whole. So a copy is what a crash
+/// at that moment would leave, and the next start can recover from it.
 enum DataBackup {
     private static let prefixes = ["backup.", "restore."]
-    /// A copy that is older was left by a program that was interrupted; in microseconds.
+    /// The age, in microseconds, at which a copy is removed, because an interrupted program has left it.
     private static let longestLife: UInt64 = 86_400_000_000
 
-    /// Makes a copy; not on the bus's thread.
-    /// - Parameter time: the present, in microseconds since 1970.
-    /// - Returns: the directory.
+    /// Makes a copy. It must not run on the bus's thread.
+    /// - Parameter time: the present time, in microseconds since 1970.
+    /// - Returns: the copy's directory.
     static func make(in stateDirectory: String, time: UInt64) throws -> String {
         let path = "\(stateDirectory)/\(prefixes[0])\(time)"
         removeOld(in: stateDirectory, time)
@@ -25,13 +25,13 @@ enum DataBackup {
         return path
     }
 
-    /// The directory of a copy by its name; `nil` if there is none.
+    /// Returns the directory of a copy by its name; `nil` if there is none.
     static func path(of name: String, in stateDirectory: String) -> String? {
         let path = "\(stateDirectory)/\(name)"
         return time(of: name) != nil && access(path, F_OK) == 0 ? path : nil
     }
 
-    /// When a copy was made, by its name; `nil` if it is no copy's.
+    /// Returns when a copy was made, by its name; `nil` if it is not a copy's name.
     private static func time(of name: String) -> UInt64? {
         prefixes.first { name.hasPrefix($0) }.flatMap { UInt64(name.dropFirst($0.count)) }
     }
@@ -58,7 +58,7 @@ enum DataBackup {
             do {
                 try FileManager.default.copyItem(atPath: "\(directory)/\(name)", toPath: "\(path)/\(name)")
             } catch {
-                // What has gone was a temporary file.
+                // A file that has disappeared was a temporary one.
                 if access("\(directory)/\(name)", F_OK) == 0 { throw error }
             }
         }

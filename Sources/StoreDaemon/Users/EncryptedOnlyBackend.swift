@@ -2,8 +2,8 @@
 
 internal import Replication
 
-/// A backend of an account in plain, on a machine whose administrator requires encryption: an account is neither made
-/// nor joined with it, and nothing is written. What is there can be read, so that a move to a key can take it along.
+/// The backend of an unencrypted account on a machine whose administrator requires encryption. It creates and joins no
+/// account and writes nothing. It can read the account, so that a move to a key can keep its values.
 struct EncryptedOnlyBackend: RemoteBackend {
     let backend: any RemoteBackend
 
@@ -32,7 +32,7 @@ struct EncryptedOnlyBackend: RemoteBackend {
 
     func close() async { await backend.close() }
 
-    /// Why an account in plain is not used.
+    /// Why an unencrypted account is not used.
     static let notEncrypted = RemoteError(
         .denied,
         "The account is not encrypted, and this machine's administrator requires that. Encrypt it with \"ubiquitousctl "

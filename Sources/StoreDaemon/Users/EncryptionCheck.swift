@@ -4,7 +4,7 @@ internal import Replication
 internal import SDBus
 internal import Sealing
 
-/// Tries a place out as that of an encrypted account.
+/// Tests the encryption of the account in a remote.
 struct EncryptionCheck {
     private let backend: Result<ToldBackend, RemoteError>
 
@@ -13,7 +13,7 @@ struct EncryptionCheck {
         do throws(RemoteError) { backend = .success(try make()) } catch { backend = .failure(error) }
     }
 
-    /// What was found, step by step. Cancelling it ends what the backend is asked.
+    /// Runs the steps and returns their results. Cancelling closes the backend.
     func steps() async -> [BackendCheck] {
         switch backend {
         case .failure(let error): return [BackendCheck(step: "key", isPassed: false, detail: error.message)]
@@ -28,7 +28,7 @@ struct EncryptionCheck {
         }
     }
 
-    /// Whether an account without encryption is there, which an administrator doesn't allow.
+    /// Reports an unencrypted account if the administrator requires encryption.
     private static func requirement(_ backend: ToldBackend) async -> [BackendCheck] {
         do throws(RemoteError) { _ = try await backend.open(creatingAccount: false) } catch {
             if error.code == .denied {

@@ -3,13 +3,13 @@
 internal import SDBus
 internal import Sealing
 
-/// What the user says about encryption when signing in.
+/// The user's options for encryption when signing in.
 struct EncryptionWish {
-    /// A new account is to be encrypted.
+    /// Whether to encrypt a new account.
     var encrypts = false
-    /// What opens an account that is.
+    /// The recovery phrase of an encrypted account.
     var phrase: RecoveryPhrase?
-    /// Markers of other keys than the phrase's don't count.
+    /// Whether to ignore the markers of other keys than the phrase's.
     var rejectsOthers = false
 
     init(encrypts: Bool, phrase: String?, rejectsOthers: Bool = false) throws(BusError) {

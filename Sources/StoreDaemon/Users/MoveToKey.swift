@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Moving the account to a key: from plain, or from a former key. The key and the intent are on the disk before anything
-// is in the remote, and each step leads on from what is on the disk, in this process or the next (MoveProgress).
+// Moves an account to a key, from its unencrypted form or from a former key. The key and the intent are on the disk
+// before anything is in the remote, and each step follows from what is on the disk, so any process can continue
+// (MoveProgress).
 
 internal import Logging
 internal import Replication
@@ -10,19 +11,19 @@ internal import Sealing
 internal import StoreBus
 internal import SyncEngine
 
-/// Which move a person asks for, as ListDevices() calls it.
+/// The kind of a move, by its name in ListDevices().
 enum KeyChange: String {
-    /// From plain.
+    /// From the unencrypted form.
     case encryption = "encrypt"
-    /// From the key that the account has.
+    /// From the account's present key.
     case replacement = "replace-key"
 }
 
-/// The move of one user's account to a key.
+/// The move of a user's account to a key.
 @BusActor
 final class MoveToKey {
     private unowned let account: UserAccount
-    /// The account has moved to its key, or is moving: after each cycle something may be to be done for that.
+    /// Whether a step of a move may be due after a cycle.
     private var isWatched = false
 
     private var daemon: Daemon { account.daemon }
@@ -31,9 +32,9 @@ final class MoveToKey {
 
     init(of account: UserAccount) { self.account = account }
 
-    /// Moves the account to a new key, and returns when what this device has is in the remote under it. A move that
-    /// was interrupted goes on.
-    /// - Parameter passesOver: what can't be read is not waited for.
+    /// Moves the account to a new key, or continues an interrupted move. Returns when all of this device's data is in
+    /// the remote under the key.
+    /// - Parameter passesOver: whether to move without what can't be read.
     func make(_ change: KeyChange, passingOverUnread passesOver: Bool) async throws {
         guard let file = try account.savedFile() else { throw UserAccount.notSignedIn }
         let isUnderWay = keys.isMoving(file)
@@ -55,11 +56,11 @@ final class MoveToKey {
         daemon.logger.notice("\(account.userName) moved the account to a new key.")
     }
 
-    /// Goes on under the key that is here where another one has stopped this device: somebody who has stolen the key
-    /// may have led the account away from it, and a new key is the way back.
+    /// If another key has stopped this device's sync, rejects it and continues under this device's key. Somebody with a
+    /// stolen key may have moved the account away from it, and a new key is the way back.
     private func leaveOtherKeys(in file: AccountFile) async throws {
         if sync.identifiers.isEmpty, !sync.needsKey, sync.hasBackend {
-            // Nobody has looked since the service was started.
+            // No cycle has run since the service was started.
             do { try await sync.syncNow() } catch { guard sync.needsKey else { throw error } }
         }
         if sync.needsKey { try await account.rejectOtherKeys(in: file, andSuccessors: true) }
@@ -76,7 +77,7 @@ final class MoveToKey {
         }
     }
 
-    /// Begins to read an account in plain that is not used, because this machine's administrator requires encryption.
+    /// Begins to read an unencrypted account that is not used, because the administrator requires encryption.
     /// - Returns: why it is not used; `nil` if it is.
     private func readRefused() throws -> RemoteError? {
         guard !sync.hasBackend, let file = try account.savedFile(), file.isEncrypted != true else { return nil }
@@ -85,7 +86,7 @@ final class MoveToKey {
         return EncryptedOnlyBackend.notEncrypted
     }
 
-    /// Reads the account completely, draws a key, and has the account move to it.
+    /// Reads the whole account, makes a key, and begins the move to it.
     private func prepare(_ passesOver: Bool) async throws {
         try await sync.syncNow()
         guard let file = try account.savedFile() else { throw UserAccount.notSignedIn }
@@ -106,7 +107,7 @@ final class MoveToKey {
         change(to: backend, onlyReads: true)
     }
 
-    /// Refuses to go on without what others may have there.
+    /// Refuses to continue without values that other devices may have written.
     private func checkRead(_ passesOver: Bool) throws {
         guard sync.hasReadAll else {
             throw BusError.store(
@@ -127,12 +128,12 @@ final class MoveToKey {
         account.listen()
     }
 
-    // MARK: Going on
+    // MARK: Continuing
 
-    /// Sees whether something may be to be done after a cycle.
+    /// Finds out whether a step may be due after a cycle.
     func watch() { isWatched = keys.areWatched }
 
-    /// Does what is to be done after a cycle. What fails is tried after the next one.
+    /// Does the next step after a cycle. What fails is tried again after the next cycle.
     func goOn() async {
         guard isWatched, !account.attempts.isBusy, let file = try? account.savedFile() else { return }
         let begun = file.movingTo == nil ? nil : keys.next(of: file)?.held.marker.time ?? 0
@@ -151,7 +152,7 @@ final class MoveToKey {
         }
     }
 
-    /// Does something while nothing else is done with the account.
+    /// Runs a piece of work while nothing else is done with the account.
     private func alone(_ body: () async throws -> Void) async throws {
         do { try await account.attempts.alone(body) } catch {
             try giveWayIfDue()
@@ -159,7 +160,7 @@ final class MoveToKey {
         }
     }
 
-    /// Gives way if a cycle has found that another key has become the account's, and nobody has acted on it yet.
+    /// Gives up the move if a cycle has found that another key has become the account's.
     func giveWayIfDue() throws {
         guard !account.attempts.isBusy, sync.needsKey, try account.savedFile()?.movingTo != nil else { return }
         try withdraw()
@@ -171,7 +172,7 @@ final class MoveToKey {
             hasUnread: sync.hasUnread, isPublished: sync.isPublished)
     }
 
-    /// Goes over to the key, after the former form was read to its end.
+    /// Switches to the key, after the former form was read completely.
     private func goOver(_ passesOver: Bool) async throws {
         guard let file = try account.savedFile(), let key = keys.next(of: file) else {
             throw BusError.store(.keyNeeded, "The key that the account is moving to is not on this device.")
@@ -181,7 +182,7 @@ final class MoveToKey {
         do {
             let signOuts = account.attempts.signOuts
             let remote = try await Attempts.limited { try await backend.open(creatingAccount: false) }
-            // A cycle that is under way may be giving way to another key.
+            // A cycle under way may be about to give up the move for another key.
             guard signOuts == account.attempts.signOuts, sync.hasReadAll, !sync.isInCycle, !sync.isPaused else {
                 throw BusError.store(
                     .backendUnavailable, "The account is not read to its end any more; it is tried again.")
@@ -195,7 +196,7 @@ final class MoveToKey {
         account.listen()
     }
 
-    /// Gives way to another key that has become the account's. The marker of this device's is gone already.
+    /// Gives up the move, because another key has become the account's. This device's marker is already gone.
     private func withdraw() throws {
         guard let file = try account.savedFile().map(keys.withdraw) else { return }
         watch()
@@ -204,7 +205,7 @@ final class MoveToKey {
         if let problem { sync.postpone(problem) }
     }
 
-    /// Remembers that what this device has is in the remote under the key: the phrase may be told.
+    /// Notes that all of this device's data is in the remote under the key, so the recovery phrase may be shown.
     private func confirm() throws {
         guard sync.isPublished, var key = try account.savedFile().flatMap(keys.current) else {
             throw BusError.store(
@@ -226,12 +227,12 @@ final class MoveToKey {
         try key.write(in: account.directory)
     }
 
-    /// Which move is under way; `nil`: none.
+    /// The kind of move under way; `nil` if there is none.
     var present: KeyChange? { (try? account.savedFile()).flatMap(keys.move) }
 
-    // MARK: What a move is in the way of
+    // MARK: What a move prevents
 
-    /// Refuses to leave an account of which nobody else may have the key yet.
+    /// Refuses to leave the account while possibly only this device has its key.
     func checkIsOver() throws {
         guard let file = try? account.savedFile(), keys.isMoving(file) else { return }
         throw BusError.store(
@@ -239,8 +240,8 @@ final class MoveToKey {
             "The account is moving to a new key, and only this device has it; wait until that is done.")
     }
 
-    /// Takes new credentials for an account that is moving; it goes on with them.
-    /// - Returns: whether that is all there is to do.
+    /// Takes new credentials for an account that is moving, and continues with them.
+    /// - Returns: whether nothing else is to be done for signing in.
     func goesOn(at url: String, _ credentials: BackendCredentials) throws -> Bool {
         guard var file = try? account.savedFile(), keys.isMoving(file) else { return false }
         guard file.isPlace(url) else {

@@ -2,14 +2,14 @@
 
 internal import SDBus
 
-/// Work on the loop's thread that callers can ask for again and again: it takes a tenth of the time at most.
+/// The pace of work on the loop's thread that callers can cause repeatedly: it takes a tenth of the time at most.
 struct Pace {
     private var next: UInt64 = 0
 
-    /// Whether enough time has passed since the work was done last.
+    /// Whether enough time has passed since the work was last done.
     var isDue: Bool { EventLoop.now >= next }
 
-    /// Does the work, which is due or can't wait.
+    /// Does the work, because it is due or can't wait.
     mutating func run<T>(_ work: () throws -> T) rethrows -> T {
         let start = EventLoop.now
         defer {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Refused writes, of which the journal gets a line a minute for each user: a program that goes on trying fills none.
+/// Decides which refused writes are logged: one a minute per user, so that retries don't fill the journal.
 struct RefusalLog {
     private struct Refusals {
         var lastLine: UInt64
@@ -10,20 +10,20 @@ struct RefusalLog {
     private var users: [UInt32: Refusals] = [:]
     private static let interval: UInt64 = 60_000_000
 
-    /// The errors of writes that an administrator wants to know of.
+    /// The errors of writes that matter to administrators.
     private static let names: Set = ["QuotaExceeded", "LimitsExceeded", "IOError", "Corrupt"]
 
-    /// A write was refused.
+    /// Notes a refused write.
     /// - Parameters:
-    ///   - name: the error's, as on the bus.
-    ///   - now: microseconds of a clock that doesn't go back.
-    /// - Returns: the line; `nil` if there was one less than a minute ago, or the error is the caller's own affair.
+    ///   - name: the error's name on the bus.
+    ///   - now: microseconds of a monotonic clock.
+    /// - Returns: the line; `nil` if there was one less than a minute ago, or the error concerns only the caller.
     mutating func note(_ name: String, _ message: String, ofUser uid: UInt32, _ now: UInt64) -> String? {
         guard Self.names.contains(String(name.split(separator: ".").last ?? "")) else { return nil }
         return note(message, ofUser: uid, now)
     }
 
-    /// Something was refused that an administrator wants to know of.
+    /// Notes a refusal that matters to administrators.
     mutating func note(_ message: String, ofUser uid: UInt32, _ now: UInt64) -> String? {
         if var refusals = users[uid], now < refusals.lastLine + Self.interval {
             refusals.left += 1

@@ -7,12 +7,12 @@ internal import Logging
 internal import Replication
 internal import StoreEngine
 
-/// The manifests that one user's apps have registered themselves, kept with the user's data.
+/// The manifests that a user's apps have registered, kept with the user's data.
 struct RegisteredManifests {
     private let directory: String
     private var manifests: [String: Manifest] = [:]
 
-    /// - Parameter logger: is told of those that are refused; `nil`: nobody is.
+    /// - Parameter logger: gets a warning for each refused manifest; `nil` if none is wanted.
     init(of user: UserDirectory, logger: Logger?) {
         directory = user.path + "/manifests.d"
         for name in Self.names(in: directory) {
@@ -28,14 +28,14 @@ struct RegisteredManifests {
 
     var count: Int { manifests.count }
 
-    /// All of them.
+    /// All registered manifests.
     var all: [Manifest] { Array(manifests.values) }
 
     var identifiers: Set<String> { Set(manifests.values.compactMap(\.identifier)) }
 
     func declares(_ identifier: String) -> Bool { manifests.values.contains { $0.identifier == identifier } }
 
-    /// The identifiers that an app declares.
+    /// Returns the identifiers that an app declares.
     func identifiers(ofApplication application: String) -> [String] {
         manifests[application]?.identifier.map { [$0] } ?? []
     }
@@ -46,7 +46,7 @@ struct RegisteredManifests {
         LocalKeys(manifests.values.filter { $0.identifier == identifier }.flatMap(\.localKeys))
     }
 
-    /// Adds a manifest, in place of an earlier one of the same app.
+    /// Adds a manifest. It replaces an earlier one of the same app.
     mutating func add(_ manifest: Manifest, _ bytes: [UInt8]) throws {
         guard mkdir(directory, 0o700) == 0 || errno == EEXIST else {
             throw PrivateFile.Failure(path: directory, code: errno)

@@ -2,10 +2,10 @@
 
 internal import SDBus
 
-/// The user ids that `/etc/subuid` grants to users beside their own, by the thousand: subuid(5).
+/// The user ids that `/etc/subuid` grants to users in addition to their own, by the thousand: subuid(5).
 ///
-/// Whoever has them can be as many users to the bus as there are, each with a user's budgets. Nobody's programs run under
-/// them but what is in a container, which has a root of its own and is refused for that.
+/// With them, one user could be many on the bus, each with a user's budgets. Only programs in containers run under
+/// them, and the service refuses these because they have a root directory of their own.
 @BusActor
 final class SubordinateUsers {
     private let users: UserLookup
@@ -16,8 +16,8 @@ final class SubordinateUsers {
         (file, self.users) = (StampedFile(path), users)
     }
 
-    /// The first id of the range that an id is in; `nil` if it is in none, or is a user's of the machine all the same: a
-    /// directory service may know nothing of the ranges. Where it can't be told within a moment, it is taken for a user's.
+    /// Returns the first id of the range that an id is in; `nil` if it is in none, or is a user's anyway: directory
+    /// services may not know the ranges. An id that can't be looked up within a moment counts as a user's.
     func range(of uid: UInt32) -> UInt32? {
         if let text = file.news() { ranges = Self.ranges(in: text) }
         guard let range = ranges.first(where: { $0.contains(uid) }), users.entry(.uid(uid)) == .known(nil) else {
@@ -26,7 +26,7 @@ final class SubordinateUsers {
         return range.lowerBound
     }
 
-    /// The ranges of a file. A line that isn't one says nothing.
+    /// Returns the ranges in a file's text. Invalid lines are ignored.
     nonisolated static func ranges(in text: String) -> [ClosedRange<UInt32>] {
         text.split(separator: "\n").compactMap { line in
             let fields = line.split(separator: ":", omittingEmptySubsequences: false)

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How often the process died while an account was in a sync cycle, and what follows from that.
+/// How often the process died while an account was in a sync cycle, and how long the account waits for that.
 ///
-/// A remote that finds a way to end the service would do so again at each start, since accounts resume. So an account
-/// during whose cycle the process died twice within ten minutes waits: ten minutes, and twice as long after each death
-/// that follows, up to a day. It need not be the culprit, as others were in a cycle as well; so those that are suspected
-/// make their next cycles one after the other (``SyncRecord``), which clears all but one.
+/// A remote that finds a way to end the service would do so again at each start, because accounts resume. So an account
+/// waits if the process died twice within ten minutes during its cycles: ten minutes, and twice as long after each
+/// further death, up to a day. It need not be the culprit, because others were in a cycle as well. So suspected
+/// accounts run their next cycles one after the other (``SyncRecord``), which clears all but one.
 ///
 /// Times are microseconds since the machine was started.
 struct SyncDeaths: Equatable {
-    /// Identifies the start of the machine: what happened before it proves nothing.
+    /// The identifier of the machine's start. Deaths before it prove nothing.
     let boot: String
-    /// Deaths that belong together.
+    /// How many deaths count together.
     private(set) var count = 0
-    /// When the cycle of the last death had begun.
+    /// When the cycle of the last death began.
     private(set) var last: UInt64 = 0
-    /// When the cycle began that is under way.
+    /// When the cycle under way began.
     private(set) var begun: UInt64?
 
     private static let minute: UInt64 = 60_000_000
@@ -24,7 +24,7 @@ struct SyncDeaths: Equatable {
 
     init(boot: String) { self.boot = boot }
 
-    /// What a process finds that begins: a cycle that has not ended is one during which the process before it died.
+    /// Reads the last process's record. If a cycle has not ended, that process died during it.
     init(_ text: String, boot: String) {
         self.init(boot: boot)
         let fields = text.split(whereSeparator: \.isWhitespace)
@@ -41,15 +41,15 @@ struct SyncDeaths: Equatable {
         last = begun
     }
 
-    /// What is kept for the next process.
+    /// The record for the next process.
     var text: String { "\(boot) \(count) \(last) \(begun ?? 0)\n" }
 
-    /// The process died in the last cycle.
+    /// Whether the process died during the last cycle.
     var isSuspect: Bool { count > 0 }
 
     mutating func begin(_ now: UInt64) { begun = max(now, 1) }
 
-    /// How many seconds are left to wait; `nil`: none.
+    /// Returns how many seconds are left to wait; `nil` if none.
     func wait(_ now: UInt64) -> Int? {
         guard count > 1 else { return nil }
         let wait = min(Self.shortestWait << UInt64(min(count - 2, 20)), Self.longestWait)

@@ -4,17 +4,17 @@ internal import Files
 internal import Glibc
 internal import SDBus
 
-/// Keeps an account's ``SyncDeaths`` in the user's directory: written before a sync cycle and removed after it. It need
-/// not survive a power cut.
+/// Keeps an account's ``SyncDeaths`` in a file in the user's directory, written before a sync cycle and removed after
+/// it. The file need not survive a power cut.
 @BusActor
 final class SyncRecord {
     private var deaths: SyncDeaths
     private let path: String
-    /// Cycles under way: a call may find one, and end before it.
+    /// The number of cycles under way: a call may join a cycle and return before it ends.
     private var running = 0
-    /// Until when one that is suspected has its cycle for itself, among the suspected of all users.
+    /// Until when a suspected account has its turn, among the suspected ones of all users.
     private static var takenUntil: UInt64 = 0
-    /// A remote that is silent must not keep the others for longer, in microseconds.
+    /// The longest turn, in microseconds, so that a silent remote doesn't block the others for longer.
     private static let longestTurn: UInt64 = 5_000_000
 
     init(in directory: String) {
@@ -24,16 +24,16 @@ final class SyncRecord {
         if deaths.isSuspect { write() }
     }
 
-    /// How many seconds the account has to wait; `nil`: none.
+    /// How many seconds the account has to wait; `nil` if none.
     var wait: Int? { deaths.wait(EventLoop.now) }
 
-    /// How long another account's cycle is waited for; `nil`: it need not be.
+    /// How long to wait for another account's turn; `nil` if there is none.
     var turn: Duration? {
         guard deaths.isSuspect, running == 0, EventLoop.now < Self.takenUntil else { return nil }
         return .microseconds(Int64(Self.takenUntil - EventLoop.now))
     }
 
-    /// A cycle begins.
+    /// Records that a cycle begins.
     func begin() {
         running += 1
         guard running == 1 else { return }
@@ -42,7 +42,7 @@ final class SyncRecord {
         write()
     }
 
-    /// A cycle has ended, and the process has not.
+    /// Records that a cycle has ended, which clears the account.
     func end() {
         guard running > 0 else { return }
         running -= 1
@@ -52,14 +52,14 @@ final class SyncRecord {
         unlink(path)
     }
 
-    /// The service ends as it should.
+    /// Records that the service ends normally.
     func stop() { while running > 0 { end() } }
 
     // MARK: The file
 
     private static func read(_ path: String) -> String { Files.text(of: path, atMost: 255) ?? "" }
 
-    /// Where it can't be written, the sync goes on without.
+    /// If the file can't be written, sync continues without it.
     private func write() {
         do throws(SystemError) { try Files.overwrite(path, with: deaths.text) } catch {}
     }

@@ -4,18 +4,18 @@ internal import Logging
 internal import Replication
 internal import Sealing
 
-/// A backend whose steps are told to the journal, for who looks for what is slow or wrong: stores by their identifiers,
-/// and never a key or a value.
+/// A backend that logs its steps at the level debug, to find out what is slow or wrong. It logs identifiers of stores,
+/// but never a key or a value.
 final class ToldBackend: RemoteBackend {
     private let backend: any RemoteBackend
     private let teller: StepTeller
 
-    /// - Parameter user: whose account it is, in the journal.
+    /// - Parameter user: the account's user, as the journal names users.
     init(_ backend: any RemoteBackend, of user: String, _ logger: Logger) {
         (self.backend, teller) = (backend, StepTeller(user: user, logger: logger))
     }
 
-    /// The key of the account, if it is encrypted and its key is known.
+    /// The account's key; `nil` if the account is unencrypted or its key is unknown.
     var heldKey: HeldKey? { get async { await keyHolding?.heldKey } }
 
     var keyHolding: (any KeyHolding)? { backend as? any KeyHolding }
@@ -120,7 +120,7 @@ private struct ToldPush: RemotePush {
     }
 }
 
-/// Logs what an account does, step by step. No text is made at a log level that leaves it out.
+/// Logs the steps of an account. Texts are made only if the log level includes them.
 private struct StepTeller: Sendable {
     let user: String
     let logger: Logger

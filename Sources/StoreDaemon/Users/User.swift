@@ -9,7 +9,7 @@ internal import StoreBus
 internal import StoreEngine
 internal import SyncEngine
 
-/// One user's data while the service has it open: the database, the account, and the stores in use.
+/// A user's data while the service has it open: the database, the account, and the stores in use.
 @BusActor
 final class User {
     let uid: UInt32
@@ -18,20 +18,20 @@ final class User {
     private(set) var database: UserDatabase
     private unowned let daemon: Daemon
     private var stores: [Text: UserStore] = [:]
-    /// Stores that may be begun, and bytes that may be written, before it is looked how many there are: that takes long.
+    /// The stores that may be begun and the bytes that may be written before both are counted again, which takes long.
     private var allowance = (stores: 0, bytes: 0)
-    /// The database was damaged, and its file is still to be set aside.
+    /// Whether the file of a damaged database is still to be set aside.
     private var needsSettingAside = false
     private var recoveryPace = Pace()
-    /// Tries it again where no call does.
+    /// Tries the recovery again if no call does.
     private var recoveryTimer: EventSource?
     private var historyPace = Pace()
-    /// The manifests that this user's apps have registered.
+    /// The manifests that the user's apps have registered.
     private(set) var registered: RegisteredManifests
-    /// This user's defaults domains.
+    /// The user's defaults domains.
     private(set) lazy var domains = UserDomains(of: self, daemon: daemon)
 
-    /// Opens the user's data; a damaged database is set aside.
+    /// Opens the user's data. A damaged database is set aside.
     init(_ uid: UInt32, daemon: Daemon) throws {
         self.uid = uid
         self.daemon = daemon
@@ -45,7 +45,7 @@ final class User {
         account.start(for: self)
     }
 
-    /// Takes on what the configuration says anew.
+    /// Applies a reloaded configuration.
     func renewConfiguration() {
         let configuration = daemon.configuration
         allowance = (stores: 0, bytes: 0)
@@ -62,10 +62,10 @@ final class User {
 
     // MARK: Stores
 
-    /// What is declared for this user.
+    /// The manifests that apply to the user.
     var manifests: UserManifests { daemon.users.manifests(with: registered) }
 
-    /// The store of an identifier, loaded if it isn't; to be held at once (see ``UserStore/hold()``).
+    /// Returns a store, loaded if necessary. The caller must hold it at once (see ``UserStore/hold()``).
     func store(_ identifier: String) throws -> UserStore {
         if let store = stores[Text(identifier)] { return store }
         let store = try recovering {
@@ -79,7 +79,7 @@ final class User {
         return store
     }
 
-    /// Takes a store that was removed from this device into use again.
+    /// Takes a store back into use that was removed from this device.
     func remember(_ store: Store) throws {
         try database.remember(store: store)
         account.sync.noteHint()
@@ -88,7 +88,7 @@ final class User {
     /// The stores in use.
     var storesInUse: [UserStore] { Array(stores.values) }
 
-    /// The store of an identifier, if it is in use.
+    /// Returns a store if it is in use.
     func storeInUse(_ identifier: String) -> UserStore? { stores[Text(identifier)] }
 
     /// Releases a store that is no longer in use.
@@ -96,28 +96,28 @@ final class User {
         if storeInUse(store.identifier) === store { stores[Text(store.identifier)] = nil }
     }
 
-    /// The identifiers of the apps' stores that hold something, be it only a trace of what was there; sorted.
+    /// Returns the identifiers of the apps' stores that hold entries, be they only tombstones; sorted.
     func storeIdentifiers() throws -> [String] {
         try recovering { try database.storeIdentifiers() }.filter(Manifest.isName)
     }
 
-    /// The identifiers of the apps' stores that hold a value, sorted.
+    /// Returns the identifiers of the apps' stores that hold values, sorted.
     func storesWithValues() throws -> [String] {
         try recovering { try database.storesWithValues() }.filter(Manifest.isName)
     }
 
     // MARK: Removing
 
-    /// Has this device forget a store.
+    /// Removes a store from this device.
     /// - Returns: the keys that were visible; `nil` if the store held nothing.
     func forget(_ identifier: String) throws -> [Key]? {
         guard Manifest.isName(identifier), let keys = try database.forget(store: identifier) else { return nil }
-        // For a client that has the store open, this opens it again.
+        // If a client has the store open, it comes back into use.
         if let store = storeInUse(identifier) { try remember(store.store) }
         return keys
     }
 
-    /// Why something that is about the account can't be done with a store that stays on this device.
+    /// The error message for requests about the account if the store isn't synced.
     static func takesNoPart(_ identifier: String) -> String {
         "The store takes no part in the sync. \"ubiquitousctl stores sync \(identifier) on\" changes that."
     }
@@ -140,9 +140,9 @@ final class User {
         return keys
     }
 
-    /// Takes on what the manifests say about keys that stay on the device.
+    /// Applies changed manifests to the keys that stay on the device.
     func renewLocalKeys() {
-        // A manifest that is gone says nothing about its keys: what was to stay here stays.
+        // If a manifest is gone, its keys stay on the device.
         for store in storesInUse where manifests.hasManifest(store.identifier) {
             let keys = (try? store.store.replaceLocalKeys(manifests.localKeys(of: store.identifier))) ?? []
             if !keys.isEmpty { store.notify(.localChange, keys: keys) }
@@ -157,8 +157,8 @@ final class User {
 
     // MARK: Bounds
 
-    /// Refuses to set values for which there is no room, or in a store too many.
-    /// - Parameter bytes: about what the values take.
+    /// Throws if there is no room for the values, or the write would begin a store beyond the bound.
+    /// - Parameter bytes: about how many bytes the values take.
     func checkRoom(for store: Store, bytes: Int) throws {
         if !store.isStored && !store.isLayer { try checkStores(besides: store.identifier) }
         allowance.bytes -= bytes + Self.pages
@@ -174,7 +174,7 @@ final class User {
         guard others < maximum else {
             throw BusError.limitsExceeded("A user may have \(maximum) stores; see ubiquitousctl stores.")
         }
-        // The user's other devices begin stores, too.
+        // The user's other devices also begin stores.
         allowance.stores = (maximum - others - 1) / 2
     }
 
@@ -196,22 +196,22 @@ final class User {
         allowance.bytes = (maximum - used) / 2
     }
 
-    /// Has history give way to a write, and an eighth more, so that it is not gone through at each write.
-    /// - Returns: the size of the database afterwards.
+    /// Removes history to make room for a write, and an eighth more, so that not every write has to.
+    /// - Returns: the size of the database afterwards, in bytes.
     private func shrinkHistory(for bytes: Int, _ maximum: Int, _ used: Int) throws -> Int {
-        // A caller at the limit must not have it gone through again and again for a few bytes.
+        // A caller at the limit must not cause this again and again for a few bytes.
         guard historyPace.isDue || database.space.mayFree(maximum / 16) else { return used }
         return try historyPace.run {
             try recovering { try database.shrinkHistory(toSize: max(0, maximum - maximum / 8 - bytes)) }
         }
     }
 
-    /// What a row takes beside its value at most, about.
+    /// About the most bytes that a row takes besides its value.
     private static let pages = 8 << 10
 
     // MARK: Damage
 
-    /// Does something with the database; if it proves damaged, sets it aside and tries once more.
+    /// Runs a piece of work with the database. If the database proves damaged, sets it aside and tries once more.
     func recovering<T>(_ body: () throws -> T) throws -> T {
         do { return try body() } catch EngineError.corrupt(let reason) {
             try recover(reason)
@@ -219,11 +219,11 @@ final class User {
         }
     }
 
-    /// Sets the database aside and goes on with a new one; where the file was replaced, with what is there.
+    /// Sets a damaged database aside and switches to a new one, or to the file that has replaced it.
     ///
-    /// If that fails, as on a full disk, whatever needs the database fails as well and tries it again.
+    /// If that fails, for example on a full disk, whatever needs the database fails too and tries it again.
     func recover(_ reason: String) throws {
-        // What waits for its commit fails with the database that it was staged in.
+        // Waiting writes fail, because they were staged in the damaged database.
         let damaged = database
         daemon.writes.commit()
         guard damaged === database else { return }
@@ -279,7 +279,7 @@ final class User {
     }
 
     private static func setAside(in directory: UserDirectory, daemon: Daemon) throws {
-        // The database may be too damaged to tell whose values it had.
+        // The database may be too damaged to say whose values it had.
         let account = (try? AccountFile.read(in: directory.path))?.account
         let report = try UserDatabase.setAside(
             in: directory.path, at: daemon.environment.time(), account: account)
@@ -298,15 +298,15 @@ final class User {
             """)
     }
 
-    /// Whether no client uses anything of it, and no background work is due.
+    /// Whether no client uses anything of the user's and no background work is due.
     var isIdle: Bool { stores.isEmpty && account.isIdle }
 
-    /// Lets go of what nobody needs before the next sync cycle or call.
+    /// Releases memory that isn't needed before the next sync cycle or call.
     func rest() {
         if stores.isEmpty { database.releaseMemory() }
     }
 
-    /// Ends what is under way and closes the database.
+    /// Ends what is under way, and closes the database.
     func close() {
         recoveryTimer = nil
         account.stop()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The key of an encrypted account on this device. It is on the disk before anything is written under it; where it can't
-// be used, sync rests and nothing leaves.
+// The key of an encrypted account on this device. It is on the disk before anything is written under it. If it can't be
+// used, sync stops and nothing is uploaded.
 
 internal import Logging
 internal import Replication
@@ -11,14 +11,14 @@ internal import StoreBus
 internal import SyncEngine
 
 extension UserAccount {
-    /// Goes on with an account whose key is not here, by its recovery phrase. The account may have moved to the key
-    /// since this device saw it last: all that the device has goes up then.
+    /// Unlocks an account whose key is not on this device, with its recovery phrase. If the account has moved to the
+    /// key since this device last saw it, all of this device's data is uploaded.
     func unlock(_ text: String) async throws {
         let phrase = try EncryptionWish.read(text)
-        // Whoever has heard that the key is needed may be faster than what follows the cycle that found it.
+        // A caller that learns of the missing key may call before the cycle that found it has been followed up.
         try move.giveWayIfDue()
         guard let file = try savedFile() else { throw Self.notSignedIn }
-        // Before the first look nobody knows whether it waits.
+        // Before the first pull, it isn't known whether the account needs the phrase.
         let mayWait = sync.needsKey || sync.identifiers.isEmpty || (file.isEncrypted == true && sync.isPaused)
         guard mayWait, file.movingTo == nil else {
             throw BusError.store(.conflict, "The account does not wait for a recovery phrase.")
@@ -39,10 +39,10 @@ extension UserAccount {
         daemon.logger.notice("\(userName) unlocked the account.")
     }
 
-    /// Goes on under the key that is here: whoever can write to the remote can put another key's marker there, and this
-    /// device has stopped for it.
-    /// - Parameter successors: also where somebody who has the key has put the other one in its place. The account is
-    ///   put back under this one then, to be given a new key.
+    /// Rejects the markers of other keys and continues under this device's key. Anyone who can write to the remote can
+    /// put another key's marker there, which stops this device's sync.
+    /// - Parameter successors: whether to reject also a key that somebody who has this device's key has put in its
+    ///   place. The account is then restored under this device's key, to get a new one.
     func rejectOtherKeys(in file: AccountFile, andSuccessors successors: Bool = false) async throws {
         keys.settle(accountIdentifier)
         let (protection, problem) = keys.protection(of: file)
@@ -65,9 +65,9 @@ extension UserAccount {
         daemon.logger.notice("\(userName) rejected other keys than the one of this device.")
     }
 
-    /// Waits for the words of another key: the account of this device's is gone, and the user has taken the one that is
-    /// there for right.
-    /// - Parameter error: asks for the words.
+    /// Makes the device wait for the recovery phrase of another key, because the account under its own key is gone and
+    /// the user has accepted the one in the remote.
+    /// - Parameter error: asks for the phrase.
     func awaitOtherKey(in file: AccountFile, _ error: RemoteError) async throws {
         keys.settle(accountIdentifier)
         guard case (.key(let known), nil) = keys.protection(of: file) else { return sync.postpone(error) }
@@ -82,7 +82,7 @@ extension UserAccount {
         }
     }
 
-    /// Keeps what a backend has come to know of the account's key.
+    /// Stores what a backend has learned about the account's key.
     private func keep(_ held: HeldKey?, _ take: (inout AccountKeyFile, HeldKey) -> Void) throws {
         guard let held, var key = try AccountKeyFile.read(in: directory), key.key == held.key else {
             throw RemoteError.keyGone
@@ -91,8 +91,8 @@ extension UserAccount {
         try key.write(in: directory)
     }
 
-    /// Opens an account, and tells those who have the key that this device had, if it is another, where it went.
-    /// - Parameter rejectsOthers: markers of other keys than the one that a phrase opens don't count.
+    /// Opens an account. If this device had another key, tells the devices that have it where the account went.
+    /// - Parameter rejectsOthers: whether to ignore the markers of other keys than the recovery phrase's.
     nonisolated static func open(
         _ backend: any RemoteBackend, creatingAccount: Bool = false, joiningFrom former: (AccountKey?, FormerForms),
         rejectingOthers rejectsOthers: Bool = false

@@ -12,7 +12,7 @@ internal import SyncEngine
 extension UserAccount {
     /// Signs in, or takes new credentials for the account that is signed in.
     ///
-    /// - Parameter isRenewal: the account that is signed in keeps what isn't said.
+    /// - Parameter isRenewal: whether missing values are taken from the account that is signed in.
     /// - Returns: the account's identifier.
     func signIn(
         _ url: String, _ credentials: BackendCredentials, deviceName: String?, creatingAccount: Bool,
@@ -40,7 +40,7 @@ extension UserAccount {
                 deviceName: deviceName ?? sync.devices.own.name,
                 announcesName: deviceName != nil || sync.devices.announcesName,
                 isEncrypted: held == nil ? nil : true)
-            // The account of this place may have moved to the key since.
+            // The account in this remote may have moved to the key since.
             if var former, !remote.isNamed(former.account) {
                 former.credentials = credentials
                 return try goOver(former, to: remote, backend, held, before.1)
@@ -60,11 +60,11 @@ extension UserAccount {
         return accountIdentifier
     }
 
-    /// Says which side is right, after the remote was emptied or became another account's.
+    /// Settles which side is right, after the remote was emptied or became another account's.
     ///
-    /// If the device is, its account is put back where it was, beside the one that is there, and both are one account
-    /// from then on; every device that pauses for the same reason finds it again. If the remote is, this device goes
-    /// over to what is there, as in signing in. If the account is there again by itself, either goes on with it.
+    /// If the device is, its account is restored beside the one in the remote, and both are one account from then on.
+    /// Devices that have paused for the same reason find it again. If the remote is, this device switches to the
+    /// remote's account, as by signing in. If the account has come back by itself, either choice continues with it.
     func resolve(inFavourOf side: Side) async throws {
         guard let file = try savedFile() else { throw Self.notSignedIn }
         if sync.needsKey, side == .local { return try await rejectOtherKeys(in: file) }
@@ -74,7 +74,7 @@ extension UserAccount {
         do {
             try await goOn(with: file, inFavourOf: side)
         } catch let error as RemoteError where error.code == .keyNeeded {
-            // An account under another key is there by now: the device waits for its words.
+            // An account under another key is there now. The device waits for its recovery phrase.
             if side == .remote { try await awaitOtherKey(in: file, error) } else { sync.postpone(error) }
             throw error
         }
@@ -84,7 +84,7 @@ extension UserAccount {
 
     private func goOn(with file: AccountFile, inFavourOf side: Side) async throws {
         var next = file
-        // A move that has not gone over ends with the account that it was of.
+        // A move that has not switched to its key yet ends with the former account.
         if side == .remote { next.movingTo = nil }
         try await reach(file.url, file.credentials, keys.protection(of: next).0) { backend in
             switch side {
@@ -107,10 +107,10 @@ extension UserAccount {
         }
     }
 
-    /// Which side is right, by the words that the bus uses.
+    /// The side that is right, by its name on the bus.
     enum Side: String, Sendable { case local, remote }
 
-    /// Has the account rest, or go on; it is remembered.
+    /// Pauses or resumes sync, and remembers it.
     func setPaused(_ isPaused: Bool) throws {
         guard var file = try savedFile() else { throw Self.notSignedIn }
         if (file.isPaused ?? false) != isPaused {
@@ -122,8 +122,8 @@ extension UserAccount {
 
     static let notSignedIn = BusError.store(.notSignedIn, "No account is signed in.")
 
-    /// Makes a backend, does the first thing with it and goes over to it, unless signing out has overtaken it; one that
-    /// is not gone over to is closed.
+    /// Makes a backend, runs `body` with it and switches to it, unless the user has signed out meanwhile. A backend
+    /// that the account doesn't switch to is closed.
     func reach(
         _ url: String, _ credentials: BackendCredentials, _ protection: Protection,
         _ body: @escaping @Sendable (any RemoteBackend) async throws -> RemoteAccount,
@@ -150,10 +150,10 @@ extension UserAccount {
         }
     }
 
-    /// Goes over to the key that the account has moved to: all that this device has goes up under it.
+    /// Switches to the key that the account has moved to, and uploads all of this device's data under it.
     /// - Parameters:
-    ///   - file: what the user is signed in to.
-    ///   - former: what the account was before.
+    ///   - file: the account's file so far.
+    ///   - former: the forms that the account had before.
     func goOver(
         _ file: AccountFile, to remote: RemoteAccount, _ backend: any RemoteBackend, _ held: HeldKey?,
         _ former: FormerForms
@@ -167,9 +167,9 @@ extension UserAccount {
         }
     }
 
-    /// Writes the file, and does what belongs to it; if that fails the file is what it was.
+    /// Writes the file, then runs the work that belongs to it. If that fails, restores the file.
     ///
-    /// In this order: what a crash leaves in between, ``start()`` completes.
+    /// With this order, ``start(for:)`` can complete the change after a crash.
     func commit(_ file: AccountFile, _ body: () throws -> Void) throws {
         let former = try? savedFile()
         try file.write(in: directory)
@@ -181,7 +181,7 @@ extension UserAccount {
         }
     }
 
-    /// The account goes on under another identifier, or the device under another name, or the account has that.
+    /// Updates the file after the account's identifier, this device's name, or whether that is uploaded has changed.
     func renewFile() {
         do {
             guard var file = try savedFile() else { return }
@@ -199,10 +199,10 @@ extension UserAccount {
             throw Self.notSignedIn
         }
         try move.checkIsOver()
-        // Values go before the file: what a crash leaves in between is signed in, and can be signed out again.
+        // Values are removed before the file: after a crash in between, the user can sign out again.
         if !keepingValues { try sync.signOut(keepingValues: false) }
         let leaving = Result { try AccountFile.leave(in: directory) }
-        // Where the key could not be removed the user is signed out all the same, and the next start tries again.
+        // If the key can't be removed, the user is signed out all the same, and the next start tries again.
         if AccountFile.exists(in: directory) { try leaving.get() }
         attempts.noteSignOut()
         listener?.cancel()
@@ -213,11 +213,11 @@ extension UserAccount {
         try leaving.get()
     }
 
-    /// Tries a backend step by step.
+    /// Tests a remote step by step.
     /// - Parameters:
-    ///   - isRenewal: what isn't said is as the account that is signed in has it.
-    ///   - phrase: is tried on the encrypted account that is there; without one the key of the account that is signed in
-    ///     is, if this is its place.
+    ///   - isRenewal: whether missing credentials are taken from the account that is signed in.
+    ///   - phrase: the recovery phrase to test on the encrypted account; if `nil`, the key of the account that is
+    ///     signed in is tested, if this is its remote.
     func check(
         _ url: String, _ credentials: BackendCredentials, isRenewal: Bool = false, phrase: RecoveryPhrase? = nil
     ) async throws -> [BackendCheck] {
@@ -226,7 +226,7 @@ extension UserAccount {
         let file = try savedFile()
         var tried = isRenewal ? try renewed(credentials, at: url) : credentials
         let areTheAccounts = file.map { $0.isPlace(url) && $0.credentials == tried } ?? false
-        // Which authority a server's certificate is from is no secret, and is the same for all of the server.
+        // The authority of a server's certificate is no secret, and is the same for the whole server.
         if tried.certificateAuthority == nil, let file, file.isServer(of: url) {
             tried.certificateAuthority = file.credentials.certificateAuthority
         }
@@ -255,28 +255,28 @@ extension UserAccount {
         return steps
     }
 
-    /// The key that is here of the account at a place.
+    /// Returns this device's key of the account with a URL; `nil` if there is none.
     private func knownProtection(of file: AccountFile, at url: String) -> Protection? {
         guard file.isPlace(url), case (.key(let held), nil) = keys.protection(of: file) else { return nil }
         return .key(held)
     }
 
-    /// Credentials, with what isn't said as the account that is signed in has it.
+    /// Fills in missing credentials from the account that is signed in.
     private func renewed(_ credentials: BackendCredentials, at url: String) throws -> BackendCredentials {
         guard let file = try savedFile() else { throw Self.notSignedIn }
-        // A secret goes to the address that it was given for, and to no other.
+        // Secrets are sent only to the address that they were given for.
         guard file.isPlace(url) else {
             throw BusError.invalidArguments("\"renew\" is for the place of the account that is signed in.")
         }
         return credentials.completed(by: file.credentials)
     }
 
-    /// Where the account is that an administrator has ready for this user; `nil`: there is none.
+    /// The URL of the account that the administrator offers to this user; `nil` if there is none.
     var defaultAddress: String? {
         daemon.configuration.defaultAccount?.address(user: name, uid: uid)
     }
 
-    /// Makes a backend whose steps are told to the journal.
+    /// Makes a backend that logs its steps.
     func makeBackend(
         _ url: String, _ credentials: BackendCredentials, _ protection: Protection
     ) throws(RemoteError) -> ToldBackend {

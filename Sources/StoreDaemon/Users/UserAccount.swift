@@ -9,43 +9,43 @@ internal import StoreBus
 internal import StoreEngine
 internal import SyncEngine
 
-/// One user's account as the bus has it: what the user is signed in to, and its sync.
+/// A user's account as the bus shows it: the remote that the user is signed in to, and its sync.
 @BusActor
 final class UserAccount {
     let uid: UInt32
     let path: String
     private(set) var sync: AccountSync
     var url = ""
-    /// Whether the account in the file is encrypted: the file is not read for each question.
+    /// Whether the account in the file is encrypted. It is kept here so that the file isn't read for each question.
     var isFileEncrypted = false
     private(set) var database: UserDatabase
     let directory: String
     unowned let daemon: Daemon
-    /// Whose account it is.
+    /// The account's user.
     private weak var user: User?
     let subscribers = AccountSubscribers()
-    /// How many subscriptions the user's stores have.
+    /// The number of subscriptions to the user's stores.
     private var storeSubscriptions = 0
     private lazy var timer = CycleTimer(in: directory) { [weak self] in await self?.runDueCycles() }
     var listener: Task<Void, Never>?
     let attempts = Attempts()
     private(set) lazy var move = MoveToKey(of: self)
-    /// Calls that are answered later.
+    /// The number of calls that are answered later.
     var callsUnderWay = 0
     private var log = AccountLog()
-    /// The user's name, once it could be looked up: a user of another name has another directory.
+    /// The user's name; `nil` if it isn't known yet. It can't change: a user of another name has another directory.
     var name: String? {
         if known == .late { known = UserLookup.shared.entry(.uid(uid)) }
         if case .known(let entry) = known { return entry?.name }
         return nil
     }
     private var known = UserLookup.Answer.late
-    /// What the user is signed in to; `nil`: nothing.
+    /// Reads the file of the account; `nil` if the user is signed out.
     func savedFile() throws -> AccountFile? { try AccountFile.read(in: directory) }
     var keys: AccountKeys {
         AccountKeys(directory: directory, environment: daemon.environment, logger: daemon.logger)
     }
-    /// The user in the journal.
+    /// The user, as the journal names users.
     var userName: String { UserName.text(name, uid) }
 
     init(_ uid: UInt32, database: UserDatabase, directory: String, daemon: Daemon) throws {
@@ -67,7 +67,7 @@ final class UserAccount {
 
     // MARK: Beginning and ending
 
-    /// Goes on with the account that the user is signed in to, if there is one.
+    /// Resumes the account that the user is signed in to, if there is one.
     func start(for user: User) {
         self.user = user
         resume()
@@ -81,7 +81,7 @@ final class UserAccount {
             sync.devices.own = RemoteDevice(identifier: sync.devices.own.identifier, name: file.deviceName)
             sync.devices.announcesName = file.announcesName ?? false
             (url, isFileEncrypted) = (file.url, file.isEncrypted == true)
-            // The file is written first, and a database that was set aside has forgotten whose values it had.
+            // The file is written first, and a database that replaces a damaged one doesn't know its account.
             let former = database.account.identifier
             let isGoingOver = former != file.account && file.formerly?.contains(former) == true
             if former != file.account, !isGoingOver {
@@ -109,12 +109,12 @@ final class UserAccount {
         }
     }
 
-    /// Tries anew to go on with an account that can't be used: the settings may allow it now.
+    /// Tries again to resume an account that can't be used, because the settings may allow it now.
     func startIfFailed() {
         if sync.isSignedIn, !sync.hasBackend { resume() }
     }
 
-    /// Goes on with a new database, after the old one was set aside.
+    /// Switches to a new database after the old one was set aside.
     func replace(database: UserDatabase) throws {
         let next = try Self.makeSync(database, daemon)
         listener?.cancel()
@@ -127,7 +127,7 @@ final class UserAccount {
         resume()
     }
 
-    /// Sets the database aside that a cycle found damaged, as a call would.
+    /// Sets aside a database that a cycle found damaged, as a call would.
     private func recover(_ reason: String) {
         do { try user?.recover(reason) } catch {
             daemon.logger.error("The database of the user \(uid) can't be replaced: \(error)")
@@ -162,7 +162,7 @@ final class UserAccount {
         EventLoop.task { await backend.close() }
     }
 
-    /// Listens to the hints of the remote that the account is with.
+    /// Begins to listen to the hints of the account's remote.
     func listen() {
         listener?.cancel()
         guard let hints = sync.hints else { return }
@@ -194,7 +194,7 @@ final class UserAccount {
         sync.nextCycle.map { "in \(($0 - min($0, EventLoop.now)) / 1_000_000) s" } ?? "when something happens"
     }
 
-    /// Why an account waits during whose cycles the process died.
+    /// Returns the error of an account that waits because the process died during its cycles.
     private static func suspicion(_ seconds: Int) -> RemoteError {
         RemoteError(
             .unavailable,
@@ -202,22 +202,22 @@ final class UserAccount {
                 + "\((seconds + 59) / 60) min. SyncNow tries at once.", retryAfter: seconds)
     }
 
-    /// Whether no account is signed in, no client subscribes to its state and no call waits for an answer.
+    /// Whether no account is signed in, no client subscribes and no call waits for an answer.
     var isIdle: Bool { !sync.isSignedIn && subscribers.isEmpty && callsUnderWay == 0 && storeSubscriptions == 0 }
 
-    // MARK: Telling
+    // MARK: Signals
 
     /// Subscribes a client through a path.
     func subscribe(_ client: Client, _ peer: Peer, at path: String) {
         subscribers.add(client, at: path) { [unowned self] in
-            // If it fails, the connection is gone, and with it everyone who could be told.
+            // A failure means that the connection to the bus is lost, and with it every subscriber.
             try? daemon.connection.signal(path, BusNames.accountInterface, "AccountChanged", to: peer) { signal in
                 try append(stateFor: client, to: signal)
             }
         }
     }
 
-    /// The stores have more or fewer subscribers.
+    /// Notes that the number of subscriptions to the user's stores has changed.
     func subscribersChanged(by difference: Int) {
         storeSubscriptions += difference
         sync.hasSubscribers = storeSubscriptions > 0
@@ -244,7 +244,7 @@ final class UserAccount {
 
     private func tellState() {
         daemon.logger.debug("The account of the user \(uid) is \(sync.state.wireName).")
-        // What is under way says nothing yet.
+        // While a cycle is under way, it isn't known yet whether the account works.
         if sync.lastError != nil || sync.state != .syncing {
             let line = log.note(sync.state == .signedOut ? nil : sync.lastError, ofUser: userName, EventLoop.now)
             if let line { daemon.logger.log(level: line.level, "\(line.text)") }
@@ -253,12 +253,12 @@ final class UserAccount {
         daemon.surroundings.follow(sync.isSignedIn || daemon.users.hasAccount)
     }
 
-    /// An error as a client is told of it: to a sandboxed app it does not say where the account is.
+    /// Maps an error for a client. A sandboxed app doesn't learn where the account is.
     func told(_ error: RemoteError, to client: Client) -> BusError {
         BusError(mapping: error, for: client)
     }
 
-    /// What a client is told of the state: a signal's arguments.
+    /// Writes a signal's arguments: the state that a client may see.
     private func append(stateFor client: Client, to signal: Message) throws {
         try signal.append(sync.state.wireName)
         try signal.appendDictionary {
@@ -275,25 +275,25 @@ final class UserAccount {
     // MARK: Properties
 
     var deviceIdentifier: String { sync.devices.own.identifier }
-    /// The account that is signed in; empty if none is.
+    /// The identifier of the account that is signed in; empty if none is.
     var accountIdentifier: String { sync.state == .signedOut ? "" : database.account.identifier }
-    /// Whether the account that is signed in is encrypted.
+    /// Whether an account is signed in and encrypted.
     var isEncrypted: Bool { sync.isSignedIn && isFileEncrypted }
     var isDownloaded: Bool { sync.isSignedIn && database.account.isDownloaded }
     func pendingChanges() throws -> Int { try database.pendingChanges() }
 
-    /// When a failed attempt is made up for, in microseconds since 1970; 0: none is to be.
+    /// When a failed attempt is repeated, in microseconds since 1970; 0 if none is.
     var nextAttempt: UInt64 { sync.nextAttempt.map(date) ?? 0 }
 
-    /// When the next sync cycle is due, in microseconds since 1970; 0: not before something happens.
+    /// When the next sync cycle is due, in microseconds since 1970; 0 if not before another event.
     var nextCycle: UInt64 { sync.nextCycle.map(date) ?? 0 }
 
-    /// A moment of the monotonic clock, or now if it is over.
+    /// Converts a time of the monotonic clock to microseconds since 1970. A past time becomes the present.
     private func date(_ moment: UInt64) -> UInt64 {
         daemon.environment.time() + moment - min(moment, EventLoop.now)
     }
 
-    /// Why there are fewer cycles than otherwise, by the words that the bus uses.
+    /// The reasons why cycles are less frequent, by their names on the bus.
     var savings: [String] {
         guard sync.hasBackend, daemon.configuration.pace.sparingPace > .zero else { return [] }
         return [(sync.circumstances.isMetered, "metered-network"), (sync.circumstances.savesPower, "power-saver")]
@@ -301,7 +301,7 @@ final class UserAccount {
     }
 }
 
-/// Hands a value that is not Sendable to an isolation that is in fact the same one.
+/// Lends a value that isn't Sendable to an isolation that is in fact the same one.
 struct Lent<Value>: @unchecked Sendable {
     // Because it is unwrapped on the thread that wrapped it, before the call that lends it returns.
     let value: Value

@@ -6,24 +6,24 @@ internal import Glibc
 internal import SDBus
 internal import StoreBus
 
-/// The data of one user in the state directory, in use or set aside.
+/// The data of a user in the state directory, in use or set aside.
 struct UserData {
-    /// The directory's name: `u1000`, or `u1000.ada.1763800000` where it was set aside.
+    /// The directory's name: `u1000`, or `u1000.ada.1763800000` if it was set aside.
     let name: String
     let path: String
-    /// Whose it is, or was.
+    /// The user id of its present or former user.
     let uid: UInt32
-    /// The name that its user had; `nil` if it isn't known.
+    /// The name of its user; `nil` if it isn't known.
     let owner: String?
-    /// When it was set aside, in microseconds since 1970; 0 if it is in use, or that isn't known.
+    /// When it was set aside, in microseconds since 1970; 0 if it is in use or the time isn't known.
     let time: UInt64
 
     var isSetAside: Bool { name != "u\(uid)" }
 
-    /// Whether restoring has set it aside.
+    /// Whether a restore has set it aside.
     var isCopy: Bool { isSetAside && access("\(path)/\(DataNames.copyMark)", F_OK) == 0 }
 
-    /// Data by its name in the state directory; `nil` if it isn't the name of a user's data.
+    /// Makes data from a name in the state directory; `nil` if it is not the name of a user's data.
     private init?(_ name: String, in stateDirectory: String) {
         if name.utf8.contains(UInt8(ascii: "/")) { return nil }
         // A user's name can have dots: u1000.ada.lovelace@example.org.1763800000.
@@ -35,14 +35,14 @@ struct UserData {
         time = UInt64(seconds ?? 0) * 1_000_000
     }
 
-    /// All data that there is, by number and name.
+    /// Returns all users' data, sorted by user id and name.
     static func all(in stateDirectory: String) -> [UserData] {
         DirectoryListing.names(in: stateDirectory).compactMap { UserData($0, in: stateDirectory) }
             .sorted { ($0.uid, $0.name) < ($1.uid, $1.name) }
     }
 
-    /// Data by its name.
-    /// - Throws: `InvalidArgs` if there is none of this name.
+    /// Returns data by its name.
+    /// - Throws: `InvalidArgs` if there is none.
     static func named(_ name: String, in stateDirectory: String) throws(BusError) -> UserData {
         guard let data = UserData(name, in: stateDirectory), access(data.path, F_OK) == 0 else {
             throw .invalidArguments("There is no data \"\(name)\"; see ListData.")
@@ -50,7 +50,7 @@ struct UserData {
         return data
     }
 
-    /// What its files take, in bytes; it looks at each.
+    /// The disk space of its files, in bytes. It reads the status of each file.
     var bytes: UInt64 {
         let names = FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []
         return names.reduce(0) { sum, name in
@@ -60,13 +60,13 @@ struct UserData {
     }
 }
 
-/// Data that is being removed: it has a name of its own first, since its user may come back while that goes on.
+/// Data that is being removed. It is renamed first, because its user may come back meanwhile.
 enum RemovedData {
     private static let prefix = "removed."
 
-    /// Has a directory be nobody's.
-    /// - Parameter time: the present, in microseconds since 1970.
-    /// - Returns: where it is, to be removed.
+    /// Renames a directory so that it belongs to no user.
+    /// - Parameter time: the present time, in microseconds since 1970.
+    /// - Returns: the directory's new path, to be removed.
     static func take(_ path: String, in stateDirectory: String, time: UInt64) throws(PrivateFile.Failure) -> String {
         var number = time
         while access("\(stateDirectory)/\(prefix)\(number)", F_OK) == 0 { number += 1 }
@@ -75,14 +75,14 @@ enum RemovedData {
         return place
     }
 
-    /// Removes a directory of the state directory's; not on the bus's thread.
+    /// Removes a directory in the state directory. It must not run on the bus's thread.
     static func remove(_ path: String) throws(BusError) {
         do { try FileManager.default.removeItem(atPath: path) } catch {
             throw .failed("\(path) can't be removed: \(error.localizedDescription).")
         }
     }
 
-    /// Removes what the end of the service has left.
+    /// Removes what was left when the service ended.
     static func finish(in stateDirectory: String) {
         for name in DirectoryListing.names(in: stateDirectory) where name.hasPrefix(prefix) {
             try? remove("\(stateDirectory)/\(name)")

@@ -6,19 +6,19 @@ internal import Glibc
 internal import Replication
 internal import Synchronization
 
-/// Looks up the machine's users for the bus's thread, on which everybody's calls wait.
+/// Looks up the machine's users for the bus's thread, which answers everybody's calls.
 ///
-/// The users of `/etc/passwd` are found there. For others, a thread asks the system, and so perhaps a directory service
-/// that takes half a minute to say that it is away. The bus's thread waits for a moment only; while an answer is overdue,
-/// it asks for no other.
+/// Users in `/etc/passwd` are found there. For others, a thread asks the system, and so perhaps a directory service
+/// that takes half a minute to time out. The bus's thread waits for a moment only, and while an answer is overdue it
+/// asks for no other.
 final class UserLookup: Sendable {
     static let shared = UserLookup()
 
     /// What is known of a user within a moment.
     enum Answer: Equatable, Sendable {
-        /// `nil`: there is no such user, or the system can't say.
+        /// The user; `nil` if there is none, or the system can't say.
         case known(UserEntry?)
-        /// The answer will be there when it is asked for later.
+        /// The answer has not arrived yet. Ask again later.
         case late
     }
 
@@ -34,13 +34,13 @@ final class UserLookup: Sendable {
     private let patience: Int32
 
     /// - Parameters:
-    ///   - patience: how many milliseconds the bus's thread waits.
-    ///   - ask: asks the system, however long it takes.
+    ///   - patience: how long the bus's thread waits, in milliseconds.
+    ///   - ask: asks the system, which may take long.
     init(patience: Int32 = 100, asking ask: @escaping @Sendable (UserEntry.Key) -> UserEntry? = UserEntry.init) {
         (self.patience, self.ask) = (patience, ask)
     }
 
-    /// What is known of a user.
+    /// Returns what is known of a user.
     func entry(_ key: UserEntry.Key) -> Answer {
         if let entry = state.withLock({ $0.local.entry(key) }) { return .known(entry) }
         let (answer, isAsking) = state.withLock { state in
@@ -69,7 +69,7 @@ struct UserEntry: Hashable, Sendable {
     let name: String
     let uid: UInt32
 
-    /// By what a user is looked up.
+    /// What a user is looked up by.
     enum Key: Hashable, Sendable {
         case name(String)
         case uid(UInt32)
@@ -77,8 +77,8 @@ struct UserEntry: Hashable, Sendable {
 
     init(name: String, uid: UInt32) { (self.name, self.uid) = (name, uid) }
 
-    /// Asks the system, which may take as long as a directory service does. `nil` if there is no such user, or the system
-    /// can't say.
+    /// Asks the system, which may take as long as a directory service does. `nil` if there is no such user, or the
+    /// system can't say.
     init?(_ key: Key) {
         var entry = passwd()
         var result: UnsafeMutablePointer<passwd>?
@@ -93,7 +93,7 @@ struct UserEntry: Hashable, Sendable {
     }
 }
 
-/// The users of `/etc/passwd`, read anew when it has changed.
+/// The users in `/etc/passwd`, read again when the file has changed.
 private struct LocalUsers {
     private var file = StampedFile("/etc/passwd")
     private var entries: [UserEntry.Key: UserEntry] = [:]
@@ -115,7 +115,7 @@ private struct LocalUsers {
     }
 }
 
-/// Rung once by one thread, and waited for by another.
+/// A signal from one thread to another, sent once.
 private final class Bell: Sendable {
     private let descriptor = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
 
@@ -123,7 +123,7 @@ private final class Bell: Sendable {
 
     func ring() { eventfd_write(descriptor, 1) }
 
-    /// Waits for so many milliseconds at most.
+    /// Waits for at most this many milliseconds.
     func wait(_ milliseconds: Int32) {
         var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         poll(&ready, 1, milliseconds)

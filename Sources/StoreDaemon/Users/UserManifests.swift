@@ -3,16 +3,16 @@
 internal import AppManifest
 internal import StoreEngine
 
-/// What is declared for a user, and so which stores and domains a caller may open. No data is opened to find out.
+/// The manifests that apply to a user, and the stores and domains that callers may open by them. This opens no data.
 struct UserManifests {
-    /// Those for all users.
+    /// The manifests for all users.
     let installed: ManifestSet
-    /// Those that the user's apps have registered.
+    /// The manifests that the user's apps have registered.
     let registered: RegisteredManifests
-    /// Identifiers without a manifest may be opened, for development.
+    /// Whether stores without a manifest may be opened, for development.
     let allowsUndeclared: Bool
 
-    /// All of them.
+    /// All manifests.
     var all: [Manifest] { installed.all + registered.all }
 
     /// Whether a store may be opened.
@@ -24,20 +24,20 @@ struct UserManifests {
         installed.declares(identifier) || registered.declares(identifier)
     }
 
-    /// The keys of a store that stay on the device.
+    /// Returns the keys of a store that never leave the device.
     func localKeys(of identifier: String) -> LocalKeys {
         installed.declares(identifier) ? installed.localKeys(of: identifier) : registered.localKeys(of: identifier)
     }
 
     // MARK: Stores
 
-    /// Whether a caller may open a store: an ordinary program any that is declared, a sandboxed app its own.
+    /// Whether a caller may open a store. Ordinary programs may open every declared one, sandboxed apps only their own.
     func isEntitled(_ caller: CallerIdentity, to identifier: String) -> Bool {
-        // Of an ordinary program only the one is looked up: this is asked at each store that is opened.
+        // For ordinary programs only this one is looked up, because every opening of a store asks.
         caller.engine == .host ? declares(identifier) : entitled(caller).contains(identifier)
     }
 
-    /// The identifiers that a caller may open.
+    /// Returns the identifiers that a caller may open.
     func entitled(_ caller: CallerIdentity) -> [String] {
         switch caller.engine {
         case .host: Set(installed.identifiers).union(registered.identifiers).sorted()
@@ -46,9 +46,9 @@ struct UserManifests {
         }
     }
 
-    /// The identifiers of the caller's app; where none can be told, none. Sorted.
+    /// Returns the identifiers of the caller's app, sorted; none if the app isn't known.
     ///
-    /// A sandboxed app can't install a manifest. Without one it has the store of its own name, unless another app has.
+    /// A sandboxed app can't install a manifest. Without one it has the store of its own name, unless that is declared.
     func ownIdentifiers(of caller: CallerIdentity) -> [String] {
         let application = caller.applicationIdentifier
         if caller.engine == .unknown || application.isEmpty { return [] }
@@ -60,7 +60,7 @@ struct UserManifests {
 
     // MARK: Domains
 
-    /// What a caller may do with a domain.
+    /// Returns a caller's access to a domain.
     func access(of caller: CallerIdentity, to domain: String) -> DomainAccess {
         let own = caller.engine == .flatpak ? all : []
         let groups = own.filter { $0.applicationIdentifier == caller.applicationIdentifier }.flatMap(\.groups)

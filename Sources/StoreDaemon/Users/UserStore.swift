@@ -7,7 +7,7 @@ internal import StoreBus
 internal import StoreEngine
 internal import SyncEngine
 
-/// A store as the bus has it: what is stored, whose it is, and who is told of changes.
+/// A store as the bus shows it: its data, its user and its subscribers.
 @BusActor
 final class UserStore {
     let user: User
@@ -17,9 +17,9 @@ final class UserStore {
     unowned let daemon: Daemon
 
     var identifier: String { store.identifier }
-    /// Of which domain it is a layer; `nil`: it is an app's store.
+    /// The domain of which the store is a layer; `nil` if it is an app's store.
     let layer: (domain: String, isHost: Bool)?
-    /// What its values take in a message at most, as far as it was added up.
+    /// The most bytes that its values take in a message; `nil` if they have not been added up.
     private var knownWeight: Int?
 
     init(_ store: Store, of user: User, daemon: Daemon) throws {
@@ -35,7 +35,7 @@ final class UserStore {
             }
     }
 
-    /// What its values take in a message at most.
+    /// The most bytes that its values take in a message.
     var weight: Int {
         if let knownWeight { return knownWeight }
         var weight = 0
@@ -44,19 +44,19 @@ final class UserStore {
         return weight
     }
 
-    /// A change was staged after which its values take so much; `nil`: that is to be added up.
+    /// Notes a staged change, after which the values have this weight; `nil` if it isn't known.
     func noteStaged(weight: Int?) {
         knownWeight = weight
         user.domains.sizes.note(store)
     }
 
-    /// What was staged was not committed, or its values are others for another reason.
+    /// Forgets the weight, because a commit failed or the values have changed for another reason.
     func forgetWeight() {
         knownWeight = nil
         if layer != nil { user.domains.sizes.forget() }
     }
 
-    /// Goes on with the same store of a new database.
+    /// Switches to the same store in a new database.
     func replace(_ store: Store) {
         self.store = store
         forgetWeight()
@@ -64,15 +64,15 @@ final class UserStore {
 
     // MARK: Holders
 
-    // Counted, and not left to weak references: these make every use of the object slower.
+    // Counted, because weak references would make every use of the object slower.
     private var holders = 0
 
-    /// A client uses the store: it stays in memory.
+    /// Notes that a client uses the store, which keeps it in memory.
     func hold() {
         holders += 1
     }
 
-    /// A client no longer uses the store. After the last one it is released.
+    /// Notes that a client no longer uses the store. After the last one, it is released.
     func release() {
         holders -= 1
         if holders == 0 { user.letGo(self) }
@@ -80,8 +80,8 @@ final class UserStore {
 
     // MARK: Subscribers
 
-    /// Subscribes a client through a path; again changes what it is told.
-    /// - Parameter path: where changes are told to come from.
+    /// Subscribes a client through a path, or changes which changes it gets.
+    /// - Parameter path: the path from which signals are sent.
     func subscribe(_ client: Client, _ peer: Peer, at path: String, includingLocal: Bool) {
         let key = SubscriptionKey(client, path)
         if let subscription = subscriptions[key] {
@@ -94,14 +94,14 @@ final class UserStore {
         count(client, path, by: 1)
     }
 
-    /// Ends the subscription of a client through a path, if there is one.
+    /// Ends a client's subscription through a path, if there is one.
     func unsubscribe(_ client: Client, at path: String) {
         guard let subscription = subscriptions.removeValue(forKey: SubscriptionKey(client, path)) else { return }
         subscription.cancel()
         count(client, path, by: -1)
     }
 
-    /// A subscription to a domain is one, though it is to the domain's layer for this host as well.
+    /// A subscription to a domain counts once, although it is to the layer for this host as well.
     private func count(_ client: Client, _ path: String, by difference: Int) {
         guard let layer else {
             user.account.subscribersChanged(by: difference)
@@ -121,8 +121,8 @@ final class UserStore {
         }
     }
 
-    /// Whether a client that was led here by a path is told of changes: this host's layer of a domain tells from the
-    /// domain's path as well.
+    /// Whether a client that has reached the store by a path gets its changes. Those of a domain's layer for this host
+    /// are also sent from the domain's path.
     func tells(_ client: Client, at path: String) -> Bool {
         if isSubscribed(client, at: path) { return true }
         let isHost = layer?.isHost == true
@@ -131,8 +131,8 @@ final class UserStore {
 
     private var signal: ChangeSignal { layer.map { .domain(isHost: $0.isHost) } ?? .store }
 
-    /// Tells each subscriber what changed for it.
-    /// - Parameter keys: the keys that changed for a subscriber.
+    /// Notifies each subscriber of what has changed for it.
+    /// - Parameter keys: returns the keys that have changed for a subscriber.
     func notifyEach(_ reason: StoreNotice.Reason, keys: (Peer) -> Set<Key>) {
         for subscription in subscriptions.values {
             let keys = keys(subscription.peer)
@@ -141,8 +141,8 @@ final class UserStore {
         }
     }
 
-    /// Tells the subscribers of a change that was committed.
-    /// - Parameter writer: who made it, and is not told of it.
+    /// Notifies the subscribers of a committed change.
+    /// - Parameter writer: the client that made the change, which is not notified.
     func notify(
         _ reason: StoreNotice.Reason, keys: [Key], except writer: Client? = nil, info: [String: Value] = [:]
     ) {

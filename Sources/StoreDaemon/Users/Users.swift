@@ -13,17 +13,17 @@ final class Users {
     private unowned let daemon: Daemon
     private var open: [UInt32: User] = [:]
     private var accountsFile = FileStamp("/etc/passwd")
-    /// Open users of whom it is to be found out whether their uid was given to another user.
+    /// Open users for whom it isn't known yet whether their user id was given to another user.
     private var unchecked: Set<UInt32> = []
 
     init(daemon: Daemon) {
         self.daemon = daemon
     }
 
-    /// A user's data, if it is open.
+    /// Returns a user's data, if it is open.
     func openUser(_ uid: UInt32) -> User? { open[uid] }
 
-    /// A user's data, opened if it isn't.
+    /// Returns a user's data, opened if necessary.
     func user(_ uid: UInt32) throws -> User {
         if let user = open[uid] { return user }
         let user = try User(uid, daemon: daemon)
@@ -33,25 +33,25 @@ final class Users {
         return user
     }
 
-    /// What is declared for a user, whose data is not opened for it. Whether what was registered is this user's, or of
-    /// one who had the uid before, is known once it is.
+    /// Returns the manifests that apply to a user, without opening the user's data. Only opening it shows whether the
+    /// registered ones are this user's, or a former user's with the same user id.
     func manifests(of uid: UInt32) -> UserManifests {
         if let user = open[uid] { return user.manifests }
         let directory = UserDirectory(of: uid, in: daemon.configuration.stateDirectory)
         return manifests(with: RegisteredManifests(of: directory, logger: nil))
     }
 
-    /// What is declared for a user who has registered these.
+    /// Returns the manifests that apply to a user who has registered these.
     func manifests(with registered: RegisteredManifests) -> UserManifests {
         UserManifests(
             installed: daemon.manifests.manifests, registered: registered,
             allowsUndeclared: daemon.configuration.allowsUndeclared)
     }
 
-    /// So many idle users stay open, since a user who was called once is often called again soon.
+    /// The most idle users that stay open. A user who was called once is often called again soon.
     private static let mostIdle = 8
 
-    /// Closes the data of users who have gone, once there are several of them.
+    /// Closes the data of users whose clients have left, once there are more than ``mostIdle``.
     func closeIdle() {
         let idle = open.values.filter { $0.isIdle && !daemon.clients.isPresent($0.uid) }
         if idle.count <= Self.mostIdle { return }
@@ -59,10 +59,10 @@ final class Users {
         for user in idle { close(user) }
     }
 
-    /// The open users whose uid was given to another user, as far as that can be told by now.
+    /// Returns the open users whose user id was given to another user, as far as that is known.
     ///
-    /// They are checked when the machine's users have changed, and once after their data was opened: whose it is may not
-    /// have been known in time. Users from a directory service are not checked again later.
+    /// Users are checked when the machine's users have changed, and once after their data was opened, because the name
+    /// may not have been looked up in time. Users from a directory service are not checked again later.
     func findFormer() -> [User] {
         let stamp = FileStamp("/etc/passwd")
         if stamp != accountsFile { unchecked.formUnion(open.keys) }
@@ -73,18 +73,18 @@ final class Users {
         return verdicts.filter { $0.1 == true }.map(\.0)
     }
 
-    /// Closes a user's data, which the next call opens anew.
+    /// Closes a user's data. The next call opens it again.
     func close(_ user: User) {
         user.close()
         open[user.uid] = nil
     }
 
-    /// The users that have data, whether it is open or not.
+    /// The ids of the users that have data, open or not.
     var known: [UInt32] { UserDirectory.users(in: daemon.configuration.stateDirectory) }
 
     var all: [User] { Array(open.values) }
 
-    /// Goes on with the accounts that are signed in.
+    /// Resumes the accounts that are signed in.
     func resumeAccounts() {
         for uid in known {
             let directory = UserDirectory(of: uid, in: daemon.configuration.stateDirectory).path
@@ -98,7 +98,7 @@ final class Users {
         }
     }
 
-    /// Whether an account is signed in: then the service has something to do by itself.
+    /// Whether an account is signed in, so that the service has work of its own.
     var hasAccount: Bool { open.values.contains { $0.account.sync.isSignedIn } }
 
     func close() {
