@@ -2,7 +2,7 @@
 
 package import PropertyList
 
-/// What administrators say about one domain, to one person.
+/// What administrators say about one domain, to one user.
 package struct ManagedDomain: Equatable, Sendable {
     /// Values that win over everything.
     package var forced: [Text: Value] = [:]
@@ -32,14 +32,14 @@ package struct ManagedDomain: Equatable, Sendable {
     }
 }
 
-/// A person as files of managed settings know one.
-package struct ManagedPerson: Hashable, Sendable {
+/// A user, as the files of managed settings name users.
+package struct ManagedUser: Hashable, Sendable {
     /// The user's name; `nil` where it can't be told.
     package let name: String?
     /// The names of the user's groups.
     package let groups: Set<String>
 
-    /// A person.
+    /// A user.
     package init(name: String?, groups: Set<String> = []) {
         self.name = name
         self.groups = groups
@@ -65,10 +65,10 @@ package struct ManagedSettings: Equatable, Sendable {
     /// The names of groups that decide about something.
     package var groupNames: Set<String> { Set(files.flatMap { $0.file.groups ?? [] }) }
 
-    /// The domains that a file names for a person.
-    package func domains(for person: ManagedPerson) -> Set<Text> {
+    /// The domains that a file names for a user.
+    package func domains(for user: ManagedUser) -> Set<Text> {
         var domains: Set<Text> = []
-        for (_, file) in files where file.isFor(person) {
+        for (_, file) in files where file.isFor(user) {
             domains.formUnion(file.forced.keys)
             domains.formUnion(file.recommended.keys)
             domains.formUnion(file.locked.keys)
@@ -77,10 +77,10 @@ package struct ManagedSettings: Equatable, Sendable {
         return domains
     }
 
-    /// What is managed of a domain, for a person.
-    package func domain(_ domain: Text, for person: ManagedPerson) -> ManagedDomain {
+    /// What is managed of a domain, for a user.
+    package func domain(_ domain: Text, for user: ManagedUser) -> ManagedDomain {
         var managed = ManagedDomain()
-        for (path, file) in files where file.isFor(person) {
+        for (path, file) in files where file.isFor(user) {
             managed.recommended.merge(file.recommended[domain] ?? [:]) { $1 }
             managed.forced.merge(file.forced[domain] ?? [:]) { $1 }
             managed.locked.add(file.locked[domain] ?? [])
@@ -89,7 +89,7 @@ package struct ManagedSettings: Equatable, Sendable {
             managed.note(file.locked[domain] ?? [], from: path)
         }
         // What is forced decides, whichever file recommends something else.
-        for (path, file) in files where file.isFor(person) {
+        for (path, file) in files where file.isFor(user) {
             managed.note((file.forced[domain] ?? [:]).keys, from: path)
         }
         return managed
@@ -103,10 +103,10 @@ extension ManagedDomain {
 }
 
 extension ManagedFile {
-    /// Whether it is for a person: one of its users or in one of its groups, or it names neither.
-    fileprivate func isFor(_ person: ManagedPerson) -> Bool {
+    /// Whether it is for a user: one of its users or in one of its groups, or it names neither.
+    fileprivate func isFor(_ user: ManagedUser) -> Bool {
         if users == nil && groups == nil { return true }
-        if let name = person.name, users?.contains(name) == true { return true }
-        return groups?.contains(where: person.groups.contains) == true
+        if let name = user.name, users?.contains(name) == true { return true }
+        return groups?.contains(where: user.groups.contains) == true
     }
 }

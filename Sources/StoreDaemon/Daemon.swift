@@ -25,7 +25,7 @@ public final class Daemon {
     let subordinates: SubordinateUsers
     private(set) lazy var users = Users(daemon: self)
     private(set) lazy var clients = Clients(daemon: self)
-    private(set) lazy var surroundings = Surroundings(daemon: self)
+    private(set) lazy var machine = MachineState(daemon: self)
     let writes = WriteQueue()
     /// The thread for work on a user's whole data, which takes time in proportion to its size.
     let files = WorkThread(.disk)
@@ -114,7 +114,7 @@ public final class Daemon {
         connection.onSent = { self.clients.noteSent($1, to: $0) }
         connection.peers.onVanished = { self.peerVanished($0) }
         try connection.admitCalls(
-            { self.clients.admit($0) }, ifUnanswered: { self.clients.hearsUnanswered($0) })
+            { self.clients.admit($0) }, ifUnanswered: { self.clients.acceptsCallsWithoutReply($0) })
         connection.admitLargeAnswer = { self.clients.admit($0, answering: $1) }
         slots = [
             try connection.register(Daemon.interface(self), at: BusNames.managerPath, self),
@@ -149,7 +149,7 @@ public final class Daemon {
     }
 
     /// Refuses sandboxed callers, for members that affect more than the caller's own stores.
-    func checkSteers(_ peer: Peer) throws(BusError) {
+    func checkUnsandboxed(_ peer: Peer) throws(BusError) {
         if clients.client(peer).isSandboxed { throw .accessDenied("A sandboxed app may not do this.") }
     }
 
@@ -216,9 +216,9 @@ public final class Daemon {
         for layer in users.all.flatMap(\.storesInUse) {
             guard let name = layer.layer?.domain, layer.layer?.isHost == false else { continue }
             layer.notifyEach(.managedChange) { peer in
-                let person = layer.user.domains.person(peer)
-                let now = managed.settings.domain(Text(name), for: person)
-                let before = former.domain(Text(name), for: person)
+                let user = layer.user.domains.managedUser(peer)
+                let now = managed.settings.domain(Text(name), for: user)
+                let before = former.domain(Text(name), for: user)
                 return Set(now.difference(from: before).map { Key(unchecked: $0.string) })
             }
         }

@@ -110,7 +110,7 @@ struct ManagedSettingsTests {
         let settings = ManagedSettings([
             ("10.plist", try file("a", 1)), ("20.plist", try file("b", 2)), ("30.plist", try file("a", 3)),
         ])
-        let managed = settings.domain(domain, for: ManagedPerson(name: "ada"))
+        let managed = settings.domain(domain, for: ManagedUser(name: "ada"))
         #expect(managed.forced == ["a": .integer(3), "b": .integer(2)])
         #expect(managed.sources == ["a": "30.plist", "b": "20.plist"])
     }
@@ -119,7 +119,7 @@ struct ManagedSettingsTests {
         let settings = ManagedSettings([
             ("10.plist", try file("a", 1)), ("20.plist", try file("a", 2, in: "Recommended")),
         ])
-        let managed = settings.domain(domain, for: ManagedPerson(name: nil))
+        let managed = settings.domain(domain, for: ManagedUser(name: nil))
         #expect(managed.sources == ["a": "10.plist"] && managed.recommended == ["a": .integer(2)])
     }
 
@@ -130,8 +130,8 @@ struct ManagedSettingsTests {
             """
         let settings = ManagedSettings([("10.plist", try file("a", 1, in: "Forced", scope))])
         let people = [
-            (ManagedPerson(name: "ada"), true), (ManagedPerson(name: "bob"), false), (ManagedPerson(name: nil), false),
-            (ManagedPerson(name: "bob", groups: ["lab"]), true),
+            (ManagedUser(name: "ada"), true), (ManagedUser(name: "bob"), false), (ManagedUser(name: nil), false),
+            (ManagedUser(name: "bob", groups: ["lab"]), true),
         ]
         for (person, isMeant) in people {
             #expect(settings.domain(domain, for: person).forced.isEmpty != isMeant)
@@ -140,7 +140,7 @@ struct ManagedSettingsTests {
     }
 
     @Test func `the difference names each key of which something is managed otherwise`() throws {
-        let person = ManagedPerson(name: nil)
+        let person = ManagedUser(name: nil)
         let before = ManagedSettings([("1", try file("a", 1)), ("2", try file("b", 1))]).domain(domain, for: person)
         let after = ManagedSettings([("1", try file("a", 1)), ("2", try file("b", 2))]).domain(domain, for: person)
         #expect(after.difference(from: before) == ["b"])

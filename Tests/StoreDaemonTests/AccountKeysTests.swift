@@ -70,9 +70,9 @@ import Testing
     }
 
     @Test func `a new account's key is drawn once, however often signing in is tried`() throws {
-        let wish = try EncryptionWish(encrypts: true, phrase: nil)
-        guard case .key(let first) = try keys.protection(at: "folder:///a", wish),
-            case .key(let again) = try keys.protection(at: "folder:///b", wish)
+        let options = try EncryptionOptions(encrypts: true, phrase: nil)
+        guard case .key(let first) = try keys.protection(at: "folder:///a", options),
+            case .key(let again) = try keys.protection(at: "folder:///b", options)
         else { return #expect(Bool(false)) }
         #expect(first == again)
     }
@@ -83,15 +83,15 @@ import Testing
         try key.write(in: directory)
         guard
             case .key(let held) = try keys.protection(
-                at: "folder:///a/", try EncryptionWish(encrypts: false, phrase: nil))
+                at: "folder:///a/", try EncryptionOptions(encrypts: false, phrase: nil))
         else { return #expect(Bool(false)) }
         #expect(held == key.held)
-        guard case .none = try keys.protection(at: "folder:///b", try EncryptionWish(encrypts: false, phrase: nil))
+        guard case .none = try keys.protection(at: "folder:///b", try EncryptionOptions(encrypts: false, phrase: nil))
         else {
             return #expect(Bool(false))
         }
         let words = RecoveryPhrase(of: key.key).words.joined(separator: " ")
-        guard case .phrase = try keys.protection(at: "folder:///a", try EncryptionWish(encrypts: true, phrase: words))
+        guard case .phrase = try keys.protection(at: "folder:///a", try EncryptionOptions(encrypts: true, phrase: words))
         else { return #expect(Bool(false)) }
     }
 

@@ -91,7 +91,7 @@ struct UserShareTests {
             user.join()
             user.join()
             user.leave()
-            user.rest.note(UserRest.long)
+            user.rest.note(LongCallPause.long)
             user.leave()
             #expect(user.rest.isUnderWay)
         }
@@ -100,9 +100,9 @@ struct UserShareTests {
 
     @Test func `only a call that took the processor for long has its user rest`() {
         let user = user()
-        user.rest.note(UserRest.long - 1)
+        user.rest.note(LongCallPause.long - 1)
         #expect(!user.rest.isUnderWay)
-        user.rest.note(UserRest.long)
+        user.rest.note(LongCallPause.long)
         #expect(user.rest.isUnderWay)
     }
 }

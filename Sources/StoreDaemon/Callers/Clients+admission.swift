@@ -27,7 +27,7 @@ extension Clients {
     ///
     /// The bus bounds how many replies a connection may wait for, and thus how many calls are under way. Calls that
     /// want no reply have no such bound, and everybody's calls wait behind them.
-    func hearsUnanswered(_ peer: Peer) -> Bool {
+    func acceptsCallsWithoutReply(_ peer: Peer) -> Bool {
         let client = client(peer)
         if client.isSubordinate { return false }
         let now = EventLoop.now

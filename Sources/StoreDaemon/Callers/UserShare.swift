@@ -17,7 +17,7 @@ final class UserShare {
     /// The number of the user's clients that hold something.
     var presentClients = 0
     /// The rest of the user's calls that may take long.
-    let rest: UserRest
+    let rest: LongCallPause
 
     /// The tokens of calls that want no reply, in KiB: 8 MiB at once, and 2 MiB per second.
     private var unanswered = TokenBucket(capacity: 8 << 10, interval: 500)
@@ -43,7 +43,7 @@ final class UserShare {
     init(_ bounds: UserBounds, of pool: SharePool) {
         self.bounds = bounds
         self.pool = pool
-        rest = UserRest(of: pool)
+        rest = LongCallPause(of: pool)
         rest.whenOver = { [unowned self] in
             wake()
             endIfUnused()

@@ -82,8 +82,8 @@ final class ManagedDirectories {
     // MARK: Users
 
     /// Returns a caller as managed settings identify users.
-    func person(named name: String?, groups ids: [UInt32]) -> ManagedPerson {
-        ManagedPerson(name: name, groups: groups.names(of: ids))
+    func managedUser(named name: String?, groups ids: [UInt32]) -> ManagedUser {
+        ManagedUser(name: name, groups: groups.names(of: ids))
     }
 }
 

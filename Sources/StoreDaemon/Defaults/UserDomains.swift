@@ -71,19 +71,19 @@ final class UserDomains {
     /// Returns the managed settings of a domain for a caller.
     func managed(_ domain: String, for peer: Peer) -> ManagedDomain {
         daemon.managed.settings.isEmpty
-            ? ManagedDomain() : daemon.managed.settings.domain(Text(domain), for: person(peer))
+            ? ManagedDomain() : daemon.managed.settings.domain(Text(domain), for: managedUser(peer))
     }
 
     /// Returns the domains that managed settings name, for a caller.
     func managedNames(for peer: Peer) -> [String] {
-        daemon.managed.settings.domains(for: person(peer)).map(\.string)
+        daemon.managed.settings.domains(for: managedUser(peer)).map(\.string)
     }
 
     /// Returns a caller as managed settings identify users.
-    func person(_ peer: Peer) -> ManagedPerson {
+    func managedUser(_ peer: Peer) -> ManagedUser {
         // When root reads another user's domain, the bus doesn't tell that user's groups.
         let groups = peer.credentials.uid == user.uid ? peer.credentials.groups : []
-        return daemon.managed.person(named: user.directory.ownerName, groups: groups)
+        return daemon.managed.managedUser(named: user.directory.ownerName, groups: groups)
     }
 
     // MARK: Programs

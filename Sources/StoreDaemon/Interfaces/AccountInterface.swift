@@ -23,7 +23,7 @@ extension UserAccount {
         let options = try call.message.readOptions(Self.signInOptions)
         call.answer(on: daemon, holding: self) {
             let isRenewal = options.boolean("renew", default: false)
-            let encryption = try EncryptionWish(
+            let encryption = try EncryptionOptions(
                 encrypts: options.boolean("encrypt", default: false), phrase: options.string("recovery-phrase"),
                 rejectsOthers: options.boolean("reject-others", default: false))
             return try await self.signIn(
@@ -69,7 +69,7 @@ extension UserAccount {
             try await self.check(
                 url, BackendCredentials(options), isRenewal: options.boolean("renew", default: false),
                 phrase: try options.string("recovery-phrase").map { text throws(BusError) in
-                    try EncryptionWish.read(text)
+                    try EncryptionOptions.read(text)
                 })
         } reply: { reply, checks in
             try reply.container("a", "a{sv}") {
@@ -225,34 +225,34 @@ extension UserAccount {
         Interface(
             BusNames.accountInterface,
             [
-                .steering(
+                .unsandboxed(
                     "SignIn", in: ["backend_url": "s", "options": "a{sv}"], out: ["account_identifier": "s"],
                     sensitive: true, on: daemon
                 ) { try $0.signIn($1) },
-                .steering("SignOut", in: ["options": "a{sv}"], on: daemon) { try $0.signOut($1) },
-                .steering(
+                .unsandboxed("SignOut", in: ["options": "a{sv}"], on: daemon) { try $0.signOut($1) },
+                .unsandboxed(
                     "GetRecoveryPhrase", in: ["flags": "t"], out: ["recovery_phrase": "s"], sensitive: true, on: daemon
                 ) { try $0.getRecoveryPhrase($1) },
-                .steering("Encrypt", in: ["options": "a{sv}"], on: daemon) { try $0.move($1, .encryption) },
-                .steering("ReplaceKey", in: ["options": "a{sv}"], on: daemon) { try $0.move($1, .replacement) },
-                .steering("Unlock", in: ["recovery_phrase": "s"], sensitive: true, on: daemon) { try $0.unlock($1) },
+                .unsandboxed("Encrypt", in: ["options": "a{sv}"], on: daemon) { try $0.move($1, .encryption) },
+                .unsandboxed("ReplaceKey", in: ["options": "a{sv}"], on: daemon) { try $0.move($1, .replacement) },
+                .unsandboxed("Unlock", in: ["recovery_phrase": "s"], sensitive: true, on: daemon) { try $0.unlock($1) },
                 .method("SyncNow", in: ["flags": "t"], on: daemon) { try $0.syncNow($1) },
-                .steering("Resolve", in: ["side": "s"], on: daemon) { try $0.resolve($1) },
-                .steering("SetPaused", in: ["paused": "b"], on: daemon) { try $0.setPaused($1) },
-                .steering("SetStoreSynchronized", in: ["identifier": "s", "on": "b"], on: daemon) {
+                .unsandboxed("Resolve", in: ["side": "s"], on: daemon) { try $0.resolve($1) },
+                .unsandboxed("SetPaused", in: ["paused": "b"], on: daemon) { try $0.setPaused($1) },
+                .unsandboxed("SetStoreSynchronized", in: ["identifier": "s", "on": "b"], on: daemon) {
                     try $0.setStoreSynchronized($1)
                 },
-                .steering("ListDevices", out: ["devices": "aa{sv}"], on: daemon) { try $0.listDevices($1) },
-                .steering("RenameDevice", in: ["identifier": "s", "name": "s"], on: daemon) {
+                .unsandboxed("ListDevices", out: ["devices": "aa{sv}"], on: daemon) { try $0.listDevices($1) },
+                .unsandboxed("RenameDevice", in: ["identifier": "s", "name": "s"], on: daemon) {
                     try $0.renameDevice($1)
                 },
-                .steering("ForgetDevice", in: ["identifier": "s"], on: daemon) { try $0.forgetDevice($1) },
-                .steering(
+                .unsandboxed("ForgetDevice", in: ["identifier": "s"], on: daemon) { try $0.forgetDevice($1) },
+                .unsandboxed(
                     "CheckBackend", in: ["backend_url": "s", "options": "a{sv}"], out: ["steps": "aa{sv}"],
                     sensitive: true, on: daemon
                 ) { try $0.checkBackend($1) },
-                .steering("GetUsage", out: ["usage": "a{sv}"], on: daemon) { try $0.getUsage($1) },
-                .steering("TrimHistory", in: ["flags": "t"], out: ["freed": "t"], on: daemon) {
+                .unsandboxed("GetUsage", out: ["usage": "a{sv}"], on: daemon) { try $0.getUsage($1) },
+                .unsandboxed("TrimHistory", in: ["flags": "t"], out: ["freed": "t"], on: daemon) {
                     try $0.trimHistory($1)
                 },
                 .method("Subscribe", in: ["flags": "t"], on: daemon) { try $0.subscribe($1, daemon) },
@@ -324,13 +324,13 @@ extension UserAccount {
 extension Interface<UserAccount>.Member {
     /// Makes a method that sandboxed apps may not call, because it controls the account.
     @BusActor
-    fileprivate static func steering(
+    fileprivate static func unsandboxed(
         _ name: String, in arguments: KeyValuePairs<String, String> = [:],
         out results: KeyValuePairs<String, String> = [:], sensitive: Bool = false, on daemon: Daemon,
         _ handler: @escaping @BusActor (UserAccount, MethodCall) throws -> Void
     ) -> Self {
         .method(name, in: arguments, out: results, sensitive: sensitive, on: daemon) { account, call in
-            try daemon.checkSteers(call.peer)
+            try daemon.checkUnsandboxed(call.peer)
             try handler(account, call)
         }
     }

@@ -140,7 +140,7 @@ extension Daemon {
     fileprivate func removeStore(_ call: MethodCall) throws {
         let identifier = try call.message.readString()
         let flags = try call.message.readFlags(0x1)
-        try checkSteers(call.peer)
+        try checkUnsandboxed(call.peer)
         let user = try users.user(clients.client(call.peer).uid)
         if flags == 0 { try user.account.move.checkIsOver() }
         let keys = try user.recovering {
@@ -182,7 +182,7 @@ extension Daemon {
     fileprivate func registerManifest(_ call: MethodCall) throws {
         let bytes = try call.message.readBytes()
         _ = try call.message.readOptions()
-        try checkSteers(call.peer)
+        try checkUnsandboxed(call.peer)
         let user = try users.user(clients.client(call.peer).uid)
         guard bytes.count <= Manifest.maximumSize else {
             throw BusError.limitsExceeded("A manifest has \(Manifest.maximumSize) bytes at most.")
@@ -210,7 +210,7 @@ extension Daemon {
         guard uid == 0 || uid == geteuid() else {
             throw BusError.accessDenied("Only root and the service's own user may have it reload.")
         }
-        try checkSteers(call.peer)
+        try checkUnsandboxed(call.peer)
         try reload()
         try call.reply()
     }

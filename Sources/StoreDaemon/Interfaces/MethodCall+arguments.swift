@@ -178,7 +178,7 @@ private struct CallTime {
 
     /// The time in microseconds; 0 if it is short in any case, because the exact time costs a system call.
     var taken: UInt64 {
-        EventLoop.now - wallTime < UserRest.long ? 0 : EventLoop.processorTime - processorTime
+        EventLoop.now - wallTime < LongCallPause.long ? 0 : EventLoop.processorTime - processorTime
     }
 }
 

@@ -39,13 +39,6 @@ public struct Settings: Equatable, Sendable {
     public mutating func ask(forIdleExit time: Duration) {
         (idleExit, isIdleExitAskedFor) = (time == .zero ? nil : time, true)
     }
-
-    /// Settings that allow no accounts, for when the settings that restrict accounts can't be read.
-    public static var closed: Settings {
-        var settings = Settings()
-        settings.backends = []
-        return settings
-    }
 }
 
 /// The bounds of what the service keeps for one user, in memory and on disk.

@@ -36,15 +36,15 @@ struct AccountKeys {
     }
 
     /// Returns what is known of the encryption of an account that the user signs in to.
-    func protection(at url: String, _ wish: EncryptionWish) throws -> Protection {
-        if let phrase = wish.phrase { return .phrase(phrase) }
+    func protection(at url: String, _ options: EncryptionOptions) throws -> Protection {
+        if let phrase = options.phrase { return .phrase(phrase) }
         // To sign in again is the way to repair a file that can't be read.
         if let file = try? AccountFile.read(in: directory), file.isPlace(url),
             file.isEncrypted == true || file.movingTo != nil
         {
             return protection(of: file).0
         }
-        return wish.encrypts ? .key(try first()) : .none
+        return options.encrypts ? .key(try first()) : .none
     }
 
     /// Returns the key of a new account, which is written to the disk before the account is created. It reuses the key

@@ -6,10 +6,10 @@ internal import Sealing
 
 /// Tests the encryption of the account in a remote.
 struct EncryptionCheck {
-    private let backend: Result<ToldBackend, RemoteError>
+    private let backend: Result<LoggingBackend, RemoteError>
 
     /// - Parameter make: makes a backend with what is known of the account.
-    init(_ make: () throws(RemoteError) -> ToldBackend) {
+    init(_ make: () throws(RemoteError) -> LoggingBackend) {
         do throws(RemoteError) { backend = .success(try make()) } catch { backend = .failure(error) }
     }
 
@@ -29,7 +29,7 @@ struct EncryptionCheck {
     }
 
     /// Reports an unencrypted account if the administrator requires encryption.
-    private static func requirement(_ backend: ToldBackend) async -> [BackendCheck] {
+    private static func requirement(_ backend: LoggingBackend) async -> [BackendCheck] {
         do throws(RemoteError) { _ = try await backend.open(creatingAccount: false) } catch {
             if error.code == .denied {
                 return [BackendCheck(step: "encryption", isPassed: false, detail: error.message)]

@@ -123,7 +123,7 @@ final class MoveToKey {
 
     private var problem: String { sync.lastError?.message ?? "" }
 
-    private func change(to backend: ToldBackend, onlyReads: Bool) {
+    private func change(to backend: LoggingBackend, onlyReads: Bool) {
         sync.change(to: backend, onlyReads: onlyReads)
         account.listen()
     }
@@ -218,7 +218,7 @@ final class MoveToKey {
     }
 
     private func removeFormerForms() async throws {
-        guard let file = try account.savedFile(), let holding = (sync.backend as? ToldBackend)?.keyHolding else {
+        guard let file = try account.savedFile(), let holding = (sync.backend as? LoggingBackend)?.keyHolding else {
             return
         }
         try await Attempts.limited { try await holding.removeFormerForms() }

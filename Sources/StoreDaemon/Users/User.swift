@@ -41,7 +41,7 @@ final class User {
         registered = RegisteredManifests(of: directory, logger: daemon.logger)
         account = try UserAccount(uid, database: database, directory: directory.path, daemon: daemon)
         account.sync.pace = daemon.configuration.pace
-        account.sync.circumstances = daemon.surroundings.circumstances(of: uid)
+        account.sync.circumstances = daemon.machine.circumstances(of: uid)
         account.start(for: self)
     }
 

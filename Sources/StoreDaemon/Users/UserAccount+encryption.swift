@@ -14,7 +14,7 @@ extension UserAccount {
     /// Unlocks an account whose key is not on this device, with its recovery phrase. If the account has moved to the
     /// key since this device last saw it, all of this device's data is uploaded.
     func unlock(_ text: String) async throws {
-        let phrase = try EncryptionWish.read(text)
+        let phrase = try EncryptionOptions.read(text)
         // A caller that learns of the missing key may call before the cycle that found it has been followed up.
         try move.giveWayIfDue()
         guard let file = try savedFile() else { throw Self.notSignedIn }
@@ -49,7 +49,7 @@ extension UserAccount {
         if let problem { throw problem }
         let restores = successors || protection.held?.awaited != nil
         try await reach(file.url, file.credentials, protection) { backend in
-            try await (backend as? ToldBackend)?.keyHolding?.rejectOtherKeys(andSuccessors: successors)
+            try await (backend as? LoggingBackend)?.keyHolding?.rejectOtherKeys(andSuccessors: successors)
             return restores
                 ? try await backend.restore(file.account) : try await backend.open(creatingAccount: false)
         } then: { backend, remote, held in
@@ -72,7 +72,7 @@ extension UserAccount {
         keys.settle(accountIdentifier)
         guard case (.key(let known), nil) = keys.protection(of: file) else { return sync.postpone(error) }
         try await reach(file.url, file.credentials, .key(known)) { backend in
-            try await (backend as? ToldBackend)?.keyHolding?.awaitOtherKey()
+            try await (backend as? LoggingBackend)?.keyHolding?.awaitOtherKey()
             return RemoteAccount(identifier: file.account)
         } then: { backend, _, held in
             try keep(held) { $0.awaited = $1.awaited }
@@ -97,7 +97,7 @@ extension UserAccount {
         _ backend: any RemoteBackend, creatingAccount: Bool = false, joiningFrom former: (AccountKey?, FormerForms),
         rejectingOthers rejectsOthers: Bool = false
     ) async throws -> RemoteAccount {
-        let holding = (backend as? ToldBackend)?.keyHolding
+        let holding = (backend as? LoggingBackend)?.keyHolding
         let remote: RemoteAccount
         do { remote = try await backend.open(creatingAccount: creatingAccount) } catch {
             guard error.code == .otherKeys, rejectsOthers else { throw error }

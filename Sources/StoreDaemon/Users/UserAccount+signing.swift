@@ -16,7 +16,7 @@ extension UserAccount {
     /// - Returns: the account's identifier.
     func signIn(
         _ url: String, _ credentials: BackendCredentials, deviceName: String?, creatingAccount: Bool,
-        bringingValues: Bool, isRenewal: Bool = false, _ encryption: EncryptionWish
+        bringingValues: Bool, isRenewal: Bool = false, _ encryption: EncryptionOptions
     ) async throws -> String {
         try credentials.check()
         try AccountFile.removeLeft(in: directory)
@@ -279,7 +279,7 @@ extension UserAccount {
     /// Makes a backend that logs its steps.
     func makeBackend(
         _ url: String, _ credentials: BackendCredentials, _ protection: Protection
-    ) throws(RemoteError) -> ToldBackend {
+    ) throws(RemoteError) -> LoggingBackend {
         var request = request(url, credentials)
         request.protection = protection
         let backend = try daemon.configuration.makeBackend(request)
@@ -287,7 +287,7 @@ extension UserAccount {
             throw RemoteError(.unsupported, "An account at this kind of address can't be encrypted.")
         }
         let isRefused = daemon.configuration.requiresEncryption && !protection.isWanted
-        return ToldBackend(isRefused ? EncryptedOnlyBackend(backend: backend) : backend, of: userName, daemon.logger)
+        return LoggingBackend(isRefused ? EncryptedOnlyBackend(backend: backend) : backend, of: userName, daemon.logger)
     }
 
     func request(_ url: String, _ credentials: BackendCredentials) -> BackendRequest {

@@ -250,7 +250,7 @@ final class UserAccount {
             if let line { daemon.logger.log(level: line.level, "\(line.text)") }
         }
         subscribers.tell()
-        daemon.surroundings.follow(sync.isSignedIn || daemon.users.hasAccount)
+        daemon.machine.follow(sync.isSignedIn || daemon.users.hasAccount)
     }
 
     /// Maps an error for a client. A sandboxed app doesn't learn where the account is.

@@ -31,7 +31,7 @@ struct UserDirectory {
     }
 
     /// Whether the data belongs to another user who had this user id before; `nil` if that can't be found out at once.
-    var isSomebodyElses: Bool? {
+    var belongsToFormerUser: Bool? {
         guard case .known(let entry) = UserLookup.shared.entry(.uid(uid)) else { return nil }
         do { return try formerOwner(now: entry?.name) != nil } catch { return nil }
     }

@@ -68,7 +68,7 @@ final class Users {
         if stamp != accountsFile { unchecked.formUnion(open.keys) }
         accountsFile = stamp
         if unchecked.isEmpty { return [] }
-        let verdicts = open.values.filter { unchecked.contains($0.uid) }.map { ($0, $0.directory.isSomebodyElses) }
+        let verdicts = open.values.filter { unchecked.contains($0.uid) }.map { ($0, $0.directory.belongsToFormerUser) }
         unchecked = Set(verdicts.filter { $0.1 == nil }.map(\.0.uid))
         return verdicts.filter { $0.1 == true }.map(\.0)
     }

@@ -17,7 +17,7 @@ final class Logins {
     }
 
     private let connection: BusConnection
-    private var logind: Neighbour?
+    private var logind: ObservedService?
     private var isThere = false
     /// The sessions of users, by their paths.
     private var sessions: [String: Session] = [:]
@@ -33,16 +33,16 @@ final class Logins {
 
     /// Begins to follow logind, which may start later.
     func start() async throws {
-        let logind = Neighbour("org.freedesktop.login1", on: connection) { [weak self] in self?.note(isThere: $0) }
+        let logind = ObservedService("org.freedesktop.login1", on: connection) { [weak self] in self?.note(isThere: $0) }
         self.logind = logind
-        func signal(_ member: String, _ action: @escaping @BusActor (Message) -> Void) -> Neighbour.Signal {
+        func signal(_ member: String, _ action: @escaping @BusActor (Message) -> Void) -> ObservedService.Signal {
             .init(rule: "path='\(Self.path)',interface='\(Self.manager)',member='\(member)'", action: action)
         }
         try await logind.follow([
             signal("SessionNew") { [weak self] _ in self?.read(nil) },
             signal("SessionRemoved") { [weak self] _ in self?.read(nil) },
             signal("PrepareForSleep") { [weak self] in if (try? $0.readBool()) == false { self?.onWaking?() } },
-            .init(rule: Neighbour.changes(of: Self.path + "/session", Self.session, isNamespace: true)) {
+            .init(rule: ObservedService.changes(of: Self.path + "/session", Self.session, isNamespace: true)) {
                 [weak self] in self?.read($0.path)
             },
         ])
@@ -89,7 +89,7 @@ final class Logins {
         onChange?()
     }
 
-    private func list(_ logind: Neighbour) async throws -> [String: Session] {
+    private func list(_ logind: ObservedService) async throws -> [String: Session] {
         let all = try await logind.call(Self.path, Self.manager, "ListSessions") { answer in
             var found: [String: Session] = [:]
             try answer.enterContainer("a", "(susso)")
@@ -111,7 +111,7 @@ final class Logins {
         return people
     }
 
-    private func isAttended(_ path: String, _ logind: Neighbour) async throws -> Bool {
+    private func isAttended(_ path: String, _ logind: ObservedService) async throws -> Bool {
         func flag(_ name: String) async -> Bool {
             (try? await logind.property(path, Self.session, name) { try $0.readBool() }) ?? false
         }

@@ -6,13 +6,13 @@ internal import Sealing
 
 /// A backend that logs its steps at the level debug, to find out what is slow or wrong. It logs identifiers of stores,
 /// but never a key or a value.
-final class ToldBackend: RemoteBackend {
+final class LoggingBackend: RemoteBackend {
     private let backend: any RemoteBackend
-    private let teller: StepTeller
+    private let steps: StepLogger
 
     /// - Parameter user: the account's user, as the journal names users.
     init(_ backend: any RemoteBackend, of user: String, _ logger: Logger) {
-        (self.backend, teller) = (backend, StepTeller(user: user, logger: logger))
+        (self.backend, steps) = (backend, StepLogger(user: user, logger: logger))
     }
 
     /// The account's key; `nil` if the account is unencrypted or its key is unknown.
@@ -23,7 +23,7 @@ final class ToldBackend: RemoteBackend {
     var traits: BackendTraits { backend.traits }
 
     func open(creatingAccount createsAccount: Bool) async throws(RemoteError) -> RemoteAccount {
-        try await teller.step("opens the remote") { () throws(RemoteError) in
+        try await steps.step("opens the remote") { () throws(RemoteError) in
             try await backend.open(creatingAccount: createsAccount)
         } outcome: {
             $0.isNew ? "there is a new account" : "there is an account"
@@ -31,7 +31,7 @@ final class ToldBackend: RemoteBackend {
     }
 
     func restore(_ account: String) async throws(RemoteError) -> RemoteAccount {
-        try await teller.step("puts the account back") { () throws(RemoteError) in
+        try await steps.step("puts the account back") { () throws(RemoteError) in
             try await backend.restore(account)
         } outcome: { _ in
             "it is there"
@@ -41,26 +41,26 @@ final class ToldBackend: RemoteBackend {
     func pull(
         after cursor: [UInt8]?, as origin: Origin, published count: UInt64
     ) async throws(RemoteError) -> any RemotePull {
-        let pull = try await teller.step(cursor == nil ? "looks at everything" : "looks for what is new") {
+        let pull = try await steps.step(cursor == nil ? "looks at everything" : "looks for what is new") {
             () throws(RemoteError) in
             try await backend.pull(after: cursor, as: origin, published: count)
         } outcome: {
             "\($0.stores.count) stores have something new, and its own publication is \($0.ownPublication)"
         }
-        return ToldPull(pull: pull, teller: teller)
+        return LoggingPull(pull: pull, steps: steps)
     }
 
     func push(_ publication: Publication) async throws(RemoteError) -> any RemotePush {
-        let push = try await teller.step("begins to upload") { () throws(RemoteError) in
+        let push = try await steps.step("begins to upload") { () throws(RemoteError) in
             try await backend.push(publication)
         } outcome: {
             "\($0.stores.count) of \(publication.stores.count) stores are to be uploaded"
         }
-        return ToldPush(push: push, teller: teller)
+        return LoggingPush(push: push, steps: steps)
     }
 
     func collectGarbage(_ request: GarbageCollection) async throws(RemoteError) {
-        try await teller.step("tidies the remote up") { () throws(RemoteError) in
+        try await steps.step("tidies the remote up") { () throws(RemoteError) in
             try await backend.collectGarbage(request)
         } outcome: { _ in
             "done"
@@ -72,9 +72,9 @@ final class ToldBackend: RemoteBackend {
     func close() async { await backend.close() }
 }
 
-private struct ToldPull: RemotePull {
+private struct LoggingPull: RemotePull {
     let pull: any RemotePull
-    let teller: StepTeller
+    let steps: StepLogger
 
     var account: RemoteAccount { pull.account }
     var devices: [Origin: RemoteDevice] { pull.devices }
@@ -83,7 +83,7 @@ private struct ToldPull: RemotePull {
     var problems: [String] { pull.problems }
 
     func change(of store: String) async throws(RemoteError) -> RemoteChange {
-        try await teller.step("reads the store \(store)") { () throws(RemoteError) in
+        try await steps.step("reads the store \(store)") { () throws(RemoteError) in
             try await pull.change(of: store)
         } outcome: {
             $0.isComplete ? "all of it is here" : "not all of it has arrived yet"
@@ -92,19 +92,19 @@ private struct ToldPull: RemotePull {
 
     func finish(joined stores: Set<String>) async -> PullResult {
         let result = await pull.finish(joined: stores)
-        teller.tell("has joined \(stores.count) stores\(result.isComplete ? "" : "; something is still to arrive")")
+        steps.tell("has joined \(stores.count) stores\(result.isComplete ? "" : "; something is still to arrive")")
         return result
     }
 }
 
-private struct ToldPush: RemotePush {
+private struct LoggingPush: RemotePush {
     let push: any RemotePush
-    let teller: StepTeller
+    let steps: StepLogger
 
     var stores: [String] { push.stores }
 
     func upload(_ snapshot: StoreSnapshot) async throws(RemoteError) {
-        try await teller.step("uploads the store \(snapshot.identifier)") { () throws(RemoteError) in
+        try await steps.step("uploads the store \(snapshot.identifier)") { () throws(RemoteError) in
             try await push.upload(snapshot)
         } outcome: { _ in
             "done"
@@ -112,7 +112,7 @@ private struct ToldPush: RemotePush {
     }
 
     func finish() async throws(RemoteError) {
-        try await teller.step("shows the others what was uploaded") { () throws(RemoteError) in
+        try await steps.step("shows the others what was uploaded") { () throws(RemoteError) in
             try await push.finish()
         } outcome: { _ in
             "done"
@@ -121,7 +121,7 @@ private struct ToldPush: RemotePush {
 }
 
 /// Logs the steps of an account. Texts are made only if the log level includes them.
-private struct StepTeller: Sendable {
+private struct StepLogger: Sendable {
     let user: String
     let logger: Logger
 

@@ -13,7 +13,7 @@ final class Savings {
     var onChange: (@BusActor () -> Void)?
 
     private let connection: BusConnection
-    private var neighbours: [Neighbour] = []
+    private var services: [ObservedService] = []
 
     init(on connection: BusConnection) { self.connection = connection }
 
@@ -44,21 +44,21 @@ final class Savings {
         let reader = Reader()
         let read: @BusActor @Sendable () -> Void = { [weak self] in
             EventLoop.task {
-                let isSo = try? await reader.neighbour?.property(path, name, property, decode: decode)
+                let isSo = try? await reader.service?.property(path, name, property, decode: decode)
                 guard let self else { return }
                 note(self, isSo ?? false)
                 self.onChange?()
             }
         }
-        let neighbour = Neighbour(name, on: connection) { _ in read() }
-        reader.neighbour = neighbour
-        neighbours.append(neighbour)
-        try await neighbour.follow([.init(rule: Neighbour.changes(of: path, name)) { _ in read() }])
+        let service = ObservedService(name, on: connection) { _ in read() }
+        reader.service = service
+        services.append(service)
+        try await service.follow([.init(rule: ObservedService.changes(of: path, name)) { _ in read() }])
     }
 
-    /// Leads from a signal's handler to its neighbour.
+    /// Leads from a signal's handler to its service.
     @BusActor
     private final class Reader {
-        weak var neighbour: Neighbour?
+        weak var service: ObservedService?
     }
 }

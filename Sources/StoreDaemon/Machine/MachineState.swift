@@ -10,7 +10,7 @@ internal import SyncEngine
 
 /// The state of the machine, as far as it matters for sync.
 @BusActor
-final class Surroundings {
+final class MachineState {
     private unowned let daemon: Daemon
     private var logins: Logins?
     private var savings: Savings?

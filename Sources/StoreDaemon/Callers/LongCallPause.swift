@@ -7,7 +7,7 @@ internal import SDBus
 /// The rest is several times as long as the call took, and longer the more users rest, so that all of them together
 /// leave most of the thread's time to others.
 @BusActor
-final class UserRest {
+final class LongCallPause {
     private let pool: SharePool
     private var end: EventSource?
     /// Called after a rest.

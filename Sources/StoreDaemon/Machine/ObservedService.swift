@@ -6,7 +6,7 @@ internal import SDBus
 ///
 /// It is never started for this. The code that uses it reads its state again after each followed signal.
 @BusActor
-final class Neighbour {
+final class ObservedService {
     private let connection: BusConnection
     private let name: String
     private var owner: String?

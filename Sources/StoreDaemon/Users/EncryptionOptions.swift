@@ -4,7 +4,7 @@ internal import SDBus
 internal import Sealing
 
 /// The user's options for encryption when signing in.
-struct EncryptionWish {
+struct EncryptionOptions {
     /// Whether to encrypt a new account.
     var encrypts = false
     /// The recovery phrase of an encrypted account.
