@@ -12,7 +12,7 @@ extension BackendConformance {
             try await a.sync()
             try expect(try await b.pull(), "the pull is complete")
             try expect(b.stores == a.stores, "all of it is there")
-            // To one who has seen nothing, after the writer is gone, too.
+            // A new device receives it too, even after the writer is gone.
             await a.backend.close()
             let late = BackendDevice("late", seed: 99, backend: try place.makeBackend())
             try await late.signIn(creating: false)
@@ -34,7 +34,7 @@ extension BackendConformance {
         },
         BackendConformance("C1: what was deleted takes no write along that did not know of it") { place in
             let devices = try await devices(3, place)
-            // In one of several stores states are joined in the order in which that could happen.
+            // With several stores, at least one joins the states in the order in which the write could be lost.
             for number in 0..<8 { devices[0].set("\(store)\(number)", "k", .integer(1)) }
             try await devices[0].sync()
             try await devices[1].sync()

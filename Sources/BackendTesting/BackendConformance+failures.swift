@@ -22,7 +22,7 @@ extension BackendConformance {
             let (a, b) = try await pair(place)
             a.set(store, "a", .integer(1))
             try await settle([a, b])
-            // Another process publishes under the same origin, what a device would that was copied while it ran.
+            // Another process publishes under the same origin, as a device does that was copied while it ran.
             let clone = try place.makeBackend()
             _ = try await clone.open(creatingAccount: false)
             let first = try await clone.pull(after: nil, as: a.origin)

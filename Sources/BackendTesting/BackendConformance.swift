@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What every backend has to stand, as named cases that know nothing of a test framework:
+// The cases that every backend must pass. They don't depend on a test framework:
 //
 //     @Test(arguments: BackendConformance.cases)
 //     func conforms(to conformance: BackendConformance) async throws {
 //         try await conformance.run(on: BackendPlace { MyBackend(server) })
 //     }
 //
-// C1 to C5 are the sentences at the head of RemoteBackend.swift.
+// C1 to C5 are defined at the head of RemoteBackend.swift.
 
 internal import Replication
 
-/// Something that a backend has to stand.
+/// A case that every backend must pass.
 public struct BackendConformance: Sendable, CustomStringConvertible {
-    /// What it is, as a sentence.
+    /// What the case requires, as a sentence.
     public let description: String
     private let body: @Sendable (BackendPlace) async throws -> Void
 
-    /// Throws a ``Failure`` if the backend does not stand it, or what the backend throws.
-    /// - Parameter place: empty, and nobody else's.
+    /// Runs the case on an empty remote that nothing else uses.
+    /// - Throws: a ``Failure`` if the backend does not pass it, or what the backend throws.
     public func run(on place: BackendPlace) async throws { try await body(place) }
 
-    /// What was found.
+    /// A failed case.
     public struct Failure: Error, CustomStringConvertible {
-        /// What should have been so.
+        /// What should have been true.
         public let description: String
     }
 
@@ -35,17 +35,17 @@ public struct BackendConformance: Sendable, CustomStringConvertible {
         if !condition { throw Failure(description: sentence) }
     }
 
-    /// Expects a failure of a kind.
+    /// Expects an error with this code.
     static func expect(_ code: RemoteError.Code, _ body: () async throws -> Void) async throws {
         do { try await body() } catch let error as RemoteError where error.code == code { return }
         throw Failure(description: "it fails with the code \(code)")
     }
 
-    /// All of them.
+    /// All cases.
     public static let cases: [BackendConformance] =
         accounts + exchanges + failures
 
-    /// Tries again what a server has no time for, as the service does: some lock a file that another one writes.
+    /// Repeats a call that the server refuses for the moment, as the service does: some lock files that others write.
     @discardableResult
     static func again<Result>(_ body: () async throws -> Result) async throws -> Result {
         for pause in 0..<6 {
@@ -58,7 +58,7 @@ public struct BackendConformance: Sendable, CustomStringConvertible {
 
     static let store = "org.example.Notes"
 
-    /// Devices that have signed in, the first of which has made the account.
+    /// Makes devices that have signed in. The first has created the account.
     public static func devices(_ count: Int, _ place: BackendPlace) async throws -> [BackendDevice] {
         var devices: [BackendDevice] = []
         for number in 0..<count {
@@ -70,7 +70,7 @@ public struct BackendConformance: Sendable, CustomStringConvertible {
         return devices
     }
 
-    /// Passes until all hold the same, which takes three at most.
+    /// Syncs devices until all hold the same, which takes at most three rounds.
     public static func settle(_ devices: [BackendDevice]) async throws {
         for _ in 0..<3 {
             for device in devices { try await device.sync() }
@@ -81,7 +81,7 @@ public struct BackendConformance: Sendable, CustomStringConvertible {
         }
     }
 
-    /// Two devices that have signed in.
+    /// Makes two devices that have signed in.
     static func pair(_ place: BackendPlace) async throws -> (BackendDevice, BackendDevice) {
         let devices = try await devices(2, place)
         return (devices[0], devices[1])

@@ -4,26 +4,26 @@ public import PropertyList
 public import Replication
 internal import SeededRandom
 
-/// A device without a disk. It makes the service's sync cycles with a backend, but only when it is told to, and
-/// publishes only what was written or has gone missing. Deterministic for a seed.
+/// A device without a disk, deterministic for a seed. It runs the service's sync cycles with a backend, but only when
+/// it is told to, and publishes only what was written or has gone missing.
 public final class BackendDevice {
-    /// What it holds, by the stores' identifiers.
+    /// The states of its stores, by the stores' identifiers.
     public private(set) var stores: [String: StoreState] = [:]
-    /// Under which it writes.
+    /// The origin under which the device writes.
     public private(set) var origin: Origin
-    /// Microseconds since 1970, by its clock.
+    /// Microseconds since 1970, by the device's clock.
     public var time: UInt64 = 1_700_000_000_000_000
-    /// The account that it has signed in to; empty before.
+    /// The account that the device has signed in to; empty before.
     public private(set) var account = ""
-    /// What was found under its own name at the last pull.
+    /// What the last pull found under the device's origin.
     public private(set) var ownPublication = OwnPublication.asPublished
-    /// What the last pull had to say.
+    /// The problems of the last pull.
     public var problems: [String] { lastPull?.problems ?? [] }
     package var cycle = SyncCycle()
 
     /// The device's name.
     public let name: String
-    /// Through which it goes; a new one is what a restart has.
+    /// The backend in use. A restarted device has a new one.
     public var backend: any RemoteBackend
     package private(set) var cursor: [UInt8]?
     private var lastPull: (any RemotePull)?
@@ -33,28 +33,28 @@ public final class BackendDevice {
     private var lastN: [String: UInt64] = [:]
     private var sequences: [String: UInt64] = [:]
     private var published: [String: UInt64] = [:]
-    /// What the push that is under way uploads.
+    /// The sequences that the present push uploads.
     private var uploading: [String: UInt64] = [:]
     private var pending: Set<String> = []
 
-    /// A device that holds nothing.
+    /// Makes a device without any data.
     public init(_ name: String, seed: UInt64, backend: any RemoteBackend) {
         (self.name, self.backend, random) = (name, backend, SplitMix(seed: seed))
         origin = Origin(bits: 0)
         origin = Origin(bits: nextRandom())
     }
 
-    /// A number of its generator.
+    /// Returns the next number of the device's generator.
     public func nextRandom() -> UInt64 { random.next() }
 
-    // MARK: What a person does
+    // MARK: What a user does
 
     /// Signs in.
     public func signIn(creating: Bool) async throws(RemoteError) {
         account = try await backend.open(creatingAccount: creating).identifier
     }
 
-    /// Writes a value; `nil` removes it. Returns at once, as writing always does.
+    /// Writes a value; `nil` removes it. Nothing is sent.
     public func set(_ store: String, _ key: String, _ value: Value?) {
         var state = stores[store] ?? StoreState()
         let key = Key(unchecked: key)
@@ -74,7 +74,7 @@ public final class BackendDevice {
         pending.insert(store)
     }
 
-    /// The values of a store.
+    /// Returns the values of a store.
     public func values(_ store: String) -> [String: Value] {
         var values: [String: Value] = [:]
         for (key, entry) in stores[store]?.entries ?? [:] {
@@ -83,14 +83,14 @@ public final class BackendDevice {
         return values
     }
 
-    /// Tombstones go, as they do some months after the deletion.
+    /// Removes tombstones, as happens some months after the deletion.
     public func forgetTombstones(_ store: String) {
         let entries = stores[store]?.entries ?? [:]
         stores[store]?.entries = entries.filter { $0.value.value != nil }
         sequences[store, default: 0] += 1
     }
 
-    /// The machine is started anew: it goes on under another origin.
+    /// Restarts the device, which continues under another origin.
     public func restart(with backend: any RemoteBackend) {
         self.backend = backend
         cycle = SyncCycle()
@@ -105,10 +105,10 @@ public final class BackendDevice {
 
     // MARK: Cycles
 
-    /// Whether something was written that no push has finished with.
+    /// Whether something was written that no push has uploaded.
     public var hasPendingChanges: Bool { !pending.isEmpty }
 
-    /// Looks, and joins what is new.
+    /// Pulls, and joins what is new.
     /// - Returns: whether everything was read.
     @discardableResult
     public func pull() async throws(RemoteError) -> Bool {
@@ -118,14 +118,14 @@ public final class BackendDevice {
         return cycle.isPullComplete
     }
 
-    /// Publishes all that it holds.
+    /// Publishes everything that the device holds.
     public func push() async throws(RemoteError) {
         cycle.schedule = nil
         cycle.beginPush(0)
         try await makeCycle()
     }
 
-    /// Looks, and publishes if there is something to publish.
+    /// Pulls, and publishes if something is pending.
     /// - Returns: whether everything was read.
     @discardableResult
     public func sync() async throws(RemoteError) -> Bool {
@@ -144,7 +144,7 @@ public final class BackendDevice {
     }
 
     /// Collects garbage.
-    /// - Parameter origins: those of devices that the user has removed from the list.
+    /// - Parameter origins: the origins of devices that the user has removed from the list.
     public func collectGarbage(forgetting origins: Set<Origin> = []) async throws(RemoteError) {
         try await backend.collectGarbage(
             GarbageCollection(account: account, origin: origin, forgottenOrigins: origins, time: time))
@@ -152,14 +152,14 @@ public final class BackendDevice {
 }
 
 extension BackendDevice: BackendUser {
-    /// Nothing is done because of the time: the daily upload and the daily garbage collection are not due.
+    /// Facts by which neither the daily upload nor the daily garbage collection is ever due.
     package var facts: SyncCycle.Facts {
         SyncCycle.Facts(
             now: 0, time: time, traits: backend.traits, isDownloaded: true, isPending: hasPendingChanges,
             lastPush: time, lastGarbageCollection: time)
     }
 
-    /// None: it forgets tombstones whenever it is told to.
+    /// Empty, because the device forgets tombstones whenever it is told to.
     package var rememberedTimes: Range<UInt64> { 0..<0 }
     package var downloadEpoch: Int { 0 }
     package var publicationCount: UInt64 { counts[origin] ?? 0 }
@@ -174,7 +174,7 @@ extension BackendDevice: BackendUser {
         return true
     }
 
-    /// Gives what was written under origins that another device has as well dots under the present one.
+    /// Gives the device's entries with dots of shared origins new dots under the present one.
     private func redot(_ store: String, from left: Set<Origin>) {
         guard var state = stores[store] else { return }
         state.vector = state.vector.filter { !left.contains($0.origin) }

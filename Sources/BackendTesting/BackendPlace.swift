@@ -2,14 +2,14 @@
 
 public import Replication
 
-/// A place that is empty, and how a device comes to a backend for it.
+/// An empty remote, and how devices make a backend for it.
 public struct BackendPlace: Sendable {
-    /// Makes a backend on the place: for another device, or for one that was started anew.
+    /// Makes a backend for the remote: for another device, or for one that has restarted.
     public let makeBackend: @Sendable () throws -> any RemoteBackend
-    /// Empties the place, as somebody does who deletes a folder's files; `nil` if that can't happen.
+    /// Empties the remote, as if a user had deleted a folder's files; `nil` if that can't happen.
     public let empty: (@Sendable () async throws -> Void)?
 
-    /// An empty place.
+    /// Describes an empty remote.
     public init(
         makeBackend: @escaping @Sendable () throws -> any RemoteBackend,
         empty: (@Sendable () async throws -> Void)? = nil

@@ -3,13 +3,13 @@
 internal import SeededRandom
 internal import Synchronization
 
-/// Random numbers that are the same for the same seed.
+/// A generator of random numbers, which are the same for the same seed.
 public final class Dice: Sendable {
     private let generator: Mutex<SplitMix>
 
-    /// Numbers of a seed.
+    /// Makes a generator with this seed.
     public init(seed: UInt64) { generator = Mutex(SplitMix(seed: seed)) }
 
-    /// The next one.
+    /// Returns the next number.
     public func roll() -> UInt64 { generator.withLock { $0.next() } }
 }

@@ -5,14 +5,14 @@ internal import PropertyList
 internal import Replication
 package import Sealing
 
-/// What a backend on a storage of blobs has to stand when the storage does its worst. It is the blob backend's own
-/// test, and a pattern for that of a backend of another kind.
+/// A case that a backend on blobs must pass while its storage fails. It is the blob backend's own test, and a pattern
+/// for tests of other backends.
 public struct FaultConformance: Sendable, CustomStringConvertible {
-    /// What goes wrong.
+    /// What goes wrong, as a sentence.
     public let description: String
     private let decide: @Sendable (MemoryStorage.Request, UInt64) -> MemoryStorage.Fault?
 
-    /// All of them.
+    /// All cases.
     public static let cases: [FaultConformance] = [
         FaultConformance("requests are lost") { _, random in random % 4 == 0 ? .lost : nil },
         FaultConformance("replies are lost, though it was done") { _, random in random % 4 == 0 ? .replyLost : nil },
@@ -48,16 +48,16 @@ public struct FaultConformance: Sendable, CustomStringConvertible {
         (self.description, self.decide) = (description, decide)
     }
 
-    /// Lets three devices work while things go wrong, then heals the storage, and expects that all hold the same and
-    /// that nothing that was written is lost.
+    /// Lets three devices work while the storage fails, then heals it, and expects that all hold the same and that
+    /// nothing that was written is lost.
     public func run(seed: UInt64) async throws { try await run(seed: seed, .none) }
 
-    /// The same with an account that is encrypted, or not.
+    /// Runs the case for an account that may be encrypted.
     package func run(seed: UInt64, _ protection: Protection) async throws {
         let storage = MemoryStorage()
         let place = Self.place(storage, protection)
         let devices = try await BackendConformance.devices(3, place)
-        // The generator of a device nobody has: the faults are the same for the same seed.
+        // The generator is not a device's, so the faults are the same for the same seed.
         let dice = Dice(seed: seed)
         storage.onRequest { [decide] request in decide(request, dice.roll()) }
         var written = Set<String>()
@@ -89,8 +89,8 @@ public struct FaultConformance: Sendable, CustomStringConvertible {
         try BackendConformance.expect(storage.bytesWritten == 0, "and then all is quiet")
     }
 
-    /// The owners of what is missing notice it when they look closely, which is every twentieth time; what is damaged
-    /// is removed after a day, and missing then.
+    /// Syncs until everything is repaired. Every twentieth pull trusts no version, and finds out which of the device's
+    /// own blobs are missing; corrupt ones are removed after a day, and then are missing.
     private func heal(_ devices: [BackendDevice]) async throws {
         for round in 0..<70 {
             for device in devices {
@@ -108,15 +108,15 @@ public struct FaultConformance: Sendable, CustomStringConvertible {
 
     private static func attempt(_ body: () async throws -> Void) async throws {
         do { try await body() } catch let error as RemoteError {
-            // Not there, or not whole, for now: everything else would be an answer that the person has to act upon.
+            // These mean that something is not there, or not whole, for now. Any other error asks the user to act.
             if ![.unavailable, .damaged, .denied].contains(error.code) { throw error }
         }
     }
 
-    /// A place on a storage.
+    /// Makes a remote in a storage.
     public static func place(_ storage: MemoryStorage) -> BackendPlace { place(storage, .none) }
 
-    /// A place on a storage whose account is encrypted, or not.
+    /// Makes a remote in a storage, for an account that may be encrypted.
     package static func place(_ storage: MemoryStorage, _ protection: Protection) -> BackendPlace {
         let dice = Dice(seed: 5)
         return BackendPlace {

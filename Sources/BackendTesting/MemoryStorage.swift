@@ -4,39 +4,39 @@ public import Blobs
 public import Replication
 internal import Synchronization
 
-/// A storage of blobs in memory, which several backends may share as devices share a folder. It counts what is done
-/// with it, and does what the worst of real storages do, where a test says so.
+/// A storage of blobs in memory, which several backends can share like a folder. It counts requests, and fails like the
+/// worst of real storages if a test says so.
 public final class MemoryStorage: BlobStorage {
     private let state = Mutex(State())
 
-    /// One thing that a backend asks for.
+    /// One request of a backend.
     public struct Request: Equatable, Sendable {
-        /// What is asked for.
+        /// The kind of request.
         public let action: Action
-        /// The blob's name, or the folder's.
+        /// The name of the blob or folder.
         public let name: String
-        /// How much is written.
+        /// How many bytes it writes.
         public let bytes: Int
 
-        /// What can be asked for.
+        /// The kinds of requests.
         public enum Action: Equatable, Sendable {
             case check, list, get, put, create, delete
         }
     }
 
-    /// What goes wrong with a request.
+    /// A fault of a request.
     public enum Fault: Equatable, Sendable {
-        /// It never arrives.
+        /// The request never arrives.
         case lost
-        /// It is done, and the answer never arrives.
+        /// The request is carried out, but the response never arrives.
         case replyLost
-        /// It is done twice.
+        /// The request is carried out twice.
         case repeated
-        /// The answer never arrives, and what is written is there only when ``MemoryStorage/arrive()`` says so.
+        /// The response never arrives, and the request is carried out with ``MemoryStorage/arrive()``.
         case delayed
-        /// Of what is written only so many bytes are there, and the answer is that all is well.
+        /// Only this many bytes are written, but the response says that all were.
         case torn(Int)
-        /// What is read is what was there before the last write.
+        /// A read returns the content before the last write.
         case stale
         /// A listing lacks every other name.
         case partial
@@ -59,24 +59,24 @@ public final class MemoryStorage: BlobStorage {
         }
     }
 
-    /// An empty storage.
+    /// Makes an empty storage.
     public init() {}
 
     // MARK: What tests do
 
-    /// Everything that was asked for since the last time that this was set.
+    /// The requests since this was last set.
     public var requests: [Request] {
         get { state.withLock { $0.requests } }
         set { state.withLock { $0.requests = newValue } }
     }
 
-    /// The bytes that were written by ``requests``.
+    /// The number of bytes that the ``requests`` wrote.
     public var bytesWritten: Int { requests.reduce(0) { $0 + $1.bytes } }
 
-    /// The bytes of everything that is there.
+    /// The number of bytes of all blobs.
     public var totalBytes: Int { state.withLock { $0.blobs.values.reduce(0) { $0 + $1.count } } }
 
-    /// Everything that is there, by its name.
+    /// All blobs, by their names.
     public var blobs: [String: [UInt8]] {
         get { state.withLock { $0.blobs } }
         set {
@@ -88,12 +88,12 @@ public final class MemoryStorage: BlobStorage {
         }
     }
 
-    /// Decides what goes wrong; `nil` for nothing any more.
+    /// Sets the function that decides on faults; `nil` for none.
     public func onRequest(_ fault: (@Sendable (Request) -> Fault?)?) {
         state.withLock { $0.fault = fault }
     }
 
-    /// What was delayed arrives now, in the order in which it was sent.
+    /// Carries out the delayed requests, in the order in which they were sent.
     public func arrive() {
         state.withLock { state in
             for write in state.delayed { state.write(write.name, write.bytes) }
@@ -103,17 +103,17 @@ public final class MemoryStorage: BlobStorage {
 
     // MARK: BlobStorage
 
-    /// Nothing waits, and nothing is told.
+    /// Traits without delays or reports of changes.
     public var traits: BackendTraits { BackendTraits(coalescing: .zero, tellsOfChanges: false) }
 
-    /// It is always there.
+    /// Checks nothing, because the storage always exists.
     @discardableResult
     public func check(makingPlace makesPlace: Bool) async throws(RemoteError) -> [String] {
         if try note(.check, "") == .replyLost { throw Self.noAnswer }
         return []
     }
 
-    /// The names in a folder, with versions.
+    /// Lists the names in a folder, with versions.
     public func list(_ folder: String) async throws(RemoteError) -> [BlobListing] {
         let fault = try note(.list, folder)
         let listing = state.withLock { state in
@@ -150,7 +150,7 @@ public final class MemoryStorage: BlobStorage {
         try write(name, bytes, try note(.put, name, bytes.count))
     }
 
-    /// Writes a blob that is not there.
+    /// Writes a blob that doesn't exist yet.
     public func create(_ name: String, _ bytes: [UInt8]) async throws(RemoteError) {
         let fault = try note(.create, name, bytes.count)
         if state.withLock({ $0.blobs[name] != nil }) { throw RemoteError(.denied, "\(name) is there already.") }
@@ -162,10 +162,10 @@ public final class MemoryStorage: BlobStorage {
         try write(name, nil, try note(.delete, name))
     }
 
-    /// Tells of nothing.
+    /// Returns an empty stream, since the storage doesn't report changes.
     public func hints() -> AsyncStream<Void> { AsyncStream { $0.finish() } }
 
-    /// Does nothing: others share the storage.
+    /// Does nothing, since others share the storage.
     public func close() {}
 
     // MARK: Parts

@@ -2,7 +2,7 @@
 
 internal import Glibc
 
-/// The directory of the system's trusted certificates, with one file each, under names by which OpenSSL finds them.
+/// The directory of the system's trusted certificates: one file for each, under a name by which OpenSSL finds it.
 enum Authorities {
     static let system = "/etc/ssl/certs"
 

@@ -16,7 +16,7 @@ final class Curl {
 
     private static var loaded: Curl?
 
-    /// The library.
+    /// Returns the library, and loads it if necessary.
     /// - Throws: ``HTTPFailure/libraryMissing(_:)``.
     static func load() throws(HTTPFailure) -> Curl {
         if let loaded { return loaded }
@@ -46,16 +46,16 @@ final class Curl {
             OpaquePointer?, CURLUPart, UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?, UInt32
         ) -> CURLUcode
     private let free: @convention(c) (UnsafeMutableRawPointer?) -> Void
-    /// Whether it is the OpenSSL flavour, judged by the library's name: curl_version(3) would look up this machine's
+    /// Whether it is the OpenSSL flavour, judging by the library's name. curl_version(3) would look up this machine's
     /// name, for LDAP, and block.
     let usesOpenSSL: Bool
-    /// SSL_CTX_set_verify_depth(3), of the library that libcurl uses; `nil` if that is another one.
+    /// SSL_CTX_set_verify_depth(3) of the OpenSSL that libcurl uses; `nil` if it uses another library.
     let chainDepthFunction: UnsafeMutableRawPointer?
     private let easySet: UnsafeMutableRawPointer
     private let easyGet: UnsafeMutableRawPointer
     private let multiSet: UnsafeMutableRawPointer
 
-    /// Its names on distributions, the OpenSSL flavour first.
+    /// The library's names on distributions, the OpenSSL flavour first.
     private static let names = ["libcurl.so.4", "libcurl-gnutls.so.4"]
 
     private init() throws(HTTPFailure) {
@@ -165,7 +165,7 @@ final class Curl {
         return shim_easy_get_size(easyGet, easy, info, &value) == CURLE_OK ? Int(value) : 0
     }
 
-    /// Makes a multi handle report its sockets and its timer.
+    /// Makes a multi handle report its sockets and its timer; false if it can't.
     func connect(
         _ multi: Multi, _ object: UnsafeMutableRawPointer,
         sockets: @escaping curl_socket_callback, timer: @escaping curl_multi_timer_callback
@@ -181,7 +181,7 @@ final class Curl {
 
     func text(of code: CURLcode) -> String { describe(code).map { String(cString: $0) } ?? "\(code.rawValue)" }
 
-    /// Seconds since 1970 of a date in any of the forms that HTTP allows.
+    /// Returns the seconds since 1970 of a date in any of the forms that HTTP allows; `nil` if it is invalid.
     func seconds(of date: String) -> Int? {
         let seconds = self.date(date, nil)
         return seconds < 0 ? nil : seconds

@@ -14,7 +14,7 @@ public struct HTTPAddress: Hashable, Sendable {
     /// The path: begins with a slash, is percent-encoded, and includes the query if there is one.
     public var path: String
 
-    /// An address of its parts.
+    /// Makes an address from its parts.
     public init(isSecure: Bool, host: String, port: Int? = nil, path: String) {
         self.isSecure = isSecure
         self.host = host.lowercased()
@@ -83,11 +83,11 @@ public struct HTTPAddress: Hashable, Sendable {
         (isSecure, host, port) == (other.isSecure, other.host, other.port)
     }
 
-    /// Resolves a `Location` header against this address, by RFC 3986; `nil` if the result is no HTTP address or
+    /// Resolves a `Location` header against this address (RFC 3986); `nil` if the result isn't an HTTP address, or
     /// contains a user.
     @BusActor
     func resolving(_ location: String, by curl: Curl) -> HTTPAddress? {
-        // libcurl takes these for the folder.
+        // libcurl would resolve these to the folder.
         if location.isEmpty || location.hasPrefix("#") { return self }
         return curl.resolve(location, from: description).flatMap { HTTPAddress($0) }
     }

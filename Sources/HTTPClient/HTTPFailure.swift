@@ -6,7 +6,7 @@ public enum HTTPFailure: Error, Equatable {
     case libraryMissing(String)
     /// The server's name can't be resolved.
     case nameUnknown(String)
-    /// The connection was refused. The place includes the port unless it is the default.
+    /// The connection was refused. The address includes the port unless it is the default.
     case refused(String)
     /// The server did not answer in time.
     case timedOut(String)
@@ -20,13 +20,13 @@ public enum HTTPFailure: Error, Equatable {
     case secureConnectionRefused(String, clause: String)
     /// The certificates to trust can't be read.
     case authority
-    /// There are no certificates of the system's to trust.
+    /// The system has no certificates to trust.
     case systemAuthorities
     /// The proxy failed; the clause says how.
     case proxy(HTTPProxy?, String)
     /// The answer exceeds the request's limit.
     case tooLarge(String)
-    /// There is no memory for the answer, as ``HTTPRequest/mayKeep`` says.
+    /// There is no memory for the answer: ``HTTPRequest/mayKeep`` returned false.
     case noRoom(String)
     /// The answer is not HTTP.
     case corrupt(String)

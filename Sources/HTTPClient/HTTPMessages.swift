@@ -14,7 +14,7 @@ public struct HTTPRequest: Sendable {
     public var limit: Int
     /// Receives the body of an answer with one status piece by piece, instead of collecting it.
     public var sink: Sink?
-    /// Asked before so many bytes more of the answer's body are kept. False ends the request with
+    /// Called before this many more bytes of the answer's body are kept. False ends the request with
     /// ``HTTPFailure/noRoom(_:)``.
     public var mayKeep: @Sendable (_ bytes: Int) -> Bool = { _ in true }
     /// How long to wait for an answer.
@@ -24,7 +24,7 @@ public struct HTTPRequest: Sendable {
     public enum Patience: Sendable {
         /// As the client's options say.
         case usual
-        /// As long as data moves, and while none does, for this long or up to a quarter longer.
+        /// As long as data moves. While none does, for this long, or up to a quarter longer.
         case silence(Duration)
         /// As long as the connection lasts, even if it is silent: for answers without an end.
         case endless
@@ -38,8 +38,8 @@ public struct HTTPRequest: Sendable {
 
         /// - Parameters:
         ///   - status: the status whose body is received.
-        ///   - isBusy: true pauses the answer for some milliseconds, while earlier pieces are processed elsewhere.
-        ///   - take: receives a piece, and returns whether it wants more. False ends the request.
+        ///   - isBusy: if true, pauses the answer for some milliseconds, while earlier pieces are processed elsewhere.
+        ///   - take: receives a piece, and returns whether to continue. False ends the request.
         public init(
             status: Int, isBusy: @escaping @Sendable () -> Bool = { false },
             _ take: @escaping @Sendable (UnsafeRawBufferPointer) -> Bool
@@ -48,7 +48,7 @@ public struct HTTPRequest: Sendable {
         }
     }
 
-    /// A request of its parts.
+    /// Makes a request from its parts.
     public init(
         _ method: String, _ address: HTTPAddress, headers: [(name: String, value: String)] = [], body: [UInt8]? = nil,
         limit: Int = 64 << 10, sink: Sink? = nil
@@ -66,7 +66,7 @@ public struct HTTPRequest: Sendable {
 public struct HTTPResponse: Sendable {
     /// The status.
     public internal(set) var status = 0
-    /// The headers by their lower-case names; of several with one name the last, except that challenges are combined.
+    /// The headers by their lower-case names. Of several with one name, the last counts; challenges are combined.
     public internal(set) var headers: [String: String] = [:]
     /// The body, unless a ``HTTPRequest/Sink`` received it.
     public internal(set) var body: [UInt8] = []
@@ -109,7 +109,7 @@ extension HTTPCredentials: CustomStringConvertible, CustomDebugStringConvertible
 }
 
 extension String {
-    /// Whether it has no control characters.
+    /// Whether the string has no control characters.
     package var isPrintable: Bool { utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } }
 }
 
@@ -119,7 +119,7 @@ public struct HTTPOptions: Sendable {
     public var credentials: HTTPCredentials
     /// Certificates in PEM to trust instead of the system's.
     public var authority: [UInt8]?
-    /// Where the system's certificates are.
+    /// The directory of the system's certificates.
     var systemAuthorities = Authorities.system
     /// The time limit for connecting.
     public var connectTime: Duration = .seconds(15)
@@ -127,12 +127,12 @@ public struct HTTPOptions: Sendable {
     public var stallTime: Duration = .seconds(30)
     /// The time limit for a whole request.
     public var wholeTime: Duration = .seconds(300)
-    /// When everything has to be over. A request that begins later still gets a second.
+    /// The time by which everything has to be over. A request that begins later still gets a second.
     public var deadline: ContinuousClock.Instant?
     /// A connection is closed after this long without a request.
     public var keepTime: Duration = .seconds(10)
 
-    /// The default options.
+    /// Makes options with the default limits.
     public init(credentials: HTTPCredentials = .none, authority: [UInt8]? = nil) {
         (self.credentials, self.authority) = (credentials, authority)
     }

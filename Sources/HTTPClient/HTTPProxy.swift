@@ -4,9 +4,9 @@ internal import Glibc
 
 /// A proxy that the environment names.
 public struct HTTPProxy: Equatable, Sendable {
-    /// Its host, and its port if given.
+    /// The proxy's host, with the port if one is given.
     public let place: String
-    /// The variable that names it: `https_proxy`, `all_proxy`…
+    /// The variable that names the proxy: `https_proxy`, `all_proxy`…
     public let variable: String
 
     init(place: String, variable: String) { (self.place, self.variable) = (place, variable) }
@@ -25,7 +25,7 @@ public struct HTTPProxy: Equatable, Sendable {
 
     private static let beginning = "Uses proxy env variable "
 
-    /// Whether any is set, so that libcurl's messages need parsing.
+    /// Whether any variable is set, so that libcurl's messages need parsing.
     static var isInEnvironment: Bool {
         ["http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"].contains { (name: String) in
             getenv(name) != nil
@@ -34,6 +34,6 @@ public struct HTTPProxy: Equatable, Sendable {
 }
 
 extension HTTPProxy: CustomStringConvertible {
-    /// The text for a sentence.
+    /// The proxy as part of a sentence.
     public var description: String { "\(place) (\(variable))" }
 }

@@ -19,7 +19,7 @@ enum HTTPScheme {
         }
     }
 
-    /// The schemes of challenges (RFC 9110, 11.6.1). Quoted strings may contain any text.
+    /// Returns the schemes of challenges (RFC 9110, 11.6.1). Quoted strings may contain any text.
     private static func names(in challenges: String) -> Set<String> {
         var (plain, isQuoted, isEscaped) = ("", false, false)
         for character in challenges.unicodeScalars {
@@ -35,7 +35,7 @@ enum HTTPScheme {
 }
 
 extension Optional<HTTPScheme> {
-    /// libcurl's constant.
+    /// libcurl's constant for the scheme.
     var bits: Int {
         switch self {
         case .basic: shim_auth_basic

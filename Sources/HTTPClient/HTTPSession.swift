@@ -15,7 +15,7 @@ final class HTTPSession {
     private var timer: EventSource?
     private var keepTimer: EventSource?
     private var transfers: [Curl.Easy: HTTPTransfer] = [:]
-    /// A used handle keeps its Digest state. One is enough for sequential requests.
+    /// A used handle to use again, since it keeps its Digest state. One is enough for sequential requests.
     private var idle: HTTPTransfer?
     /// The authentication scheme, once known.
     private var scheme: HTTPScheme?
@@ -38,7 +38,7 @@ final class HTTPSession {
 
     private static let mostRedirections = 5
 
-    /// The target of a redirection; `nil` if the answer is final.
+    /// Returns the target of a redirection; `nil` if the answer is final.
     private func redirection(
         _ response: HTTPResponse, from request: HTTPRequest
     ) throws(HTTPFailure) -> HTTPAddress? {
@@ -55,7 +55,7 @@ final class HTTPSession {
         return response.status == 303 ? nil : place
     }
 
-    /// Sends a request with credentials, in the scheme that the server asks for.
+    /// Sends a request with credentials, in the scheme that the server requires.
     ///
     /// Over TLS it sends the password at once, so no decision depends on an answer to an unauthenticated request.
     /// Otherwise it sends no password before a refusal names the scheme; any other answer, even an intermediary's page,
@@ -146,7 +146,7 @@ final class HTTPSession {
 
     private func watch(_ socket: Int32, _ what: Int32, of easy: Curl.Easy?) {
         if let easy { transfers[easy]?.note(socket, isUsed: what != CURL_POLL_REMOVE) }
-        // Cancel it; releasing is not enough, since it may be the source whose action is running.
+        // Releasing the source is not enough, since its action may be running.
         sockets.removeValue(forKey: socket)?.cancel()
         var readiness: Readiness = []
         if what & CURL_POLL_IN != 0 { readiness.insert(.read) }

@@ -37,8 +37,8 @@ extension HTTPTransfer {
         return status >= 300 ? .proxy(proxy, "did not let the request through: it answered \(status)") : .cut(host)
     }
 
-    /// What the server's alert means (RFC 8446, 6), if OpenSSL has received one. With TLS 1.3 one may come after the
-    /// handshake.
+    /// The failure that the server's alert means (RFC 8446, 6), if OpenSSL has received one. With TLS 1.3 one may come
+    /// after the handshake.
     private var tlsRefusal: HTTPFailure? {
         let parts = String(cString: reason).split(separator: " alert ", maxSplits: 1)
         guard parts.count == 2, parts[0].contains("SSL routines") else { return nil }

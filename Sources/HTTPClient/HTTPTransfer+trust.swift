@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// TLS runs on the event loop, where everybody's calls wait for it, and the server chooses much of what it costs. So what a
-// server may choose is what costs little.
+// TLS runs on the event loop, where all calls wait for it, and a server chooses much of what it costs. So servers are
+// limited to choices that cost little.
 
 internal import CCurl
 internal import Glibc
 
 extension HTTPTransfer {
-    /// Sets whom to trust, and how to agree on a key.
+    /// Sets which certificates are trusted, and which key agreements are allowed.
     func setTrust(_ options: HTTPOptions) throws(HTTPFailure) {
         try curl.set(easy, CURLOPT_SSLVERSION, shim_tls_1_2)
         try boundCost()
         guard let authority = options.authority else { return try setSystemTrust(options.systemAuthorities) }
-        // Instead of the system's, not in addition: a user who gives an authority trusts no other.
+        // They replace the system's: a user who gives an authority trusts no other.
         try curl.set(easy, CURLOPT_CAPATH, nil)
         try curl.set(easy, authority: authority)
     }
@@ -25,8 +25,8 @@ extension HTTPTransfer {
         try curl.set(easy, CURLOPT_CAPATH, directory)
     }
 
-    /// A server can name a prime of 10,000 bits for an agreement after Diffie and Hellman, which then takes a second and
-    /// more, and send a hundred certificates whose signatures take milliseconds each.
+    /// Bounds the cost of a handshake. A server can name a prime of 10,000 bits for a Diffie-Hellman key agreement,
+    /// which then takes over a second, and send a hundred certificates whose signatures take milliseconds each.
     private func boundCost() throws(HTTPFailure) {
         guard curl.usesOpenSSL else { return }
         try curl.set(easy, CURLOPT_SSL_CIPHER_LIST, "DEFAULT:!kDHE")
@@ -40,6 +40,6 @@ extension HTTPTransfer {
         }
     }
 
-    /// Certificates between a server's and its authority's. In use are one to three.
+    /// The most certificates between a server's and its authority's. One to three are usual.
     private nonisolated static let mostIntermediates: Int32 = 8
 }

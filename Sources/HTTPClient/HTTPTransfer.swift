@@ -11,13 +11,13 @@ final class HTTPTransfer {
     var continuation: CheckedContinuation<Result<HTTPResponse, HTTPFailure>, Never>?
     /// The socket in use.
     private(set) var socket: Int32?
-    /// Checks for silence.
+    /// The timer of the checks for silence.
     var timer: EventSource?
-    /// Called when what libcurl kept during a pause is refused, which libcurl doesn't report by itself.
+    /// Called if data that libcurl kept during a pause is refused. libcurl doesn't report that by itself.
     var whenRefused: (() -> Void)?
-    /// Resumes a paused answer.
+    /// The timer that resumes a paused answer.
     private var pause: EventSource?
-    /// What was taken of the body in this turn of the loop.
+    /// The pieces and bytes of the body that were taken in this turn of the loop.
     private var turn = (pieces: 0, bytes: 0)
     /// The proxy in use.
     private(set) var proxy: HTTPProxy?
@@ -67,7 +67,7 @@ final class HTTPTransfer {
         try curl.set(easy, CURLOPT_HTTP_VERSION, shim_http_1_1)
         try curl.set(easy, CURLOPT_PATH_AS_IS, 1)
         try curl.set(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
-        // The process's signals are not libcurl's, and it must not block while resolving a name.
+        // libcurl must not use the process's signals, nor block while it resolves a name.
         try curl.set(easy, CURLOPT_NOSIGNAL, 1)
         try curl.set(easy, CURLOPT_QUICK_EXIT, 1)
         // Nothing else would notice that the other side of a silent connection is gone.
@@ -126,7 +126,7 @@ final class HTTPTransfer {
         try setHeaders(request)
     }
 
-    /// Zero is for ever.
+    /// Sets the time limits. Zero means none.
     private func setPatience(_ patience: HTTPRequest.Patience) throws(HTTPFailure) {
         var (whole, stall) = (options.wholeTime, max(.seconds(1), options.stallTime))
         switch patience {
@@ -179,7 +179,7 @@ final class HTTPTransfer {
             let transfer = Unmanaged<HTTPTransfer>.fromOpaque(object).takeUnretainedValue()
             // libcurl will deliver the same piece again.
             if waits(transfer) { return Int(CURL_WRITEFUNC_PAUSE) }
-            // Any other number than the piece's length ends the transfer.
+            // Any number other than the piece's length ends the transfer.
             return take(transfer, data) ? data.count : data.count &- 1
         }
     }
@@ -214,7 +214,7 @@ final class HTTPTransfer {
             return sink.take(data) || refuse(.tooLarge(host))
         }
         receivedBytes += data.count
-        // Of an error's body, the beginning is enough.
+        // The beginning of an error's body is enough.
         let isAnswer = (200..<300).contains(response.status)
         guard receivedBytes <= request.limit || !isAnswer else { return refuse(.tooLarge(host)) }
         let kept = data.prefix(max(0, request.limit - response.body.count))
@@ -228,8 +228,8 @@ final class HTTPTransfer {
     /// Begins a turn of the loop.
     func beginTurn() { turn = (0, 0) }
 
-    /// Pauses the transfer while the sink processes what it has received, and when the loop's next turn is due: libcurl
-    /// reads on as long as a server sends faster than that, and a server may send bytes one by one.
+    /// Pauses the transfer while the sink processes what it has received, and when the loop's next turn is due. libcurl
+    /// reads on as long as a server sends faster than it reads, and a server may send bytes one by one.
     private func pauses() -> Bool {
         let isBusy = request?.sink.map { $0.status == response.status && $0.isBusy() } ?? false
         guard isBusy || turn.pieces >= Self.mostPieces || turn.bytes >= Self.mostBytes else { return false }
@@ -244,7 +244,7 @@ final class HTTPTransfer {
     }
 
     private static let sinkPause = Duration.milliseconds(5)
-    /// Of a body, in a turn of the loop.
+    /// The limits of a body in a turn of the loop.
     private static let (mostPieces, mostBytes) = (1024, 256 << 10)
 
     private func refuse(_ failure: HTTPFailure) -> Bool {
@@ -253,10 +253,10 @@ final class HTTPTransfer {
     }
 
     var host: String { request?.address.host ?? "" }
-    /// The server, with its port unless it is the default.
+    /// The server's host, with the port unless it is the default.
     var place: String { request?.address.authority ?? "" }
 
-    /// The outcome of the request.
+    /// Returns the outcome of the request.
     func result(_ code: CURLcode) -> Result<HTTPResponse, HTTPFailure> {
         if let refusal { return .failure(refusal) }
         guard code == CURLE_OK else { return .failure(failure(code)) }
@@ -266,7 +266,7 @@ final class HTTPTransfer {
         return .success(response)
     }
 
-    /// Seconds, or a date by the server's clock.
+    /// Parses `Retry-After`: seconds, or a date by the server's clock.
     private func retryAfter(_ text: String) -> Int? {
         if let seconds = Int(text) { return max(0, seconds) }
         guard let date = curl.seconds(of: text), let now = response.date else { return nil }

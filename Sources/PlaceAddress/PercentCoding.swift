@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Names as addresses have them (RFC 3986, 2).
+/// The percent-encoding of addresses (RFC 3986, section 2).
 package enum PercentCoding {
     private static let unreserved = Set(
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~".utf8)
 
-    /// What is allowed in a part of a path, and the sign of what is encoded already.
+    /// What a segment of a path may contain besides unreserved characters, and the sign of what is encoded already.
     package static let partOfPath = "!$&'()*+,;=:@%"
 
     /// Encodes all but unreserved characters.
-    /// - Parameter kept: others that stay as they are.
+    /// - Parameter kept: other characters that stay as they are.
     package static func encode(_ text: some StringProtocol, keeping kept: String = "") -> String {
         var encoded = ""
         for byte in text.utf8 {
@@ -23,7 +23,7 @@ package enum PercentCoding {
         return encoded
     }
 
-    /// `nil` if a percent sign is not followed by two digits, or the bytes are no UTF-8.
+    /// Decodes a text; `nil` if a percent sign is not followed by two hexadecimal digits, or the bytes are not UTF-8.
     package static func decode(_ text: some StringProtocol) -> String? {
         var bytes: [UInt8] = []
         var rest = text.utf8[...]

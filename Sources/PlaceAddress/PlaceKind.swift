@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A kind of remote, as everybody has to know it who has no backend at hand: who reads settings, who types an address,
-/// who is asked for a password. Backends are made of these kinds, so that nothing of this is written twice.
+/// A kind of remote, for code that has no backend: to read settings, to check an address, to ask for a password.
+/// Backends use these kinds too, so that nothing of this is written twice.
 package struct PlaceKind: Hashable, Sendable {
-    /// What its addresses begin with; those of servers with an `s` where the connection is encrypted.
+    /// The scheme of its addresses. That of a server's address has an `s` appended if the connection is encrypted.
     package let name: String
-    /// What follows the two slashes.
+    /// What follows the two slashes in the example of an address.
     private let place: String
-    /// What signing in may ask for, in this order; a kind without a server asks for nothing.
+    /// What signing in may ask for, in this order; empty for a kind without a server.
     package let credentials: [Credential]
 
-    /// Something that a server asks for.
+    /// A credential that a server may ask for.
     package enum Credential: Sendable { case user, password, token, authority }
 
-    /// A directory of this machine.
+    /// A directory on this machine.
     package static let folder = PlaceKind(name: "folder", place: "/PATH", credentials: [])
-    /// A folder of a WebDAV server.
+    /// A directory of a WebDAV server.
     package static let webDAV = PlaceKind(name: "webdav", place: "HOST/PATH", credentials: server)
     /// A prefix of an etcd cluster.
     package static let etcd = PlaceKind(name: "etcd", place: "HOST/PREFIX", credentials: server)
-    /// All that there are.
+    /// All kinds.
     package static let all = [folder, webDAV, etcd]
 
     private static let server: [Credential] = [.user, .password, .token, .authority]
@@ -27,7 +27,7 @@ package struct PlaceKind: Hashable, Sendable {
     /// The schemes of all kinds.
     package static let schemes = all.flatMap(\.schemes)
 
-    /// The kind of an address; `nil` if it is of none.
+    /// Returns the kind of an address; `nil` if it has none of them.
     package static func find(_ url: String) -> PlaceKind? {
         let scheme = PlaceAddress.scheme(of: url)
         return all.first { $0.schemes.contains(scheme) }
@@ -35,16 +35,16 @@ package struct PlaceKind: Hashable, Sendable {
 
     private var isServer: Bool { !credentials.isEmpty }
 
-    /// The schemes of its addresses; the first is to be preferred.
+    /// The schemes of its addresses, the preferred one first.
     package var schemes: [String] { isServer ? [scheme(isSecure: true), name] : [name] }
 
-    /// The scheme of an address at a server, with TLS or without.
+    /// Returns the scheme of a server's address, with or without TLS.
     package func scheme(isSecure: Bool) -> String { isSecure ? name + "s" : name }
 
-    /// What an address looks like.
+    /// An example of an address.
     package var example: String { "\(schemes[0])://\(place)" }
 
-    /// What to know before signing in; `nil` if there is nothing.
+    /// Returns a warning to show before signing in; `nil` if there is none.
     /// - Parameter hosts: the servers, with or without ports.
     package func warning(isSecure: Bool, hosts: [String]) -> String? {
         guard isServer, !isSecure, !hosts.allSatisfy(PlaceAddress.isLoopback) else { return nil }

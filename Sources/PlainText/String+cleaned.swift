@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension String {
-    /// The text as a message on the bus, a log or a terminal can show it, whoever wrote it: bounded, and with U+FFFD in
-    /// place of what can't be sent or shown.
+    /// Returns the text as a message on the bus, a log or a terminal can show it, whatever its source: truncated, and
+    /// with U+FFFD in place of what can't be sent or shown.
     ///
-    /// D-Bus can't carry U+0000, libsystemd reads no noncharacters, control characters steer terminals, and some others
-    /// change the direction of what follows.
+    /// D-Bus can't carry U+0000, libsystemd refuses noncharacters, control characters steer terminals, and some others
+    /// change the direction of the text that follows.
     ///
     /// - Parameters:
-    ///   - limit: the most bytes of UTF-8, of `ending` too. A text that is longer is cut between characters.
+    ///   - limit: the maximum number of UTF-8 bytes, including `ending`. A longer text is cut between characters.
     ///   - ending: what a text that was cut ends with.
     package func cleaned(atMost limit: Int, ending: String = "\u{2026}") -> String {
         if utf8.count <= limit, unicodeScalars.allSatisfy(\.isPlain) { return self }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What an encrypted account rests on. The secret is drawn on one device and typed on the others; no remote ever has
+// The key of an encrypted account. Its secret is generated on one device and typed on the others. No remote ever has
 // it, nor anything from which it could be computed. Five keys are derived from it, so that each has one use.
 //
-// Keys are kept in `SymmetricKey`, which overwrites its memory when it goes. None of these types has a description
-// with a secret in it, and `dump` shows none either.
+// Keys are kept in `SymmetricKey`, which overwrites its memory when it is released. None of these types shows a secret
+// in its description, or in `dump`.
 
 internal import Crypto
 
@@ -12,13 +12,13 @@ internal import Crypto
 package struct AccountKey: Sendable {
     package let identifier: KeyIdentifier
     let secret: SymmetricKey
-    /// The keys that are derived from it.
+    /// The keys that are derived from the secret.
     package let blobs: BlobKeys
 
-    /// How many bytes a secret has.
+    /// The length of a secret, in bytes.
     package static let secretBytes = 16
 
-    /// A key of its parts; `nil` if the secret does not have 16 bytes.
+    /// Makes a key from its parts; `nil` if the secret does not have 16 bytes.
     package init?(secret: [UInt8], identifier: KeyIdentifier) {
         guard secret.count == Self.secretBytes else { return nil }
         self.init(secret: SymmetricKey(data: secret), identifier: identifier)
@@ -30,8 +30,8 @@ package struct AccountKey: Sendable {
         blobs = BlobKeys(secret: secret, identifier: identifier)
     }
 
-    /// A new key.
-    /// - Parameter random: 64 bits from the system's cryptographic generator.
+    /// Makes a new key.
+    /// - Parameter random: returns 64 bits from the system's cryptographic generator.
     package init(random: () -> UInt64) {
         let (identifier, secret) = (
             KeyIdentifier(high: random(), low: random()), KeyIdentifier(high: random(), low: random())
@@ -66,7 +66,7 @@ package struct BlobKeys: Sendable {
         successor = key("successor")
     }
 
-    /// The hash by which a key of a store belongs to a bucket: 16 bits that say nothing without the account's key.
+    /// Returns the hash that assigns a store's key to a bucket: 16 bits that reveal nothing without the account's key.
     package func bucketHash(of key: [UInt8]) -> Int {
         let code = Array(HMAC<SHA256>.authenticationCode(for: key, using: bucket).prefix(2))
         return Int(code[0]) << 8 | Int(code[1])
@@ -77,13 +77,13 @@ extension AccountKey: Equatable, CustomStringConvertible, CustomReflectable {
     /// Compares secrets in constant time.
     package static func == (a: Self, b: Self) -> Bool { a.identifier == b.identifier && a.secret == b.secret }
 
-    /// Names the key; never has its secret.
+    /// The key's name, without its secret.
     package var description: String { "the account key \(identifier)" }
     package var customMirror: Mirror { Mirror(self, children: ["identifier": identifier]) }
 }
 
 extension BlobKeys: CustomStringConvertible, CustomReflectable {
-    /// Names the key; never has its secret.
+    /// The key's name, without its secret.
     package var description: String { "the keys of \(identifier)" }
     package var customMirror: Mirror { Mirror(self, children: ["identifier": identifier]) }
 }

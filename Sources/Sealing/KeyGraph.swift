@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Keys and the links among them. A key whose marker is there is a candidate if every other such key that it leads to
-// leads back to it: so if, of the strongly connected components, no other one with a marker can be reached from its
-// own. Tarjan's algorithm ("Depth-first search and linear graph algorithms", 1972) finds components in an order in
-// which those that can be reached come first, so one pass tells. It has a stack of its own: a chain of 65,536 links
-// would be too deep for the thread's.
+// Keys and the links between them. A key with a marker is a candidate if every other key with a marker that it leads to
+// leads back to it: that is, if no other strongly connected component with a marker can be reached from its own.
+// Tarjan's algorithm ("Depth-first search and linear graph algorithms", 1972) finds components after those that they
+// lead to, so one pass is enough. This version has its own stack, because a chain of 65,536 links would be too deep for
+// the thread's.
 
-/// Which keys lead where.
+/// The graph of keys and their links.
 struct KeyGraph {
     private var places: [KeyIdentifier: Int] = [:]
     private var keys: [KeyIdentifier] = []
@@ -14,7 +14,7 @@ struct KeyGraph {
     private var hasMarker: [Bool] = []
     private var components = Components()
 
-    /// The graph of the keys whose markers are there and of the links that count.
+    /// Makes the graph of the keys that have markers and of the links that count.
     init(_ markers: Set<KeyIdentifier>, _ links: [KeyLink]) {
         for marker in markers { hasMarker[place(of: marker)] = true }
         for link in links {
@@ -24,15 +24,15 @@ struct KeyGraph {
         components = Components(next, hasMarker)
     }
 
-    /// The key of the account; `nil` if no marker is there.
-    /// - Parameter excluded: is not the account's.
+    /// Returns the account's key; `nil` if there is no candidate.
+    /// - Parameter excluded: a key that is not the account's.
     func account(replaced: Set<KeyIdentifier>, except excluded: KeyIdentifier? = nil) -> KeyIdentifier? {
         let candidates = keys.indices.filter { hasMarker[$0] && !components.leadsElsewhere[components.of[$0]] }
             .map { keys[$0] }.filter { $0 != excluded }
         return candidates.filter { !replaced.contains($0) }.min() ?? candidates.min()
     }
 
-    /// Whether a key leads to one whose marker is there.
+    /// Whether a key has a marker, or leads to one that has.
     func leadsToMarker(from key: KeyIdentifier) -> Bool {
         guard let place = places[key] else { return false }
         let component = components.of[place]
@@ -51,11 +51,11 @@ struct KeyGraph {
 
 /// The strongly connected components of a graph.
 private struct Components {
-    /// Of each node the component that it is in.
+    /// The component of each node.
     private(set) var of: [Int] = []
-    /// Of each component, whether a node in it has a marker.
+    /// Whether each component has a node with a marker.
     private(set) var hasMarker: [Bool] = []
-    /// Of each component, whether another one that has a marker can be reached from it.
+    /// Whether each component leads to another one with a marker.
     private(set) var leadsElsewhere: [Bool] = []
 
     init() {}
@@ -68,7 +68,7 @@ private struct Components {
         }
     }
 
-    /// Adds a component, after all others that can be reached from it.
+    /// Adds a component, after all others that it leads to.
     private mutating func add(_ nodes: ArraySlice<Int>, _ next: [[Int]], _ marked: [Bool]) {
         let component = hasMarker.count
         for node in nodes { self.of[node] = component }
@@ -83,9 +83,9 @@ private struct Components {
     /// The depth-first search.
     private struct Search {
         let next: [[Int]]
-        /// When a node was first come to; -1: not yet.
+        /// When each node was first visited; -1 if it was not yet.
         var order: [Int]
-        /// The earliest node of the open ones that it leads back to.
+        /// The earliest open node that each node leads back to.
         var low: [Int]
         var isOpen: [Bool]
         var open: [Int] = []

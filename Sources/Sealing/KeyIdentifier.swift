@@ -2,7 +2,7 @@
 
 internal import PropertyList
 
-/// Names an account's key, and so the account: 16 random bytes, which are no secret.
+/// The identifier of an account's key, and so of the account: 16 random bytes, which are no secret.
 package struct KeyIdentifier: Hashable, Comparable, Sendable, CustomStringConvertible {
     package let high: UInt64
     package let low: UInt64
@@ -12,7 +12,7 @@ package struct KeyIdentifier: Hashable, Comparable, Sendable, CustomStringConver
         self.low = low
     }
 
-    /// Reads 32 lower-case hexadecimal digits; `nil` for anything else.
+    /// Parses 32 lower-case hexadecimal digits; `nil` for anything else.
     package init?(_ digits: some StringProtocol) {
         let bytes = digits.utf8
         guard bytes.count == 32, bytes.allSatisfy({ (48...57).contains($0) || (97...102).contains($0) }),

@@ -1,66 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Moving an account to a new key, from plain or from a former key. What to do next is decided from what lies in `a/`
-// and nothing else, so that a move that was cut anywhere goes on where it was: no I/O, no clock. The order is in
-// docs/remote-format.md.
+// The move of an account to a new key, from plain or from a former key. The next step is decided only from what is in
+// `a/`, so a move can be interrupted anywhere and continues where it was: no I/O, no clock. docs/remote-format.md has
+// the order.
 
 internal import Replication
 
-/// The forms that an account had before: what is left of them is removed once the account is under its key.
+/// The forms that an account had before. What is left of them is removed once the account is under its key.
 package struct FormerForms: Equatable, Sendable {
-    /// The identifiers of the account when it was in plain.
+    /// The account's identifiers when it was in plain.
     package var plain: Set<KeyIdentifier>
-    /// The keys that it had.
+    /// The account's former keys.
     package var keys: Set<KeyIdentifier>
-    /// What was left was removed once. What is found later was written by a device that did not know of the move.
+    /// Whether leftovers were removed once. Any that are found later are of a device that did not know of the move.
     package var areRemoved: Bool
 
     package init(plain: Set<KeyIdentifier> = [], keys: Set<KeyIdentifier> = [], areRemoved: Bool = false) {
         (self.plain, self.keys, self.areRemoved) = (plain, keys, areRemoved)
     }
 
-    /// Whether there were none.
+    /// Whether the account had no former form.
     package var areNone: Bool { plain.isEmpty && keys.isEmpty }
 }
 
 /// A move of an account to a new key.
 package struct KeyMove: Equatable, Sendable {
-    /// The key that the account has; `nil` if it is in plain.
+    /// The account's present key; `nil` if the account is in plain.
     package let former: HeldKey?
-    /// The key that it is to have.
+    /// The account's future key.
     package let next: HeldKey
 
     package init(from former: HeldKey?, to next: HeldKey) { (self.former, self.next) = (former, next) }
 
-    /// The link that says so; `nil` from plain, which has no key to prove it with.
+    /// The link from the present key to the new one; `nil` from plain, which has no key to prove a link with.
     package var link: KeyLink? { former.map { KeyLink(from: $0.key, to: next.key.identifier, .replaced) } }
 
-    /// What the account was called when the move began.
+    /// The account's identifiers when the move began.
     package var formerNames: Set<KeyIdentifier> { former.map { [$0.key.identifier] } ?? next.former.plain }
 
-    /// What a device does next.
+    /// The next step of a device.
     package enum Step: Equatable, Sendable {
-        /// Write the new key's marker: from then on others stop.
+        /// Write the new key's marker, at which other devices stop.
         case writeMarker
         /// Write the note of a link.
         case writeNote(KeyLink)
-        /// Write the notes of what the account was called before.
+        /// Write the notes of the account's former names.
         case writeFormerNames([FormerName])
-        /// Read the former form, to its end. The new key is the account's then.
+        /// Read the former form to its end. Then the new key becomes the account's.
         case readFormer
-        /// The account has become another key's: say so, remove the own marker, and stop.
+        /// Write a link to the other key that has become the account's, remove the new key's marker, and stop.
         case giveWay(KeyLink)
-        /// The own marker is not whole yet, or something that decides is not.
+        /// Wait, because the new key's marker, or another one that decides, has not arrived whole.
         case wait
-        /// The account is gone from the place.
+        /// Stop, because the account is gone from the remote.
         case reset
     }
 
-    /// Decides.
+    /// Decides on the next step.
     /// - Parameters:
-    ///   - seen: what lies in `a/`, with the proofs of notes of the new key.
+    ///   - seen: what is in `a/`, with the proofs of notes of the new key.
     ///   - notes: the names of the notes that are there.
-    ///   - hasFormer: the account's marker in its former form is there.
+    ///   - hasFormer: whether the account's marker in its former form is there.
     package func step(_ seen: SeenMarkers, notes: Set<String>, hasFormer: Bool) -> Step {
         let own = next.key.identifier
         let isThere = seen.sealed.contains { $0.identifier == own }
@@ -82,7 +82,7 @@ package struct KeyMove: Equatable, Sendable {
         .giveWay(KeyLink(from: next.key, to: account, .gaveWay))
     }
 
-    /// The former form has gone before the own marker was there: with another device's move, or with the account.
+    /// Decides if the former form is gone too soon, with another device's move or with the account.
     private func withoutFormer(_ seen: SeenMarkers) -> Step {
         switch MarkerChoice(among: seen, key: nil, wasEncrypted: true, rejected: next.rejected) {
         case .keyNeeded(let account): giveWay(to: account)
@@ -93,16 +93,16 @@ package struct KeyMove: Equatable, Sendable {
 }
 
 extension HeldKey {
-    /// The notes of what the account was called before.
+    /// The notes of the account's former names.
     package var formerNotes: [FormerName] {
         guard Rule.formerNames.isOn else { return [] }
         return former.plain.union(former.keys).subtracting([key.identifier]).sorted().map { FormerName($0, of: key) }
     }
 
-    /// A new key in the place of a former one, or of none.
+    /// Makes a new key, and a marker that links to it from a former key if there is one.
     /// - Parameters:
-    ///   - time: microseconds since 1970, for people.
-    ///   - random: 64 bits from the system's cryptographic generator.
+    ///   - time: the time of the marker, in microseconds since 1970; for users to read.
+    ///   - random: returns 64 bits from the system's cryptographic generator.
     package init(replacing former: HeldKey?, time: UInt64, random: () -> UInt64) {
         let key = AccountKey(random: random)
         let link = former.map { KeyLink(from: $0.key, to: key.identifier, .replaced) }

@@ -3,30 +3,30 @@
 internal import Crypto
 internal import PropertyList
 
-/// What a holder of a key says of another identifier, with a proof that whoever said so had the key. It is a file in `a/`;
-/// links are in markers as well.
+/// A statement by a holder of a key about another identifier, with a proof that its author had the key. It is a file in
+/// `a/`; links are in markers as well.
 package struct KeyNote<K: NoteKind>: Hashable, Sendable {
     package typealias Kind = K
 
     /// The identifier of the key.
     package let first: KeyIdentifier
-    /// What it is said of.
+    /// The identifier that the note is about.
     package let second: KeyIdentifier
-    /// What is said.
+    /// The kind of statement.
     package let kind: Kind
-    /// What only a holder of the key can make, and check.
+    /// The proof, which only a holder of the key can make and check.
     private let proof: [UInt8]
 
     static var encodedBytes: Int { 65 }
 
-    /// A statement by a holder of a key.
+    /// Makes a statement by a holder of a key.
     package init(from key: AccountKey, to second: KeyIdentifier, _ kind: Kind) {
         (first, self.second, self.kind) = (key.identifier, second, kind)
         let said = Self.said(first, second, kind)
         proof = Array(HMAC<SHA256>.authenticationCode(for: said, using: key.blobs.successor))
     }
 
-    /// A note as its name has it, without a proof; `nil` if it is no such name.
+    /// Makes a note from its name, without a proof; `nil` if it isn't a note's name.
     package init?(noteName name: some StringProtocol) {
         guard name.utf8.count == 66, let first = KeyIdentifier(name.prefix(32)),
             let second = KeyIdentifier(name.dropFirst(32).prefix(32)), first != second,
@@ -35,25 +35,25 @@ package struct KeyNote<K: NoteKind>: Hashable, Sendable {
         (self.first, self.second, self.kind, proof) = (first, second, kind, [])
     }
 
-    /// Its name in `a/`.
+    /// The note's name in `a/`.
     package var noteName: String { "\(first)\(second)0\(kind.rawValue)" }
 
-    /// Whether the proof is right; `false` for a note of another key, too. In constant time.
+    /// Whether the proof is right, checked in constant time; `false` for a note of another key too.
     package func isProven(by keys: BlobKeys) -> Bool {
         first == keys.identifier
             && HMAC<SHA256>.isValidAuthenticationCode(
                 proof, authenticating: Self.said(first, second, kind), using: keys.successor)
     }
 
-    /// Its bytes.
+    /// Returns the note's bytes.
     package func note() -> [UInt8] {
         var encoder = SealedForm.begin(SealedForm.note)
         encoder.note(self)
         return SealedForm.summed(encoder.bytes)
     }
 
-    /// Reads a note.
-    /// - Parameter name: the one under which it was found in `a/`.
+    /// Decodes a note.
+    /// - Parameter name: the name under which it was found in `a/`.
     package init(note bytes: [UInt8], named name: some StringProtocol) throws(SealingFlaw) {
         var decoder = try SealedForm.openSummed(bytes, SealedForm.note)
         self = try SealingFlaw.reading { () throws(CanonicalDecodingError) in
@@ -80,7 +80,7 @@ package struct KeyNote<K: NoteKind>: Hashable, Sendable {
     }
 }
 
-/// What a note can say; the number is in its bytes and, as one digit, in its name.
+/// What a note can say. Its number is in the note's bytes and, as one digit, in its name.
 package protocol NoteKind: RawRepresentable<UInt8>, Hashable, Sendable {}
 
 extension CanonicalEncoder {

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Which of the markers in a place is the account's, decided from what lies there and the device's own key: no I/O, no
-// clock. Devices may encrypt an account or replace its key at once and apart from each other, and a folder brings
-// their files one by one; all of them have to end with one key, and never with one that was replaced. The rules are
-// in docs/remote-format.md.
+// Which of a remote's markers is the account's, decided from what is in `a/` and the device's own key: no I/O, no
+// clock. Several devices may encrypt an account or replace its key at the same time without knowing of each other, and
+// a folder brings their files one by one. All of them must end up with one key, and never with one that was replaced.
+// The rules are in docs/remote-format.md.
 //
-// How many markers and links there are is up to whoever can write there, so everything takes time in proportion.
+// Anyone who can write to the remote decides how many markers and links there are, so all of this takes linear time.
 
 internal import Replication
 
-/// What lies in `a/`, as a device has read it.
+/// The content of `a/`, as a device has read it.
 package struct SeenMarkers: Sendable {
-    /// Sealed markers that are whole.
+    /// The sealed markers that have arrived whole.
     package var sealed: [SealedMarker]
-    /// Links of notes: with their proofs those of the device's own key, by their names the others.
+    /// The links in notes: those of the device's own key with their proofs, others without.
     package var notes: [KeyLink]
-    /// Of more markers, or of more notes of one's own key, no more than this are read: whoever can write to the place
-    /// can put any number there, and each link of the own key costs a MAC.
+    /// The most markers, and the most notes of the device's own key, that are read. Anyone who can write to the remote
+    /// can add any number, and each link of the own key costs a MAC.
     package static let mostRead = 256
-    /// Markers of these names are there and can't be read.
+    /// The names of markers that are there and can't be read.
     package var damaged: Set<KeyIdentifier>
 
     package init(sealed: [SealedMarker] = [], notes: [KeyLink] = [], damaged: Set<KeyIdentifier> = []) {
@@ -27,15 +27,15 @@ package struct SeenMarkers: Sendable {
 }
 
 extension SeenMarkers {
-    /// Whether a holder of a key has given the account another one that is there, or was replaced by one that is.
+    /// Whether a holder of a key has left it for another one that has a marker, or that leads to one.
     ///
-    /// Anybody can put links of other keys there. So the key's own marker is not counted, to which somebody may have
-    /// led its successor back.
-    /// - Parameter kinds: of the links from the key.
+    /// Anyone who can write to the remote can add links of other keys. So the key's own marker doesn't count: a forged
+    /// link may lead back to it from the key's successor.
+    /// - Parameter kinds: the kinds of links from the key that count.
     package func hasSuccessor(of key: AccountKey, by kinds: Set<KeyLink.Kind> = [.replaced, .joined]) -> Bool {
         let identifiers = Set(sealed.map(\.identifier))
         let all = notes + (Rule.markerLinks.isOn ? sealed.flatMap(\.links) : [])
-        // A move that gave way has removed its marker, but not its notes: they lead nowhere, whatever others add to them.
+        // A move that gave way has removed its marker, but not its notes. Its key leads nowhere, whatever others add.
         let gaveWay = Set(all.filter { $0.kind == .gaveWay }.map(\.first)).subtracting(identifiers)
         let own = all.filter { $0.first == key.identifier && kinds.contains($0.kind) && $0.isProven(by: key.blobs) }
         if own.isEmpty { return false }
@@ -47,26 +47,26 @@ extension SeenMarkers {
     }
 }
 
-/// Which marker is the account's, and what that means for a device.
+/// The marker that is the account's, and what that means for a device.
 package enum MarkerChoice: Equatable, Sendable {
-    /// No sealed marker is there: plain ones decide.
+    /// There is no sealed marker, so plain ones decide.
     case plain
     /// The device's own key is the account's.
     case using
-    /// The account is under another key: the device stops until it has that.
+    /// The account is under another key. The device stops until it has that key.
     case keyNeeded(KeyIdentifier)
-    /// The account is gone from the place.
+    /// The account is gone from the remote.
     case reset
-    /// A marker that matters is damaged, or not there as a whole yet.
+    /// A marker that matters is damaged, or has not arrived whole.
     case waiting
 
-    /// Chooses.
+    /// Chooses the account's marker.
     /// - Parameters:
-    ///   - key: the device's, if it has one.
-    ///   - wasEncrypted: the account was encrypted when the device saw it last.
-    ///   - rejected: markers that the device's person does not want.
-    ///   - awaited: the key that the device's person has taken for the account's where the device's own was gone. The
-    ///     own key leads to it.
+    ///   - key: the device's key, if it has one.
+    ///   - wasEncrypted: whether the account was encrypted when the device last saw it.
+    ///   - rejected: the markers that the device's user has rejected.
+    ///   - awaited: the key that the user has accepted as the account's after the device's own was gone. The device's
+    ///     key counts as leading to it.
     package init(
         among seen: SeenMarkers, key: AccountKey?, wasEncrypted: Bool, rejected: Set<KeyIdentifier> = [],
         awaited: KeyIdentifier? = nil
@@ -98,7 +98,7 @@ package enum MarkerChoice: Equatable, Sendable {
         if let key, first == key.identifier, Rule.provenSuccessors.isOn,
             SeenMarkers(sealed: there, notes: notes).hasSuccessor(of: key, by: [.replaced])
         {
-            // Somebody has led the keys that came after it back to it.
+            // A forged link leads back to it from the keys that came after it.
             account = graph.account(replaced: [], except: first) ?? first
         }
         if account == key?.identifier {
@@ -111,17 +111,17 @@ package enum MarkerChoice: Equatable, Sendable {
     }
 }
 
-/// What a recovery phrase opens.
+/// The result of trying a recovery phrase.
 package enum Unlocking: Equatable, Sendable {
-    /// The account of this key.
+    /// The phrase opens the account of this key.
     case account(AccountKey)
-    /// The phrase was the account's, and its key was replaced.
+    /// The phrase was the account's, but its key was replaced.
     case replaced
-    /// It opens no marker that is there.
+    /// The phrase opens no marker.
     case wrong
 
     /// Tries a phrase on all markers.
-    /// - Parameter notes: of the keys that the phrase opens with their proofs, and the others.
+    /// - Parameter notes: the links in notes. Those of keys that the phrase opens need their proofs.
     package init(
         _ phrase: RecoveryPhrase, on markers: [SealedMarker], notes: [KeyLink], rejected: Set<KeyIdentifier> = []
     ) {

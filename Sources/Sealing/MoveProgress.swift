@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What is still to be done for an account that moves to a key, or has moved. It is decided from what is on the disk and
-// what the last sync cycle has found, so that it does not matter where the service was stopped: no I/O, no clock. What
-// is to be done in the remote while the former form is read is KeyMove's to decide.
+// What remains to be done for an account that moves to a key, or has moved. It is decided from what is on the disk and
+// what the last sync cycle has found, so the service can be stopped anywhere: no I/O, no clock. While the former form
+// is read, KeyMove decides what to do in the remote.
 
 internal import Replication
 
 /// The next step of a move.
 package enum MoveProgress: Equatable {
-    /// Nothing now.
+    /// Do nothing now.
     case wait
-    /// Another key has become the account's: forget this one.
+    /// Forget the new key, because another one has become the account's.
     case giveWay
-    /// The former form is read to its end: the key becomes the account's.
+    /// Make the new key the account's, because the former form is read to its end.
     case goOver
-    /// What this device has is in the remote under the key: the phrase may be told.
+    /// Let the phrase be shown, because the remote has everything of this device under the key.
     case confirm
-    /// What is left of former forms may go.
+    /// Remove what is left of former forms.
     case removeFormerForms
 
     /// How far the account has come under its key.
     package struct Standing {
-        /// What the account was before.
+        /// The account's former forms.
         package var former: FormerForms
-        /// When it was found that what this device has is in the remote under the key, in microseconds since 1970.
+        /// When the remote was found to have everything of this device under the key, in microseconds since 1970.
         package var published: UInt64?
-        /// The user has seen the recovery phrase.
+        /// Whether the user has seen the recovery phrase.
         package var wasShown: Bool
-        /// When what is left of former forms was removed last.
+        /// When leftovers of former forms were last removed, in microseconds since 1970.
         package var tidied: UInt64?
 
         package init(former: FormerForms, published: UInt64?, wasShown: Bool, tidied: UInt64?) {
@@ -37,15 +37,15 @@ package enum MoveProgress: Equatable {
 
     /// What the last sync cycle has found.
     package struct Facts {
-        /// By the device's clock, in microseconds since 1970.
+        /// The device's clock's time, in microseconds since 1970.
         package var time: UInt64
-        /// The remote holds an account under a key that is not here.
+        /// Whether the remote holds an account under a key that this device doesn't have.
         package var needsKey: Bool
-        /// All of the remote that can be read was joined.
+        /// Whether everything in the remote that can be read was joined.
         package var hasReadAll: Bool
-        /// Something there can't be read.
+        /// Whether something in the remote can't be read.
         package var hasUnread: Bool
-        /// What this device has was found in the remote.
+        /// Whether everything of this device was found in the remote.
         package var isPublished: Bool
 
         package init(time: UInt64, needsKey: Bool, hasReadAll: Bool, hasUnread: Bool, isPublished: Bool) {
@@ -54,22 +54,22 @@ package enum MoveProgress: Equatable {
         }
 
         /// Whether the former form is read to its end.
-        /// - Parameter begun: when the key was made.
+        /// - Parameter begun: when the key was made, in microseconds since 1970.
         package func areAllRead(since begun: UInt64) -> Bool {
             hasReadAll && (!hasUnread || distance(time, begun) >= MoveProgress.arrival)
         }
     }
 
-    /// How long what can't be read may still be arriving.
+    /// How long something that can't be read may still be arriving: an hour, in microseconds.
     package static let arrival: UInt64 = 3_600_000_000
 
-    /// How long others have to notice a move before what they may still be reading goes.
+    /// How long other devices have to notice a move before former forms are removed: ten minutes, in microseconds.
     package static let patience: UInt64 = 600_000_000
 
-    /// Decides.
+    /// Decides on the next step.
     /// - Parameters:
-    ///   - begun: when the key was made that the account is moving to; `nil` if it is not in its former form.
-    ///   - key: that of the account; `nil` if it has none, or is moving to one.
+    ///   - begun: when the key was made to which the account is moving; `nil` if no move is under way.
+    ///   - key: the state of the account under its key; `nil` if it has no key, or is moving to one.
     package static func next(movingSince begun: UInt64?, key: Standing?, _ facts: Facts) -> MoveProgress {
         if let begun {
             let isRead = facts.areAllRead(since: begun) || !Rule.joinAgain.isOn
@@ -83,5 +83,5 @@ package enum MoveProgress: Equatable {
     }
 }
 
-/// How far two times are apart, also where a clock was wrong.
+/// Returns how far two times are apart, in either order, since a clock may have been wrong.
 private func distance(_ a: UInt64, _ b: UInt64) -> UInt64 { max(a, b) - min(a, b) }

@@ -2,16 +2,16 @@
 
 package import Replication
 
-/// What a device keeps of an encrypted account.
+/// What a device keeps about an encrypted account.
 package struct HeldKey: Equatable, Sendable {
     package var key: AccountKey
-    /// The key's marker, as it is in the remote or is going to be.
+    /// The key's marker, as it is or will be in the remote.
     package var marker: SealedMarker
-    /// Markers that the person does not want.
+    /// The markers that the user has rejected.
     package var rejected: Set<KeyIdentifier>
-    /// The key whose account the person has taken for right where this one's was gone: its words are waited for.
+    /// The key that the user has accepted as the account's after this one's was gone, until its phrase is entered.
     package var awaited: KeyIdentifier?
-    /// What the account was before it was under this key.
+    /// The forms that the account had before it was under this key.
     package var former: FormerForms
 
     package init(
@@ -21,27 +21,27 @@ package struct HeldKey: Equatable, Sendable {
         (self.key, self.marker, self.rejected, self.awaited, self.former) = (key, marker, rejected, awaited, former)
     }
 
-    /// A new key with the first marker of an account.
+    /// Makes a new key with the first marker of an account.
     /// - Parameters:
-    ///   - time: microseconds since 1970, for people.
-    ///   - random: 64 bits from the system's cryptographic generator.
+    ///   - time: the time of the marker, in microseconds since 1970; for users to read.
+    ///   - random: returns 64 bits from the system's cryptographic generator.
     package init(time: UInt64, random: () -> UInt64) { self.init(replacing: nil, time: time, random: random) }
 }
 
-/// What a device knows of an account's encryption.
+/// What a device knows about an account's encryption.
 package enum Protection: Sendable {
     /// The account is in plain, as far as this device knows.
     case none
-    /// It is encrypted under this key.
+    /// The account is encrypted under this key.
     case key(HeldKey)
-    /// It is encrypted, and this phrase is to open it.
+    /// The account is encrypted, and this phrase is to open it.
     case phrase(RecoveryPhrase)
-    /// It is encrypted, and its key is not here. Nothing may be written, nor be believed.
+    /// The account is encrypted, and this device lacks its key. It may write nothing, and believe nothing it reads.
     case locked
-    /// It is moving to another key: its former form is read, and written no more.
+    /// The account is moving to another key. Its former form is read, and no longer written.
     case moving(KeyMove)
 
-    /// Whether the account is to be encrypted.
+    /// Whether the account is, or is to be, encrypted.
     package var isWanted: Bool {
         switch self {
         case .none: false
@@ -50,7 +50,7 @@ package enum Protection: Sendable {
         }
     }
 
-    /// The key under which the account is.
+    /// The account's key; `nil` if the account is in plain, or the key is not known.
     package var held: HeldKey? {
         switch self {
         case .key(let held): held
@@ -59,7 +59,7 @@ package enum Protection: Sendable {
         }
     }
 
-    /// The keys that this device has, and whose markers it knows.
+    /// The keys that this device has, with their markers.
     package var ownKeys: [HeldKey] {
         switch self {
         case .key(let held): [held]
@@ -68,10 +68,10 @@ package enum Protection: Sendable {
         }
     }
 
-    /// The move that is under way.
+    /// The move that is under way; `nil` if there is none.
     package var move: KeyMove? { if case .moving(let move) = self { move } else { nil } }
 
-    /// How blobs are read, and written; `nil`: not at all.
+    /// How blobs are read and written; `nil` if they must not be.
     package var wrapping: Wrapping? {
         switch self {
         case .none: .plain
@@ -83,25 +83,25 @@ package enum Protection: Sendable {
     }
 }
 
-/// What can keep an account encrypted. What can't must not be given an account that is to be.
+/// A backend that can keep an account encrypted. No other backend may be given an account that is to be encrypted.
 package protocol KeyHolding: Sendable {
-    /// The account's key, once it is known: with a phrase, when the account was opened.
+    /// The account's key, once it is known: with a phrase, once the account is open.
     var heldKey: HeldKey? { get async }
 
-    /// This device goes over to the account's key: what is there in former forms of the account is not worth a word,
-    /// and those who have its former key, if it had one, are told.
+    /// Notes that this device has joined the account's key: records the account's former forms, so that what is left of
+    /// them isn't reported, and tells devices that have this device's former key, if it had one.
     func noteJoining(from former: AccountKey?, _ forms: FormerForms) async throws
 
-    /// Goes on under this device's key: other keys' markers that are in the place now don't count any more. They stay.
-    /// - Parameter successors: those count as little that somebody who has this device's key has put in its place.
-    /// - Throws: `RemoteError`: `keyNeeded` if there is such a one, and ``successors`` is `false`.
+    /// Keeps this device's key. Other keys' markers that are in the remote now no longer count; they stay there.
+    /// - Parameter successors: whether to reject keys too by which a holder of this device's key has replaced it.
+    /// - Throws: `RemoteError.keyNeeded` if there is such a key, and `successors` is false.
     func rejectOtherKeys(andSuccessors successors: Bool) async throws
 
-    /// Waits for the words of the other key whose account is in the place, where that of this device's key is gone.
+    /// Waits for the phrase of the other key whose account is in the remote, after that of this device's key was gone.
     func awaitOtherKey() async throws
 
-    /// Tries whether the key, or the phrase, opens the account that is there and what was uploaded last; and looks for
-    /// what is there beside it: other keys, and what was uploaded in former forms.
+    /// Checks whether the key, or the phrase, opens the account and its last uploads, and looks for other keys and for
+    /// uploads in former forms.
     func checkKey() async -> [BackendCheck]
 
     /// Removes what is left of the account in the forms that it had before it was under its key.

@@ -3,21 +3,21 @@
 internal import Crypto
 internal import RecoveryWordList
 
-/// An account key's secret in twelve words, for people to write down and to type in elsewhere.
+/// An account key's secret in twelve words, for users to write down and to type on other devices.
 ///
-/// Each word stands for 11 bits; the last 4 of all are a checksum.
+/// Each word stands for 11 bits. The last 4 of all bits are a checksum.
 package struct RecoveryPhrase: Sendable {
-    /// How many words there are.
+    /// The number of words.
     package static let wordCount = 12
-    /// No text that is longer is looked at.
+    /// The most bytes of a text that is parsed.
     package static let mostBytes = 1024
 
     private let secret: SymmetricKey
 
-    /// The phrase of a key.
+    /// Makes the phrase of a key.
     package init(of key: AccountKey) { secret = key.secret }
 
-    /// Reads what a person has typed: upper or lower case, any white space, each word by its first four letters.
+    /// Parses what a user has typed: in upper or lower case, with any white space, each word by its first four letters.
     package init(reading text: String) throws(RecoveryPhraseError) {
         let bytes = text.utf8
         guard bytes.count <= Self.mostBytes else { throw .tooLong }
@@ -39,7 +39,7 @@ package struct RecoveryPhrase: Sendable {
         return (0..<Self.wordCount).map { WordList.words[bits.place(at: $0)] }
     }
 
-    /// The account's key, if this is its phrase.
+    /// Returns the key with this identifier, which is the account's if the phrase is.
     package func key(_ identifier: KeyIdentifier) -> AccountKey { AccountKey(secret: secret, identifier: identifier) }
 
     private static func checksum(of secret: [UInt8]) -> UInt8 {
@@ -48,20 +48,20 @@ package struct RecoveryPhrase: Sendable {
 }
 
 extension RecoveryPhrase: CustomStringConvertible, CustomReflectable {
-    /// Says what it is; never has a word of it.
+    /// A description without any of the words.
     package var description: String { "a recovery phrase" }
     package var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// Why a text is no recovery phrase. It says where, and never what was typed.
+/// Why a text is no recovery phrase. It says where the mistake is, and never what was typed.
 package enum RecoveryPhraseError: Error, Equatable, CustomStringConvertible {
     /// The text is longer than any phrase.
     case tooLong
-    /// There are fewer words than twelve, or more.
+    /// There are fewer or more than twelve words.
     case wordCount(Int)
-    /// The word at this place, from 1, is not in the list.
+    /// The word at this position, from 1, is not in the list.
     case unknownWord(at: Int)
-    /// All words are known, and one of them is not the right one, or they are in another order.
+    /// All words are in the list, but one of them is wrong, or two are in the wrong order.
     case checksum
 
     /// A sentence that says what is wrong and what to do.
@@ -80,7 +80,7 @@ package enum RecoveryPhraseError: Error, Equatable, CustomStringConvertible {
 /// 132 bits: a secret and its checksum, eleven for each word.
 private struct BitQueue {
     private(set) var secret: [UInt8] = []
-    /// The bits that do not make a byte yet; at the end of twelve words the checksum.
+    /// The bits that don't fill a byte yet; after twelve words, the checksum.
     private var rest = 0
     private var restBits = 0
 
@@ -102,7 +102,7 @@ private struct BitQueue {
         }
     }
 
-    /// The eleven bits of a word.
+    /// Returns the eleven bits of a word.
     func place(at index: Int) -> Int {
         (index * 11..<index * 11 + 11).reduce(0) { $0 << 1 | bit(at: $1) }
     }

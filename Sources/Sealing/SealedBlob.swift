@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Deterministic authenticated encryption of a whole blob: the salt is a MAC of everything that goes in, and the key of
-// the box is derived from it, so no key ever encrypts two things, whatever a machine's random numbers are worth. What
-// is before the box is bound to it twice, by the key and as associated data. The salt is checked again after opening:
-// ChaCha20-Poly1305 alone does not commit to its key. docs/remote-format.md, decisions 60 and 61.
+// Deterministic authenticated encryption of a whole blob. The salt is a MAC of everything that goes in, and the key of
+// the box is derived from it. So no key ever encrypts two things, however bad a machine's random numbers are. What is
+// before the box is bound to it twice, by the key and as associated data. The salt is checked again after opening,
+// because ChaCha20-Poly1305 alone doesn't commit to its key. docs/remote-format.md, decisions 60 and 61.
 
 internal import Crypto
 internal import FoundationEssentials
 internal import PropertyList
 internal import Replication
 
-/// A head or a segment under an account's key.
+/// A head or a segment, encrypted under an account's key.
 package struct SealedBlob: Equatable, Sendable {
-    /// What it is, with what is outside of the box.
+    /// The kind of blob, with what is readable outside of the box.
     package enum Kind: Equatable, Sendable {
-        /// What the device of this origin publishes.
+        /// The head of the device with this origin.
         case head(origin: UInt64)
         /// A bucket, a context or an index.
         case segment
     }
 
-    /// The longest content, and the longest blob that it makes.
+    /// The most bytes of a content, and of the blob that it is sealed in.
     package enum Limit {
         package static let headContent = 4 << 20
         package static let segmentContent = 16 << 20
@@ -31,7 +31,7 @@ package struct SealedBlob: Equatable, Sendable {
     package let kind: Kind
     /// The blob in plain, wrapping `00`.
     package let content: [UInt8]
-    /// The MAC of what was sealed: the first 16 bytes are a segment's name.
+    /// The MAC of what was sealed. Its first 16 bytes are a segment's name.
     package let salt: [UInt8]
 
     /// Seals a segment. Equal content gives equal bytes.
@@ -43,9 +43,9 @@ package struct SealedBlob: Equatable, Sendable {
 
     /// Seals a head.
     /// - Parameters:
-    ///   - random: 16 bytes.
-    ///   - sequence: that of the head, which varies its length.
-    ///   - previous: the length that it must not have.
+    ///   - random: 16 random bytes.
+    ///   - sequence: the head's sequence, which varies the length.
+    ///   - previous: the length that the result must not have.
     package static func seal(
         head content: [UInt8], origin: UInt64, sequence: UInt64, random: (UInt64, UInt64),
         unlikeLength previous: Int? = nil, _ keys: BlobKeys
@@ -73,10 +73,10 @@ package struct SealedBlob: Equatable, Sendable {
         try self.init(bytes.dropLast(SealedForm.sumBytes), decoder, isHead: true, keys)
     }
 
-    /// The key that a head says it is sealed with, which is not proven; `nil` if it is no sealed head.
+    /// Returns the key that a head names, without proof; `nil` if it is no sealed head.
     package static func key(ofHead bytes: [UInt8]) -> KeyIdentifier? { key(of: bytes, SealedForm.head) }
 
-    /// The key that a segment says it is sealed with, which is not proven; `nil` if it is no sealed segment.
+    /// Returns the key that a segment names, without proof; `nil` if it is no sealed segment.
     package static func key(ofSegment bytes: [UInt8]) -> KeyIdentifier? { key(of: bytes, SealedForm.segment) }
 
     private static func key(of bytes: [UInt8], _ magic: [UInt8]) -> KeyIdentifier? {
@@ -131,7 +131,7 @@ extension SealedBlob {
         return encoder.bytes
     }
 
-    /// A length rounded up, so that it tells little: Padmé, and at least 256.
+    /// Rounds a length up by Padmé, and then to a multiple of 256, so that it reveals little.
     static func padded(_ length: Int) -> Int {
         guard length > 1 else { return 256 }
         let magnitude = length.bitWidth - 1 - length.leadingZeroBitCount
@@ -149,7 +149,7 @@ extension SealedBlob {
         let told = Rule.boundHeader.isOn ? header : []
         let salt = Array(HMAC<SHA256>.authenticationCode(for: told + inner, using: keys.salt))
         let before = header + salt
-        // It refuses only messages of 256 GiB and nonces of another length.
+        // This fails only for messages of 256 GiB and for nonces of a wrong length.
         guard
             let box = try? ChaChaPoly.seal(
                 inner, using: key(before, keys), nonce: nonce, authenticating: bound(before))
@@ -171,17 +171,17 @@ extension SealedBlob {
         }
     }
 
-    /// What of the part before a box is bound to it: all of it.
+    /// Returns the part of a box's header and salt that is bound to it: all of it.
     private static func bound(_ before: [UInt8]) -> [UInt8] {
         Rule.boundHeader.isOn ? before : before.suffix(saltBytes)
     }
 
-    /// The key of one box.
+    /// Derives the key of one box.
     private static func key(_ before: [UInt8], _ keys: BlobKeys) -> SymmetricKey {
         HKDF<SHA256>.expand(pseudoRandomKey: keys.blob, info: bound(before), outputByteCount: 32)
     }
 
-    /// What is in a box, once it is open.
+    /// Decodes the inner part of a box.
     package static func content(of inner: [UInt8], isHead: Bool) throws(SealingFlaw) -> [UInt8] {
         var decoder = CanonicalDecoder(inner)
         let content = try SealingFlaw.reading { () throws(CanonicalDecodingError) in
@@ -198,7 +198,7 @@ extension SealedBlob {
     }
 }
 
-/// Each key has one box, so a constant does.
+/// Each key has only one box, so a constant is enough.
 private let nonce: ChaChaPoly.Nonce = {
     guard let nonce = try? ChaChaPoly.Nonce(data: [UInt8](repeating: 0, count: 12)) else {
         preconditionFailure("a nonce has 12 bytes")

@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What all sealed blobs have in common: four bytes that say what it is, format 1, wrapping 02; and a sum at the end of
-// those that are read by a name that does not depend on their bytes.
+// What all sealed blobs have in common: four bytes that say what it is, format 1, wrapping 02; and a sum at the end, if
+// the blob's name doesn't depend on its bytes.
 
 internal import Crypto
 internal import PropertyList
 
 /// Why a sealed blob can't be used.
 package enum SealingFlaw: Error, Equatable {
-    /// It is none of ours, or of another kind.
+    /// The blob is not this service's, or is of another kind.
     case foreign
-    /// It is in plain.
+    /// The blob is in plain.
     case plain
-    /// It is in a format, of a wrapping or of a scheme that this version does not know.
+    /// The blob has a format, wrapping or scheme that this version does not know.
     case tooNew
-    /// It is in format 0, which no released version wrote.
+    /// The blob is in format 0, which no released version wrote.
     case tooOld
-    /// It is sealed with the key of this identifier, which is another.
+    /// The blob is sealed with another key, which has this identifier.
     case otherKey(KeyIdentifier)
-    /// It was altered, cut, or is not whole yet; a clause. Nothing of its content is in it.
+    /// The blob was altered or truncated, or has not arrived whole. The clause that says so has nothing of its content.
     case damaged(String)
 
-    /// Takes what a decoder refuses for damage.
+    /// Runs a decoder, whose errors count as damage.
     static func reading<T>(_ body: () throws(CanonicalDecodingError) -> T) throws(SealingFlaw) -> T {
         do { return try body() } catch { throw .damaged("at byte \(error.offset) \(error.reason)") }
     }
 }
 
-/// What a sealed blob begins and ends with.
+/// The beginning and end that all sealed blobs share.
 enum SealedForm {
     static let marker = Array("UKVa".utf8)
     static let head = Array("UKVh".utf8)
@@ -37,7 +37,7 @@ enum SealedForm {
     private static let format: UInt64 = 1
     private static let sealed: UInt8 = 2
 
-    /// Begins a blob.
+    /// Begins to encode a blob.
     static func begin(_ magic: [UInt8], capacity: Int = 0) -> CanonicalEncoder {
         var encoder = CanonicalEncoder(capacity: capacity)
         encoder.raw(magic)
@@ -46,17 +46,17 @@ enum SealedForm {
         return encoder
     }
 
-    /// The bytes with their sum at the end.
+    /// Returns the bytes with their sum at the end.
     static func summed(_ bytes: [UInt8]) -> [UInt8] { bytes + SHA256.hash(data: bytes) }
 
-    /// Checks what a blob is, and its sum, and reads up to where the wrapping's own part begins.
+    /// Checks a blob's kind and sum, and decodes it up to the part that belongs to the wrapping.
     static func openSummed(_ bytes: [UInt8], _ magic: [UInt8]) throws(SealingFlaw) -> CanonicalDecoder {
         guard bytes.starts(with: magic) else { throw .foreign }
         return try open(try unsummed(bytes), magic)
     }
 
     /// Checks the sum.
-    /// - Returns: what is before it.
+    /// - Returns: the bytes before the sum.
     private static func unsummed(_ bytes: [UInt8]) throws(SealingFlaw) -> ArraySlice<UInt8> {
         guard bytes.count > sumBytes else { throw .damaged("it is cut off") }
         let content = bytes.dropLast(sumBytes)
@@ -69,7 +69,7 @@ enum SealedForm {
         return content
     }
 
-    /// Reads up to where the wrapping's own part begins.
+    /// Checks a blob's kind, and decodes it up to the part that belongs to the wrapping.
     static func open(_ content: ArraySlice<UInt8>, _ magic: [UInt8]) throws(SealingFlaw) -> CanonicalDecoder {
         guard content.starts(with: magic) else { throw .foreign }
         var decoder = CanonicalDecoder(content)

@@ -3,24 +3,24 @@
 internal import Crypto
 internal import PropertyList
 
-/// Says that a place holds an encrypted account, and under which key. Written once, and never replaced.
+/// A file that says that a remote holds an encrypted account, and under which key. It is never replaced.
 package struct SealedMarker: Equatable, Sendable {
     package let identifier: KeyIdentifier
-    /// When it was made, in microseconds since 1970 by that device's clock; for people.
+    /// When the marker was made, in microseconds since 1970 by that device's clock; for users to read.
     package let time: UInt64
-    /// What its maker knew of former keys of this place, the newest first.
+    /// The links between this remote's keys that the writer knew, the newest first.
     package let links: [KeyLink]
-    /// All of it, as it is in the remote.
+    /// The whole marker, as it is in the remote.
     package let bytes: [UInt8]
 
-    /// No marker is longer.
+    /// The most bytes of a marker.
     package static let limit = 4096
-    /// No marker has more links.
+    /// The most links of a marker.
     package static let mostLinks = 56
     private static let scheme: UInt8 = 1
     private static let checkBytes = 32
 
-    /// A marker of a key. Of the links it has the first ones that fit.
+    /// Makes a key's marker, with as many of the links as fit, the first ones first.
     package init(of key: AccountKey, time: UInt64, links: [KeyLink]) {
         (identifier, self.time, self.links) = (key.identifier, time, Array(links.prefix(Self.mostLinks)))
         var encoder = SealedForm.begin(SealedForm.marker)
@@ -33,7 +33,7 @@ package struct SealedMarker: Equatable, Sendable {
         bytes = SealedForm.summed(encoder.bytes)
     }
 
-    /// Reads a marker. Without its key nobody can tell whether what it says is true.
+    /// Decodes a marker. Only ``isGenuine(under:)``, with its key, can tell whether what it says is true.
     package init(decoding bytes: [UInt8]) throws(SealingFlaw) {
         guard bytes.count <= Self.limit else { throw .damaged("it is too long") }
         var decoder = try SealedForm.openSummed(bytes, SealedForm.marker)
@@ -50,7 +50,7 @@ package struct SealedMarker: Equatable, Sendable {
         (self.identifier, self.time, self.bytes) = (identifier, time, bytes)
     }
 
-    /// Whether a holder of these keys has written it as it is. In constant time.
+    /// Whether a holder of these keys has written exactly this marker, checked in constant time.
     package func isGenuine(under keys: BlobKeys) -> Bool {
         let checked = bytes.dropLast(SealedForm.sumBytes + Self.checkBytes)
         let check = bytes.dropLast(SealedForm.sumBytes).suffix(Self.checkBytes)

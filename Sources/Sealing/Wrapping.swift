@@ -2,14 +2,14 @@
 
 internal import Crypto
 
-/// How a device writes an account's blobs, and names and cuts what is in them.
+/// How a device encodes an account's blobs, and how it names segments and assigns keys to buckets.
 package enum Wrapping: Sendable {
-    /// As they are.
+    /// In plain.
     case plain
-    /// Under the account's key.
+    /// Encrypted under the account's key.
     case sealed(BlobKeys)
 
-    /// A segment's bytes in a remote and its name.
+    /// Returns a segment's bytes in a remote, and its name.
     package func segment(_ content: [UInt8]) -> (bytes: [UInt8], name: [UInt8]) {
         switch self {
         case .plain: (content, Array(SHA256.hash(data: content).prefix(16)))
@@ -17,7 +17,7 @@ package enum Wrapping: Sendable {
         }
     }
 
-    /// The 16 bits by which a key of a store, as UTF-8, belongs to a bucket.
+    /// Returns the 16 bits that assign a store's key, as UTF-8, to a bucket.
     package func bucketHash(of key: [UInt8]) -> Int {
         switch self {
         case .plain: SHA256.hash(data: key).prefix(2).reduce(0) { $0 << 8 | Int($1) }

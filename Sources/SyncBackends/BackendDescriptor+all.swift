@@ -7,12 +7,12 @@ internal import PlaceAddress
 public import Replication
 internal import WebDAV
 
-/// The kinds of remotes that there are. A new one is a target with its files, a kind in `PlaceKind`, and a line here.
+/// The list of backends. A new one is a target with its files, a kind in `PlaceKind`, and a line here.
 extension BackendDescriptor {
-    /// All that there are.
+    /// All backends.
     public static let all = [FolderBackend.descriptor, WebDAVBackend.descriptor, EtcdBackend.descriptor]
 
-    /// The one for a scheme.
+    /// Returns the backend for a scheme.
     /// - Parameter scheme: in lower case; empty if the address has none.
     /// - Throws: `RemoteError.unsupported` if there is none.
     public static func find(_ scheme: String) throws(RemoteError) -> BackendDescriptor {

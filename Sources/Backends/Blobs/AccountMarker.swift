@@ -4,15 +4,15 @@ internal import BackendSupport
 internal import PropertyList
 package import Replication
 
-/// Says that a place holds an account. Written once, by the device that made the account, and never changed; two
-/// devices that make one at once leave two, which are one account.
+/// Says that a remote holds an account. The device that created the account wrote it, and it never changes. If two
+/// devices create an account at the same time, their two markers stand for one account.
 package struct AccountMarker: Equatable {
-    /// Random.
+    /// The account's identifier, which is random.
     package let identifier: Bits128
-    /// When it was made, in microseconds since 1970 by that device's clock; for people.
+    /// When it was made, in microseconds since 1970 by that device's clock; only for display.
     package let time: UInt64
 
-    /// No marker is longer.
+    /// The maximum length, in bytes.
     package static let limit = 4096
 
     package init(identifier: Bits128, time: UInt64) {

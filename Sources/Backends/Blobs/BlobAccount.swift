@@ -4,18 +4,18 @@ internal import BackendSupport
 package import Replication
 internal import Sealing
 
-/// Whose place it is, and under which key: found, made, put back and moved by means of the markers in it.
+/// The account in the remote, and its key. Finds, creates, restores and moves the account by means of its markers.
 final class BlobAccount<Storage: BlobStorage> {
     private let storage: Storage
     private let environment: Environment
     let markers: MarkerFolder<Storage>
-    /// What is known of the account's encryption. A phrase becomes a key when the account is opened.
+    /// What this device knows of the account's encryption. Opening the account turns a phrase into a key.
     private(set) var protection: Protection
-    /// The identifiers of the account that was opened.
+    /// The opened account's identifiers.
     private(set) var identifiers: Set<Bits128> = []
-    /// What it was called before it was under its key.
+    /// The account's identifiers before it moved to its present key.
     private(set) var formerNames: Set<String> = []
-    /// The account as a look has seen it last; `nil` if it has to be looked at anew.
+    /// The account as the markers last showed it; `nil` if they have to be read again.
     private(set) var seen: RemoteAccount?
 
     init(_ storage: Storage, _ environment: Environment, _ protection: Protection) {
@@ -31,18 +31,18 @@ final class BlobAccount<Storage: BlobStorage> {
         }
     }
 
-    /// Has the markers read at the next look.
+    /// Has the next pull read the markers again.
     func doubt() { seen = nil }
 
     // MARK: Opening
 
-    /// Checks that the place can be used and finds its account.
+    /// Checks that the remote can be used, and finds its account.
     func open(creatingAccount createsAccount: Bool) async throws(RemoteError) {
         if protection.move != nil { throw RemoteError.moving }
         try await storage.check(makingPlace: createsAccount)
         var found: FoundMarkers
         do throws(RemoteError) { found = try await markers.read(protection) } catch {
-            // Whoever opens an account doesn't have it yet. A missing place is as good as an empty one.
+            // This device doesn't have the account yet, so a missing directory means the same as an empty one.
             throw error.lacksPlace && !createsAccount ? RemoteError(.noAccount, error.message) : error
         }
         let isByPhrase = try await unlock(found)
@@ -60,9 +60,9 @@ final class BlobAccount<Storage: BlobStorage> {
         try await noteFormerNames(found)
     }
 
-    /// Makes the marker of a new account.
-    /// - Returns: the markers that are there then. Another device may have made one at the same moment; of two that are
-    ///   sealed one gives way.
+    /// Writes the marker of a new account.
+    /// - Returns: the markers that are there then. Another device may have written one at the same time; of two sealed
+    ///   markers, one gives way.
     private func makeAccount() async throws(RemoteError) -> FoundMarkers {
         let identifier =
             protection.held.map { Bits128($0.key.identifier) }
@@ -70,7 +70,7 @@ final class BlobAccount<Storage: BlobStorage> {
         var found = try await writeMarker(of: identifier, try markerBytes(of: identifier))
         guard let held = protection.held else { return found }
         found.sealed[held.key.identifier] = held.marker
-        // If something is there already, the first listing was stale: other devices may have this marker.
+        // If there are heads already, the first listing was stale, and other devices may use this marker.
         if MarkerChoice(among: found.seen, key: held.key, wasEncrypted: true) != .using,
             try await storage.list(BlobName.heads).isEmpty
         {
@@ -79,8 +79,8 @@ final class BlobAccount<Storage: BlobStorage> {
         return found
     }
 
-    /// Puts an account's marker into the place where it isn't there. Of one that moves it is that of the former form,
-    /// from which the move goes on.
+    /// Writes an account's marker if it is missing. During a move it is the former form's marker, from which the move
+    /// continues.
     func restore(_ account: String) async throws(RemoteError) -> RemoteAccount {
         guard let identifier = Bits128(account) else {
             throw RemoteError(.unsupported, "The account has an identifier that no folder can have.")
@@ -108,7 +108,7 @@ final class BlobAccount<Storage: BlobStorage> {
         return RemoteAccount(identifier: identifier.description)
     }
 
-    /// Writes a marker, unless another device does the same at this moment.
+    /// Writes a marker, or finds that another device has just written the same.
     /// - Returns: the markers that are there then.
     private func writeMarker(of identifier: Bits128, _ bytes: [UInt8]) async throws(RemoteError) -> FoundMarkers {
         var failure: RemoteError?
@@ -130,8 +130,8 @@ final class BlobAccount<Storage: BlobStorage> {
         }
     }
 
-    /// Finds the key that a phrase stands for.
-    /// - Returns: whether there is a phrase.
+    /// Replaces a phrase with the key that it opens.
+    /// - Returns: whether there was a phrase.
     private func unlock(_ found: FoundMarkers) async throws(RemoteError) -> Bool {
         guard case .phrase(let phrase) = protection else { return false }
         let sealed = found.seen.sealed
@@ -167,7 +167,7 @@ final class BlobAccount<Storage: BlobStorage> {
         }
     }
 
-    /// Names the markers that are in the way of the key that a phrase has opened.
+    /// Returns an error that names the other keys' markers, which prevent the use of the key that a phrase has opened.
     private func otherKeys(_ found: FoundMarkers) -> RemoteError {
         let others = found.sealed.values.filter { $0.identifier != protection.held?.key.identifier }
             .sorted { $0.time > $1.time }.prefix(5)
@@ -178,17 +178,17 @@ final class BlobAccount<Storage: BlobStorage> {
                 + "have not made them, reject them.")
     }
 
-    // MARK: Looking
+    // MARK: Polling
 
-    /// Looks whether the place is still there.
+    /// Checks that the remote is still there.
     func checkPlace() async throws(RemoteError) {
         do { try await storage.check(makingPlace: false) } catch {
-            // It was there when the account was opened: rather a drive that is not mounted than a wish to delete.
+            // It was there when the account was opened, so a missing drive is likelier than a deleted account.
             throw error.code == .noAccount ? RemoteError(.unavailable, error.message) : error
         }
     }
 
-    /// The account that the markers say is here.
+    /// Reads the markers, and returns the account that they show.
     func look() async throws(RemoteError) -> RemoteAccount {
         seen = nil
         let present: Set<Bits128>
@@ -202,7 +202,7 @@ final class BlobAccount<Storage: BlobStorage> {
         return note(present)
     }
 
-    /// Remembers what a look has seen.
+    /// Records the identifiers that the markers show.
     private func note(_ present: Set<Bits128>) -> RemoteAccount {
         identifiers.formUnion(present)
         let account = remoteAccount(of: present)
@@ -210,7 +210,7 @@ final class BlobAccount<Storage: BlobStorage> {
         return account
     }
 
-    /// The account of markers.
+    /// Returns the account with these markers.
     func remoteAccount(of markers: Set<Bits128>, isNew: Bool = false) -> RemoteAccount {
         let identifiers = markers.sorted().map(\.description)
         return RemoteAccount(
@@ -223,7 +223,7 @@ final class BlobAccount<Storage: BlobStorage> {
         formerNames = Set(try await markers.formerNames(of: held.key, found).map(\.description))
     }
 
-    /// When the encrypted account that is here was made, as its marker says; `nil` if it can't be read.
+    /// Returns when the encrypted account here was made, in microseconds since 1970; `nil` if its marker can't be read.
     func encryptedSince() async -> UInt64? {
         guard let found = try? await markers.read(protection),
             case .keyNeeded(let key) = MarkerChoice(among: found.seen, key: nil, wasEncrypted: false)
@@ -232,8 +232,8 @@ final class BlobAccount<Storage: BlobStorage> {
     }
 
     /// Decides which account is here.
-    /// - Parameter isOpening: it is being signed in to: nothing is known of it yet.
-    /// - Returns: its identifiers.
+    /// - Parameter isOpening: whether the account is being opened or restored, so that nothing is known of it yet.
+    /// - Returns: the account's identifiers.
     private func choose(
         among found: FoundMarkers, isOpening: Bool = false
     ) async throws(RemoteError) -> Set<Bits128> {
@@ -269,7 +269,7 @@ final class BlobAccount<Storage: BlobStorage> {
 
     // MARK: Keys
 
-    /// Goes on under this device's key: other keys' markers that are there now don't count any more.
+    /// Keeps this device's key: other keys' markers that are in the remote now no longer count.
     func rejectOtherKeys(andSuccessors successors: Bool) async throws(RemoteError) {
         guard case .key(var held) = protection else { throw RemoteError.keyNeeded }
         try await storage.check(makingPlace: false)
@@ -283,7 +283,7 @@ final class BlobAccount<Storage: BlobStorage> {
         protection = .key(held)
     }
 
-    /// Waits for the words of the other key whose account is here.
+    /// Waits for the recovery phrase of the other key whose account is here.
     func awaitOtherKey() async throws(RemoteError) {
         guard case .key(var held) = protection else { throw RemoteError.keyNeeded }
         let seen = try await markers.read(protection).seen
@@ -295,10 +295,10 @@ final class BlobAccount<Storage: BlobStorage> {
         protection = .key(held)
     }
 
-    /// Has others learn of a move, unless they have moved to another key.
-    /// - Returns: the identifiers of the account, of which the former form is to be read.
+    /// Tells other devices of a move, unless they have moved to another key.
+    /// - Returns: the identifiers of the account, whose former form is to be read.
     private func prepare(_ move: KeyMove) async throws(RemoteError) -> Set<Bits128> {
-        // The marker, the notes, and once more to see them there.
+        // Write the marker, the link and the former names, and then find them all there.
         for _ in 0..<4 {
             let found = try await markers.read(protection, expecting: identifiers)
             let seen = try await markers.proving(found, notesOf: move.next.key.identifier)
@@ -309,8 +309,8 @@ final class BlobAccount<Storage: BlobStorage> {
         throw RemoteError(.unavailable, "What was written to the place is not found there; it is tried again.")
     }
 
-    /// This device has gone over to the account's key: takes over what the account was before, and tells those who
-    /// have its former key.
+    /// Notes that this device has joined the account's key: records the account's former forms, and tells devices that
+    /// have this device's former key.
     func noteJoining(from former: AccountKey?, _ forms: FormerForms) async throws(RemoteError) {
         guard case .key(var held) = protection, !forms.areNone, !forms.keys.contains(held.key.identifier) else {
             return
@@ -321,8 +321,8 @@ final class BlobAccount<Storage: BlobStorage> {
         try await markers.writeFormerNames(of: held, try await markers.read(protection))
     }
 
-    /// Sees that this device's key is the account's, as it may have been replaced, and says what the account was called
-    /// before it was under it.
+    /// Checks that this device's key is still the account's, since it may have been replaced, and writes the notes of
+    /// the account's former names.
     func confirmFormerNames() async throws(RemoteError) {
         guard case .key(let held) = protection else { return }
         seen = nil
@@ -331,13 +331,13 @@ final class BlobAccount<Storage: BlobStorage> {
         try await markers.writeFormerNames(of: held, found)
     }
 
-    /// What the account was before it was under its key; `nil` if it was nothing else.
+    /// The forms that the account had before it was under its key; `nil` if there were none.
     var former: FormerForms? {
         guard case .key(let held) = protection, !held.former.areNone else { return nil }
         return held.former
     }
 
-    /// Remembers that nothing is left of what the account was before.
+    /// Notes that nothing is left of the account's former forms.
     func noteFormerRemoved() {
         guard case .key(var held) = protection else { return }
         held.former.areRemoved = true
@@ -351,7 +351,7 @@ extension RemoteError {
         .damaged, "The file that says which account is here is damaged or has not arrived whole.")
     package static let keyNeeded = RemoteError(
         .keyNeeded, "The account is encrypted, and this device does not have its key. Enter its recovery phrase.")
-    /// An account in plain is not any more.
+    /// The error for an account that is encrypted although this device knows it as unencrypted.
     static func encrypted(under key: KeyIdentifier?) -> RemoteError {
         var error = keyNeeded
         error.encryptedAccount = key.map { Bits128($0).description }

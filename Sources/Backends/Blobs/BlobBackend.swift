@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The backend of everything that stores blobs: a head for each device, segments that heads share, and a marker
-// that says whose they are.
+// The backend for all storages of blobs. An account has a head for each device, segments that heads share, and a marker
+// that identifies the account.
 //
-// Nothing is decided from what a storage says about a blob, or from a blob that is not there: only from content.
-// What is kept in memory between calls saves reading and writing, with one exception: which heads this process
-// wrote. With that it notices a clone, a process that writes under the same origin.
+// The backend decides only from the content of blobs, never from what a storage says about a blob, nor from a missing
+// one. What it keeps in memory between calls saves reads and writes, with one exception: which heads this process
+// wrote. From these it notices a clone, a process that writes under the same origin.
 //
-// Each part owns what it knows, and asks those before it:
+// Each type owns what it knows, and uses those before it:
 //
-//   BlobAccount     whose place it is, and under which key; the markers in `a/`
-//   SegmentFolder   `s/`: what is there, and good
-//   PartReader      what is in segments
-//   HeadFolder      `h/`: the heads that were there at the last look
+//   BlobAccount     the account in the remote, and its key; the markers in `a/`
+//   SegmentFolder   the segments in `s/`: which are present, and intact
+//   PartReader      the contents of segments
+//   HeadFolder      the heads in `h/`, as they were last read
 //   HeadWriter      how a head is cut
-//   OwnHead         what this device publishes
-//   BlobGarbage     what may go
+//   PartCutter      how a store is cut
+//   OwnHead         this device's publication
+//   BlobGarbage     which files may be removed
 //
-// This actor puts them together, and remembers what was joined. They run on its executor, and nowhere else.
+// This actor combines them, and remembers what was joined. They run only on its executor.
 
 package import BackendSupport
 public import Replication
@@ -40,26 +41,26 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
     private var pulls = 0
     private var isClosed = false
 
-    /// Heads and segments are decoded and hashed away from whoever calls, which is the thread that answers everybody.
+    /// The executor on which heads and segments are decoded and hashed. The caller's thread has to answer all clients.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    /// A backend on a storage.
-    /// - Parameter environment: the time in markers, and random identifiers.
+    /// Makes a backend on a storage.
+    /// - Parameter environment: the clock and random numbers.
     public init(storage: Storage, environment: Environment) {
         self.init(storage: storage, environment: environment, protection: .none)
     }
 
-    /// A backend on an account of which something is known.
+    /// Makes a backend on a storage whose account may be encrypted.
     package init(storage: Storage, environment: Environment, protection: Protection) {
         self.init(
             storage: storage, environment: environment, executor: ThreadExecutor(), budget: .shared,
             protection: protection)
     }
 
-    /// A backend that runs elsewhere: for a simulation.
+    /// Makes a backend on another executor, for a simulation.
     /// - Parameters:
-    ///   - mostHeadBytes: what all heads together may take.
-    ///   - budget: what all accounts hold in memory has a bound, too.
+    ///   - mostHeadBytes: the maximum size of all heads together, in bytes.
+    ///   - budget: the limit of what all accounts hold in memory.
     package init(
         storage: Storage, environment: Environment, executor: any SerialExecutor, mostHeadBytes: Int = 64 << 20,
         budget: RemoteBudget = RemoteBudget(), protection: Protection = .none
@@ -76,13 +77,13 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
         garbage = BlobGarbage(storage, heads, segments, own, environment)
     }
 
-    /// What the storage costs, and whether it tells of changes; known once the backend has been opened.
+    /// What the storage costs, and whether it reports changes; known once the backend has been opened.
     public nonisolated var traits: BackendTraits { storage.traits }
 
-    /// Says "look now" when somebody else changed something.
+    /// Hints that another device has changed something.
     public nonisolated func hints() -> AsyncStream<Void> { storage.hints() }
 
-    /// Ends hints; calls that follow fail. A call that waits for a disk is not waited for.
+    /// Ends the hints; later calls throw. Doesn't wait for a call that waits for a disk.
     public func close() async {
         isClosed = true
         storage.close()
@@ -99,7 +100,7 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
 
     // MARK: The account
 
-    /// Checks that the place can be used and finds its account.
+    /// Checks that the remote can be used, and finds its account.
     public func open(creatingAccount createsAccount: Bool) async throws(RemoteError) -> RemoteAccount {
         try checkOpen()
         try await account.open(creatingAccount: createsAccount)
@@ -107,7 +108,7 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
         return account.remoteAccount(of: account.identifiers, isNew: account.identifiers.count == 1 && !hasHeads)
     }
 
-    /// Puts an account's marker into the place where it isn't there.
+    /// Writes an account's marker if it is missing.
     public func restore(_ identifier: String) async throws(RemoteError) -> RemoteAccount {
         account.doubt()
         account.markers.forget()
@@ -115,13 +116,13 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
         return try await account.restore(identifier)
     }
 
-    /// The account as it is there now, for a pass.
+    /// Checks the remote, and returns the account that is there now.
     package func presentAccount() async throws(RemoteError) -> RemoteAccount {
         try await checkPlace()
         return try await account.look()
     }
 
-    /// What a check says of the encrypted account that is here: since when it is encrypted, as its marker says.
+    /// Returns a check's sentence about the encrypted account here, with the time that its marker states.
     package func encryptedAccount() async -> String {
         let since = await account.encryptedSince().map { ", since \(DayText.utc($0))" } ?? ""
         return "An encrypted account is here\(since). Its recovery phrase opens it."
@@ -129,10 +130,10 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
 
     // MARK: Pulling
 
-    /// Every so many pulls nothing is taken for granted: not the versions that a storage gives, nor the markers.
+    /// Whether this pull trusts neither the storage's versions nor known markers: the first, then every twentieth.
     private var isThorough: Bool { pulls % 20 == 1 }
 
-    /// Looks what is new since a cursor.
+    /// Begins to read what is new since a cursor.
     public func pull(
         after cursor: [UInt8]?, as origin: Origin, published count: UInt64
     ) async throws(RemoteError) -> any RemotePull {
@@ -154,7 +155,7 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
             in: found, as: origin, published: count, last: cursor?.own, isThorough: isThorough)
         if own.readsAnew { joined.forgetStates() }
         var known = own.readsAnew ? [] : cursor?.heads ?? []
-        // What was published before everything was to be downloaded anew is not here any more.
+        // This device may no longer hold what it published before it began to download everything again.
         if cursor != nil, !own.readsAnew {
             known.formUnion(joined.heads)
             if let published = own.published, published.isTrusted { known.insert(published.digest) }
@@ -165,8 +166,7 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
             ownPublication: isOutdated ? .outdated : publication, formerOwn: cursor?.own)
     }
 
-    /// Looks at the heads, and at the markers where these may have become others: an account that is as it was costs
-    /// one listing.
+    /// Reads the heads, and the markers if they may have changed. An account without changes costs one listing.
     private func look(as origin: Origin) async throws(RemoteError) -> (RemoteAccount, FoundHeads) {
         let (known, before) = (isThorough ? nil : account.seen, heads.found)
         var present: RemoteAccount
@@ -180,7 +180,7 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
         if account.seen == nil || heads.areInDoubt(of: present, since: before, hasAsked: known == nil) {
             let identifiers = account.identifiers
             present = try await account.look()
-            // Its parts were not made out yet.
+            // Heads under the new identifier were not resolved yet.
             if account.identifiers != identifiers { return try await look(as: origin) }
         }
         let found = heads.found.values.sorted { ($0.name.utf8.count, $0.name) < ($1.name.utf8.count, $1.name) }
@@ -192,13 +192,13 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
         try await parts.readState(of: part, store: store)
     }
 
-    /// What was read is joined, or not needed any more.
+    /// Releases the memory of what was read, which is joined or no longer needed.
     func forgetNews() { parts.forgetNews() }
 
-    /// Remembers what was joined, and completes the cursor.
+    /// Records what was joined, and makes the cursor.
     /// - Parameters:
-    ///   - gaps: the digests of heads of which not all was joined.
-    ///   - former: what this device published last, as far as the cursor before says.
+    ///   - gaps: the digests of the heads of which not all was joined.
+    ///   - former: this device's last head, as the previous cursor has it.
     func didJoin(_ news: JoinedNews, gaps: Set<Bits128>, former: HeadIdentity?) async -> BlobCursor {
         own.noteJoined()
         joined = news
@@ -210,7 +210,7 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
         await garbage.sweep()
         var cursor = BlobCursor()
         cursor.heads = news.heads.subtracting(gaps)
-        // Nobody would hear of these any more after a restart: the next process reads them again.
+        // The next process reads heads with corrupt states again, so that it reports them too.
         for found in heads.found.values
         where found.head.parts.contains(where: { news.corrupt[$0]?[$1.digest] != nil }) {
             cursor.heads.remove(found.digest)
@@ -222,7 +222,7 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
 
     // MARK: Pushing
 
-    /// Begins to upload this device's state. Nothing that the look before has seen is asked for again
+    /// Begins to upload this device's state. Doesn't ask again for what the pull before it has read
     /// (docs/decisions/0018).
     public func push(_ publication: Publication) async throws(RemoteError) -> any RemotePush {
         if account.protection.move != nil { throw RemoteError.moving }
@@ -252,8 +252,8 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
         )
     }
 
-    /// Whose place it is, the names of heads in it and the one under an origin's name: as the look has seen them that
-    /// this push follows, or else as they are now.
+    /// Returns the account, the names of the heads and the head under an origin's name: as the pull before this push
+    /// has read them, or else as they are now.
     private func present(
         under origin: Origin
     ) async throws(RemoteError) -> (account: RemoteAccount, names: Set<String>, own: FoundHead?) {
@@ -267,7 +267,7 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
         return (present, try await heads.names(), try await heads.read(of: origin))
     }
 
-    /// What this device published last: what it knows it did, or else what looks like it.
+    /// Returns this device's last head: the one that it knows, or else one in the remote that looks like it.
     private func formerHead(
         _ there: FoundHead?,
         _ formerOrigins: [Origin],
@@ -283,29 +283,29 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
         return nil
     }
 
-    /// The way of cutting a state that all who hold it prefer, for a push.
+    /// Returns the way of cutting a state that all devices prefer, for a push; `nil` if there is none.
     func sharedPart(
         _ digest: Bits128, _ content: StateContent?, of store: String, own: Head.Part?, among candidates: [Head.Part]
     ) async throws(RemoteError) -> Head.Part? {
         try await cutter.shared(digest, content, of: store, own: own, among: candidates)
     }
 
-    /// What a state is cut over, for a push.
+    /// Chooses the base over which to cut a state, for a push.
     func base(
         for digests: StateDigests, of store: String, among candidates: [Head.Part]
     ) async throws(RemoteError) -> (choice: BaseChoice, vector: VersionVector) {
         try await cutter.base(for: digests, of: store, among: candidates)
     }
 
-    /// Sees to it that what a draft has written is there.
+    /// Writes the segments of a draft that the remote lacks.
     func ensure(_ draft: PartDraft<Wrapping>, present: Set<Bits128>) async throws(RemoteError) {
         try await writer.ensure(draft, present: present)
     }
 
-    /// What this device published last, if that is known.
+    /// This device's last head; `nil` if unknown.
     var published: PublishedHead? { own.published }
 
-    /// Writes a head under this device's own name.
+    /// Writes a head under this device's name.
     func publish(
         _ head: Head, unlikeLength length: Int?, present: Set<Bits128>
     ) async throws(RemoteError) {
@@ -314,7 +314,7 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
         await garbage.noteReplaced(former, by: now)
     }
 
-    /// Removes the head of an origin under which this device writes no more, once everything in it is joined here.
+    /// Removes the head of an origin that this device no longer uses, once all of it is joined here.
     func retire(_ origin: Origin, upTo sequence: UInt64) async throws(RemoteError) {
         if try await own.retire(origin, upTo: sequence, joined: joined.heads) { garbage.noteRetired(origin) }
     }

@@ -6,19 +6,19 @@ internal import Replication
 
 /// Where a pull ended: which heads were joined, and which one was this device's own.
 struct BlobCursor: Equatable {
-    /// The digests of the heads that were there and whose news were joined.
+    /// The digests of the heads that were joined.
     var heads: Set<Bits128> = []
-    /// What this device published last, as far as it was known then.
+    /// This device's last head; `nil` if unknown.
     var own: HeadIdentity?
 
-    /// For how long what nobody needs was seen to lie there.
+    /// The ages of files that nobody may need.
     var observations = Observations()
 
     private static let format: UInt8 = 2
 
     init() {}
 
-    /// Reads a cursor. One that isn't one is that of somebody who has seen nothing, which costs some reading.
+    /// Reads a cursor. Other bytes give an empty one, with which the next pull reads more.
     init(decoding bytes: [UInt8]) {
         var decoder = CanonicalDecoder(bytes)
         do throws(CanonicalDecodingError) {

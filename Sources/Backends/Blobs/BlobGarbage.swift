@@ -2,7 +2,7 @@
 
 internal import Replication
 
-/// Removes what is no longer needed. What that is `GarbageMemory` decides.
+/// Removes the files that `GarbageMemory` decides are no longer needed.
 final class BlobGarbage<Storage: BlobStorage> {
     private let storage: Storage
     private let heads: HeadFolder<Storage>
@@ -19,16 +19,16 @@ final class BlobGarbage<Storage: BlobStorage> {
         self.environment = environment
     }
 
-    /// For how long what nobody needs was seen to lie there.
+    /// The ages of files that nobody may need.
     var observations: Observations { memory.observations }
 
-    /// Goes on from what the process before this one has seen.
+    /// Continues with the previous process's observations.
     func resume(_ observations: Observations) { memory.resume(observations) }
 
-    /// Notes the heads that a look has found.
+    /// Notes the heads that were last read.
     func noteHeads() { memory.note(heads.seen, time: environment.time()) }
 
-    /// Notes that this device's head of an origin was removed.
+    /// Notes that this device has removed its head under an origin.
     func noteRetired(_ origin: Origin) { memory.forget(origin.description) }
 
     /// Removes heads of devices that are gone or forgotten, segments that no head names, and files that a crash left
@@ -69,14 +69,14 @@ final class BlobGarbage<Storage: BlobStorage> {
         return Remains(heads: found.map(\.seen), areAllHeads: areAll, segments: names, leftovers: leftovers)
     }
 
-    /// Notes which segments this device's head names in the place of others, and removes what may go.
+    /// Notes that this device's head names other segments than the one before, and removes those that may go.
     func noteReplaced(_ former: Set<Bits128>, by present: Set<Bits128>) async {
         noteLengths()
         memory.noteReplaced(former, by: present, time: environment.time())
         await sweep()
     }
 
-    /// Removes what this process has put others in the place of. Not worth a failure.
+    /// Removes the segments that this process has replaced and that may go. Ignores failures, because they do no harm.
     func sweep() async {
         guard memory.hasReplaced else { return }
         noteLengths()

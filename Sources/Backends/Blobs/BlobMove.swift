@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Moving an account to a new key: what KeyMove decides, done in `a/`. While it goes on the former form is read and
-// nothing of it is written.
+// Moves an account to a new key: carries out in `a/` what KeyMove decides. During the move, the account's former form
+// is read and not written.
 
 internal import BackendSupport
 internal import Replication
 internal import Sealing
 
-/// The files by which others learn of a move.
+/// Writes the files from which other devices learn of a move.
 struct BlobMove<Storage: BlobStorage> {
     let storage: Storage
     let move: KeyMove
-    /// What lies in `a/`, with the proofs of notes of the new key.
+    /// The markers and notes in `a/`, with the proofs of the new key's notes.
     let seen: SeenMarkers
-    /// The names of all notes that are there.
+    /// The names of all notes in the remote.
     let notes: Set<String>
-    /// The identifiers of the account in its former form.
+    /// The account's identifiers in its former form; empty if that form's marker is gone.
     let former: Set<Bits128>
 
-    /// Makes the next step.
-    /// - Returns: the identifiers of the account whose former form is to be read now; `nil` if there is another step.
+    /// Carries out the next step.
+    /// - Returns: the account's identifiers, if its former form is to be read now; `nil` if another step follows.
     func advance() async throws(RemoteError) -> Set<Bits128>? {
         let marker = BlobName.marker(Bits128(move.next.key.identifier))
         switch move.step(seen, notes: notes, hasFormer: !former.isEmpty) {
@@ -27,7 +27,7 @@ struct BlobMove<Storage: BlobStorage> {
         case .writeNote(let link): try await storage.create(link)
         case .writeFormerNames(let names):
             for name in names { try await storage.create(name) }
-        // Its marker may be removed already, by a device that came later.
+        // A device that has joined the new key may have removed the former marker already.
         case .readFormer: return former.union(move.formerNames.map { Bits128($0) })
         case .giveWay(let link):
             try await storage.create(link)
@@ -42,7 +42,7 @@ struct BlobMove<Storage: BlobStorage> {
 }
 
 extension KeyMove {
-    /// The account in its former form, if it is there; a place may hold another one since.
+    /// Returns the account's identifiers in its former form; empty if the markers are gone, or are another account's.
     func formerAccount(_ found: FoundMarkers) -> Set<Bits128> {
         let names = Set(formerNames.map { Bits128($0) })
         guard let former else { return found.plain.isDisjoint(with: names) ? [] : found.plain }
@@ -51,7 +51,7 @@ extension KeyMove {
 }
 
 extension Protection {
-    /// Whether a head that is not under the account's key is of this account all the same, and not worth a word.
+    /// Whether to skip a head under another key silently: during a move, in a former form, or under a rejected key.
     func passesOver(_ head: [UInt8]) -> Bool {
         switch self {
         case .moving: true

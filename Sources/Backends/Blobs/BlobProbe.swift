@@ -2,13 +2,13 @@
 
 package import Replication
 
-/// Tries a storage out: does what a backend does with it, to a blob of a random name that is gone afterwards.
+/// Tests a storage with the operations of a backend, on a blob with a random name, which it removes again.
 package struct BlobProbe<Storage: BlobStorage> {
     let storage: Storage
     let environment: Environment
-    /// What the blob's name begins with.
+    /// The beginning of the blob's name.
     private let prefix: String
-    /// The steps that were taken; the last one is the first that failed, if one did.
+    /// The steps that were taken. The first that fails is the last.
     package private(set) var checks: [BackendCheck] = []
 
     package init(of storage: Storage, environment: Environment, name prefix: String = ".check-") {
@@ -40,13 +40,13 @@ package struct BlobProbe<Storage: BlobStorage> {
             }
             try await findAccount()
         } catch {
-            // The step says it. What was written must not stay; without an account, nothing has.
+            // The step has recorded the error. If only the account is missing, the blob is gone; otherwise remove it.
             if error.code == .noAccount { return }
             do { try await storage.delete(name) } catch {}
         }
     }
 
-    /// No account is no failure, and ends the check: somebody may be about to make one, and the place with it.
+    /// Runs a step. A missing account ends the check but is no failure: the user may be about to create it.
     private mutating func step(
         _ step: String,
         _ body: () async throws(RemoteError) -> String

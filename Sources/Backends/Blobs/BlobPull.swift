@@ -4,7 +4,7 @@ internal import PropertyList
 internal import Replication
 internal import Synchronization
 
-/// What was new when a pull looked.
+/// A pull from a storage of blobs: what was new when it began.
 actor BlobPull<Storage: BlobStorage>: RemotePull {
     nonisolated let account: RemoteAccount
     nonisolated let devices: [Origin: RemoteDevice]
@@ -14,11 +14,11 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
 
     private nonisolated let problemList: Mutex<[String]>
     private let backend: BlobBackend<Storage>
-    /// Where the backend's is.
+    /// The backend's executor.
     nonisolated var unownedExecutor: UnownedSerialExecutor { backend.unownedExecutor }
     private let formerOwn: HeadIdentity?
     private var news: HeadNews
-    /// Of each store the states that are new, by their digest, each as one or more devices have cut it.
+    /// The new states by store and digest, each in the ways in which devices have cut it.
     private let parts: [String: [Bits128: [Head.Part]]]
 
     init(
@@ -59,7 +59,7 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
     }
 
     func change(of store: String) async throws(RemoteError) -> RemoteChange {
-        // What was read before is joined.
+        // The previous store's states are joined by now.
         await backend.forgetNews()
         guard let parts = parts[store] else { return RemoteChange(state: StoreState(), isComplete: true) }
         var (joined, lacking) = (JoinedStates(), Set<Bits128>())
@@ -80,7 +80,7 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
         return RemoteChange(joined, isComplete: isComplete)
     }
 
-    /// Reads a state, of which it is enough that one of those who hold it can be read.
+    /// Reads a state from the first of its parts that can be read.
     private func read(_ parts: [Head.Part], of store: String) async throws(RemoteError) -> PartContent {
         var (isLacking, sentence): (Bool, String?) = (false, nil)
         for part in parts {

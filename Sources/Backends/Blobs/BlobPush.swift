@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// An upload: segments first, then the head that names them, then the heads that this one replaces. It may be cut
-// anywhere: what is left is the head before, with all its segments, and perhaps segments that nobody names.
+// An upload writes segments, then the head that names them, and then removes the heads that this one replaces. It may
+// be interrupted anywhere: the last head has all its segments, and there may be segments that no head names.
 
 internal import BackendSupport
 internal import PropertyList
 internal import Replication
 internal import Sealing
 
-/// An upload that is under way.
+/// An upload under way.
 actor BlobPush<Storage: BlobStorage>: RemotePush {
     nonisolated let stores: [String]
 
     private let backend: BlobBackend<Storage>
-    /// Where the backend's is.
+    /// The backend's executor.
     nonisolated var unownedExecutor: UnownedSerialExecutor { backend.unownedExecutor }
     private let publication: Publication
     private let account: Bits128
@@ -21,17 +21,17 @@ actor BlobPush<Storage: BlobStorage>: RemotePush {
     private let formerOrigins: [Origin]
     private let sequence: UInt64
     private let formerLength: Int?
-    /// What was published before.
+    /// The parts of the head that was published before.
     private let former: [String: Head.Part]
-    /// How others have cut what they hold.
+    /// The parts of other devices' heads, by store.
     private let foreign: [String: [Head.Part]]
-    /// The segments that are there.
+    /// The names of the segments in the remote.
     private var present: Set<Bits128>
-    /// What is going to be published.
+    /// The parts to publish.
     private var parts: [String: Head.Part]
-    /// What is written after the head, where that is tried.
+    /// The drafts to write after the head, if ``Rule/segmentsFirst`` is off.
     private var late: [PartDraft<Wrapping>] = []
-    /// The stores whose state was given.
+    /// The stores whose state was uploaded.
     private var uploaded: Set<String> = []
 
     init(
@@ -57,7 +57,7 @@ actor BlobPush<Storage: BlobStorage>: RemotePush {
         sequence = OwnHeads.nextSequence(
             as: publication.origin, there: own?.identity, published: former?.identity,
             count: publication.counts[publication.origin] ?? 0)
-        // Stores that this device holds no more as well: what was published is nobody's to take back.
+        // These include stores that the device no longer holds: what was published is never withdrawn.
         let usable = self.former.filter { present.isSuperset(of: $0.value.segmentNames) }
         parts = usable
         stores = publication.stores.filter { store in
@@ -89,8 +89,8 @@ actor BlobPush<Storage: BlobStorage>: RemotePush {
         StatePart.candidates(own: former[store], others: foreign[store] ?? [], present: present)
     }
 
-    /// The way of cutting a state that all who hold it prefer, of those that are there.
-    /// - Parameter content: what the state has; `nil`: what this device published of it last.
+    /// Returns the way of cutting a state that all devices prefer, among those in the remote; `nil` if there is none.
+    /// - Parameter content: the state's content; `nil` to read it from this device's published part.
     private func sharedPart(
         of store: String, _ digest: Bits128, _ content: StateContent? = nil
     ) async throws(RemoteError) -> Head.Part? {
@@ -105,7 +105,7 @@ actor BlobPush<Storage: BlobStorage>: RemotePush {
             otherTails: others.reduce(0) { $0 + $1.roughTailBytes })
     }
 
-    /// Refuses what no reader would accept.
+    /// Refuses a store that no reader would accept.
     private func check(_ store: String, _ state: StoreState, _ digests: StateDigests) throws(RemoteError) {
         guard (1...255).contains(store.utf8.count), store.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
             throw RemoteError(.unsupported, "A store of this identifier can't be synchronised.")
@@ -130,14 +130,14 @@ actor BlobPush<Storage: BlobStorage>: RemotePush {
         try await backend.publish(head, unlikeLength: formerLength, present: present)
         for draft in late { try await backend.ensure(draft, present: []) }
         for origin in formerOrigins {
-            // Not worth a failure: it is tried again, and does no harm until then.
+            // The push doesn't fail if this does: the next one tries again, and the head does no harm until then.
             do { try await backend.retire(origin, upTo: publication.counts[origin] ?? 0) } catch { return }
         }
     }
 }
 
 extension StoreState {
-    /// Without the origins of which no entry is left: what must never be published.
+    /// The state without origins that have no entry left, which must never be published.
     fileprivate var forgettingOrigins: StoreState {
         let living = Set(entries.values.map(\.stamp.origin))
         return StoreState(entries: entries, vector: vector.filter { living.contains($0.origin) })
@@ -145,7 +145,7 @@ extension StoreState {
 }
 
 extension Head.Part {
-    /// About what the tail takes.
+    /// The approximate length of the tail, in bytes.
     fileprivate var roughTailBytes: Int {
         tail.reduce(removed.count * 16) { $0 + $1.key.string.utf8.count + 16 + ($1.value.value?.count ?? 0) }
     }

@@ -2,68 +2,68 @@
 
 public import Replication
 
-/// What stores blobs under names: a folder, a WebDAV collection, a bucket.
+/// A storage of blobs under names: a folder, a WebDAV collection, a bucket.
 ///
-/// A name is `folder/name` or `name`. Of everything a blob is trusted for nothing but its content: a listing may be
-/// partial or stale, a blob torn, an older one, or somebody else's.
+/// A name is `folder/name` or `name`. The backend trusts nothing but the content of blobs: a listing may be partial or
+/// stale, and a blob torn, outdated or foreign.
 public protocol BlobStorage: Sendable {
-    /// What the storage costs, and whether it tells of changes.
+    /// What the storage costs, and whether it reports changes.
     var traits: BackendTraits { get }
 
-    /// Looks anew whether the place is there and may be used. Comes before everything else, and before each pass.
-    /// - Parameter makesPlace: makes what the storage has to make before somebody's first account.
-    /// - Returns: what a person should know though it works.
-    /// - Throws: `RemoteError.noAccount` if that was not made yet.
+    /// Checks again that the remote exists and may be used. Called first, and before each pull, push or collection.
+    /// - Parameter makesPlace: whether to create what the storage needs before the first account, such as a directory.
+    /// - Returns: warnings for the user, as sentences.
+    /// - Throws: `RemoteError.noAccount` if that was not created yet.
     @discardableResult
     func check(makingPlace makesPlace: Bool) async throws(RemoteError) -> [String]
 
-    /// The names in a folder, in no order; none if the folder is not there. The empty string is the place itself.
+    /// Lists the names in a folder, in any order; none if the folder is missing. The empty string is the remote itself.
     func list(_ folder: String) async throws(RemoteError) -> [BlobListing]
 
     /// Reads a blob.
     /// - Parameters:
-    ///   - limit: the most bytes that a blob of this kind can have.
-    ///   - version: which the caller has read already.
+    ///   - limit: the maximum length of a blob of this kind, in bytes.
+    ///   - version: the version that the caller has read already; `nil` to read any.
     func get(_ name: String, limit: Int, unless version: String?) async throws(RemoteError) -> BlobContent
 
-    /// Writes a blob, or replaces it as a whole. When it returns, the blob is as safe as the place can make it.
+    /// Writes a blob, or replaces it as a whole. When this returns, the blob is as durable as the remote can make it.
     func put(_ name: String, _ bytes: [UInt8]) async throws(RemoteError)
 
-    /// Writes a blob that never replaces one.
+    /// Writes a blob, and never replaces one.
     func create(_ name: String, _ bytes: [UInt8]) async throws(RemoteError)
 
-    /// Removes a blob, if it is there.
+    /// Removes a blob, if it exists.
     func delete(_ name: String) async throws(RemoteError)
 
-    /// Says "look now" when somebody else changed something; ends with ``close()``.
+    /// Hints that another device has changed something. The stream ends with ``close()``.
     func hints() -> AsyncStream<Void>
 
-    /// Ends the hints. Does not wait for what is under way.
+    /// Ends the hints. Doesn't wait for what is under way.
     func close()
 }
 
-/// A name that is there.
+/// A name in a listing.
 public struct BlobListing: Equatable, Sendable {
     /// The name in its folder.
     public let name: String
-    /// Another one means "read again"; the same one means little.
+    /// The blob's version, if the storage has versions. A new one is a reason to read it again; the same proves little.
     public let version: String?
 
-    /// A listing of its parts.
+    /// Makes a listing from its parts.
     public init(name: String, version: String? = nil) {
         self.name = name
         self.version = version
     }
 }
 
-/// What is under a name.
+/// The result of reading a blob.
 public enum BlobContent: Equatable, Sendable {
-    /// Nothing.
+    /// There is no blob of this name.
     case absent
-    /// Still the version that the caller has.
+    /// The blob still has the version that the caller has read.
     case unchanged
-    /// A blob, with its version where the storage has such a thing.
+    /// The blob, with its version if the storage has versions.
     case content([UInt8], version: String?)
-    /// Something that is no blob of ours, or can't be read; a clause that follows its name.
+    /// Something that can't be a blob of the account, or can't be read. A clause says why, to follow the name.
     case unreadable(String)
 }

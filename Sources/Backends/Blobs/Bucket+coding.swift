@@ -5,7 +5,7 @@ internal import PropertyList
 internal import Replication
 
 extension CanonicalEncoder {
-    /// Buckets are written in their order and have all keys among them, so that their depths say which they are.
+    /// Writes a base. Its buckets are in order and cover every hash exactly once, so their depths identify them.
     mutating func base(_ base: [BaseSegment]) {
         count(base.count)
         for segment in base {

@@ -2,9 +2,9 @@
 
 internal import Glibc
 
-/// Moments in sentences for people.
+/// Times in sentences for users.
 enum DayText {
-    /// The minute of a moment in microseconds since 1970, as in `2026-11-20 10:00 UTC`.
+    /// Returns the minute of a time in microseconds since 1970, as in `2026-11-20 10:00 UTC`.
     static func utc(_ microseconds: UInt64) -> String {
         var seconds = time_t(microseconds / 1_000_000)
         var parts = tm()

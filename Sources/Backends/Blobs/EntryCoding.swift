@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Entries, version vectors and origins as bytes. An origin is written once, in a table, and otherwise named by its place in
-// it. Everything has one order, so that equal states have equal bytes whoever writes them.
+// Entries, version vectors and origins as bytes. Each origin is written once, in a table, and elsewhere as its position
+// there. Everything is sorted, so that equal states have equal bytes whichever device writes them.
 
 internal import BackendSupport
 internal import PropertyList
@@ -54,7 +54,7 @@ extension CanonicalEncoder {
         }
     }
 
-    /// An entry that needs no table: what is hashed.
+    /// Writes an entry with its origin instead of a position in a table, to be hashed.
     mutating func freestandingEntry(_ key: Key, _ entry: Entry) {
         fields(of: entry, under: key) { $0.fixed64(entry.stamp.origin.bits) }
     }
@@ -92,7 +92,7 @@ extension CanonicalDecoder {
         return Key(unchecked: string)
     }
 
-    /// Keys in their order.
+    /// Reads sorted keys.
     mutating func keys() throws(CanonicalDecodingError) -> [Key] {
         var keys: [Key] = []
         for _ in 0..<(try count()) {
@@ -168,7 +168,7 @@ extension CanonicalDecoder {
 }
 
 extension StateDigests {
-    /// The digests of a state.
+    /// Computes the digests of a state.
     init(of state: StoreState, store identifier: String) {
         var (entries, sizes): ([Key: Bits128], [Key: Int]) = ([:], [:])
         var whole = CanonicalEncoder()

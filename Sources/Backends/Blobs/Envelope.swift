@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What every blob begins with, in every format that there will be: four bytes that say what it is, the format, and
-// how it is wrapped. One that is read by its name ends with the SHA-256 of all of it, so that damage is told from a
-// newer format; one whose name is its digest needs no sum.
+// Every blob, in this and every future format, begins with four bytes for its kind, the format, and how it is wrapped.
+// Markers and heads end with the SHA-256 of everything before it, which tells damage from a newer format. Segments need
+// no sum, because their names are digests.
 
 internal import BackendSupport
 internal import Crypto
 internal import PropertyList
 
-/// What a blob begins and ends with.
+/// The beginning and end of a blob.
 enum Envelope {
     static let format: UInt64 = 1
-    /// How a blob is wrapped: not at all.
+    /// The wrapping of a blob that is not encrypted.
     static let plain: UInt8 = 0
-    /// Under the account's key (``Wrapping``).
+    /// The wrapping of a blob under the account's key (``Wrapping``).
     static let sealed: UInt8 = 2
     static let marker = Array("UKVa".utf8)
     static let head = Array("UKVh".utf8)
@@ -36,7 +36,7 @@ enum Envelope {
         encoder.bytes + SHA256.bytes(of: encoder.bytes[...])
     }
 
-    /// Checks the sum and reads up to where the format's own part begins.
+    /// Checks the sum of a marker or head, and reads up to where the content begins.
     static func open(_ bytes: [UInt8], _ magic: [UInt8]) throws(BlobFlaw) -> CanonicalDecoder {
         guard bytes.count > magic.count + sumBytes, bytes.starts(with: magic) else { throw .foreign }
         let content = bytes.dropLast(sumBytes)
@@ -44,13 +44,13 @@ enum Envelope {
         return try readFormat(content, magic)
     }
 
-    /// Checks what a blob is, where its name is its sum.
+    /// Reads a segment, which has no sum, up to where the content begins.
     static func openNamed(_ bytes: [UInt8], _ magic: [UInt8]) throws(BlobFlaw) -> CanonicalDecoder {
         guard bytes.starts(with: magic) else { throw .foreign }
         return try readFormat(bytes[...], magic)
     }
 
-    /// Whether a blob is one of this format under some account's key, of which nothing else was checked.
+    /// Whether a blob says that it is of this format and under some account's key. Checks nothing else.
     static func isSealed(_ bytes: [UInt8]) -> Bool {
         bytes.dropFirst(marker.count).prefix(2).elementsEqual([UInt8(format), sealed])
     }
@@ -70,18 +70,18 @@ enum Envelope {
 
 /// Why a blob can't be used.
 package enum BlobFlaw: Error, Equatable {
-    /// It is none of ours.
+    /// It doesn't begin like a blob of the expected kind.
     case foreign
-    /// It is in a format, or wrapped in a way, that this version does not know.
+    /// It has a format or wrapping that this version doesn't know.
     case tooNew
     /// It is in format 0, which no released version wrote.
     case tooOld
-    /// It is another account's: under another key, or in plain where this one is encrypted, or the reverse.
+    /// It is under another account's key, or unencrypted in an encrypted account, or the reverse.
     case otherKey
-    /// It is ours, and broken; a clause.
+    /// It is of the expected kind, but damaged; a clause says how.
     case damaged(String)
 
-    /// Takes what a decoder refuses for damage.
+    /// Runs a decoder, and converts its error into damage.
     static func reading<T>(_ body: () throws(CanonicalDecodingError) -> T) throws(BlobFlaw) -> T {
         do { return try body() } catch { throw .damaged("at byte \(error.offset) \(error.reason)") }
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// After an account has moved to a key: what it was before is removed, so that it lies open no longer. Nothing goes that
-// may be another account's. It may be cut anywhere; what is left is removed the next time.
+// After an account has moved to a key, its former forms are removed, so that they can no longer be read. Files that may
+// be another account's stay. The removal may be interrupted anywhere; the next one removes the rest.
 
 internal import Replication
 internal import Sealing
 
-/// Removes what is left of an account in forms that it had before.
+/// Removes what is left of an account in its former forms.
 struct FormerFormRemoval<Storage: BlobStorage> {
     let storage: Storage
     let former: FormerForms
@@ -17,7 +17,7 @@ struct FormerFormRemoval<Storage: BlobStorage> {
         try await removeMarkers()
     }
 
-    /// - Returns: whether there were any, and whether another head in plain is there: nobody knows what that names.
+    /// - Returns: whether any were removed, and whether other unencrypted heads stay. What these name is unknown.
     private func removeHeads() async throws(RemoteError) -> (hasRemoved: Bool, hasOthers: Bool) {
         var (hasRemoved, hasOthers) = (false, false)
         for listing in try await storage.list(BlobName.heads) where BlobName.origin(inHeadName: listing.name) != nil {
@@ -45,7 +45,7 @@ struct FormerFormRemoval<Storage: BlobStorage> {
         }
     }
 
-    /// Sealed markers stay: they say nothing, and tell who has a former phrase that it was replaced.
+    /// Removes plain markers. Sealed ones stay: they reveal nothing, and show that a former phrase was replaced.
     private func removeMarkers() async throws(RemoteError) {
         for identifier in former.plain.sorted() {
             let name = BlobName.marker(Bits128(identifier))
@@ -59,14 +59,14 @@ struct FormerFormRemoval<Storage: BlobStorage> {
 }
 
 extension FormerForms {
-    /// Whether a head is of the account in one of these forms.
+    /// Whether a head is the account's in one of these forms.
     func hasHead(_ bytes: [UInt8]) -> Bool {
         if Envelope.isSealed(bytes) { return SealedBlob.key(ofHead: bytes).map(keys.contains) ?? false }
         guard !plain.isEmpty, let written = try? WrittenHead(decoding: bytes) else { return false }
         return plain.contains(KeyIdentifier(written.head.account)) || !Rule.ownLeftovers.isOn
     }
 
-    /// Whether a segment is. One in plain does not say whose it is.
+    /// Whether to remove a segment as the account's. An unencrypted one doesn't say whose it is: `keepsPlain` decides.
     func hasSegment(_ bytes: [UInt8], keepingPlain keepsPlain: Bool) -> Bool {
         if Envelope.isSealed(bytes) { return SealedBlob.key(ofSegment: bytes).map(keys.contains) ?? false }
         let isOurs = [Envelope.bucket, Envelope.vector, Envelope.index].contains { bytes.starts(with: $0) }

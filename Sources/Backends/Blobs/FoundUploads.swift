@@ -4,16 +4,16 @@ internal import BackendSupport
 internal import Replication
 internal import Sealing
 
-/// What devices have uploaded to a place, as a key opens it.
+/// What devices have uploaded to a remote, as far as a key opens it.
 struct FoundUploads {
-    /// What was uploaded last under the key.
+    /// The head that was uploaded last under the key.
     private var newest: Head?
-    /// What was uploaded in plain.
+    /// The unencrypted heads.
     private var inPlain: [Head] = []
-    /// How many could not be read.
+    /// How many heads could not be read.
     private var unread = 0
 
-    /// Reads what is there.
+    /// Reads the heads in the remote.
     init(in storage: some BlobStorage, under held: HeldKey) async throws(RemoteError) {
         let wrapping = Wrapping.sealed(held.key.blobs)
         let listings = try await storage.list(BlobName.heads).filter { BlobName.origin(inHeadName: $0.name) != nil }
@@ -48,7 +48,7 @@ struct FoundUploads {
             step: "key", isPassed: true, detail: "It opens the account, and nothing was uploaded under it yet.")
     }
 
-    /// What is there beside the account; nothing if there is nothing.
+    /// Returns a step about uploads and keys other than the account's; none if there are none.
     func leftovers(_ others: [SealedMarker], _ held: HeldKey) -> [BackendCheck] {
         var sentences: [String] = []
         if !inPlain.isEmpty {
@@ -63,7 +63,7 @@ struct FoundUploads {
             sentences.append("Other keys: \(names.joined(separator: ", ")).")
         }
         if sentences.isEmpty { return [] }
-        // What lies there from before a move is removed by itself. What comes later is from a device that does not know.
+        // The service removes what is left from before a move. Later uploads are from a device that doesn't know of it.
         let isLate = !inPlain.isEmpty && held.former.areRemoved
         return [BackendCheck(step: "leftovers", isPassed: !isLate, detail: sentences.joined(separator: " "))]
     }

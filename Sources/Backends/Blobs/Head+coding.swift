@@ -4,9 +4,9 @@ internal import BackendSupport
 internal import PropertyList
 internal import Replication
 
-/// The parts of all stores as they once were.
+/// Encodes and decodes an index: the parts of all stores as they were when it was written.
 package enum Index {
-    /// No index is longer.
+    /// The maximum length, in bytes.
     static let limit = 16 << 20
 
     package static func encode(_ parts: [String: WrittenPart]) -> [UInt8] {
@@ -31,7 +31,7 @@ extension WrittenHead {
     private static let endMark = Array("end\n".utf8)
     private static let longestPadding = 16
 
-    /// The bytes, of another length than those of the head before it.
+    /// Returns the head's bytes, in another length than the previous head's.
     package func encoded(unlikeLength previous: Int? = nil) -> [UInt8] {
         let table = OriginTable(parts.values.lazy.flatMap(\.origins))
         var encoder = Envelope.begin(Envelope.head)
@@ -83,14 +83,14 @@ extension WrittenHead {
 }
 
 extension Head {
-    /// What names a head: the first half of its sum.
+    /// Returns a head's digest, which is the first half of its sum.
     static func digest(of bytes: [UInt8]) -> Bits128 {
         Bits128(prefixOf: Array(bytes.suffix(Envelope.sumBytes)))
     }
 }
 
 extension String {
-    /// Of a bearable length, cut between characters.
+    /// At most 255 bytes of the text, cut between characters.
     fileprivate var shortened: [UInt8] {
         var name = self
         while name.utf8.count > 255 { name.removeLast() }
@@ -99,7 +99,7 @@ extension String {
 }
 
 extension WrittenPart {
-    /// The origins that it names.
+    /// The origins that the part names.
     fileprivate var origins: [Origin] { vector.dots.map(\.origin) + tail.values.map(\.stamp.origin) }
 }
 
@@ -138,7 +138,7 @@ extension CanonicalEncoder {
         keys(part.removed)
     }
 
-    /// A segment's name, or nothing.
+    /// Writes a segment's name, or none for zero.
     fileprivate mutating func segment(_ name: Bits128) {
         count(name == .zero ? 0 : 16)
         if name != .zero { bits128(name) }
@@ -158,7 +158,7 @@ extension CanonicalDecoder {
         var last: String?
         let start = offset
         let count = try count(elementBytes: 22)
-        // Decoded, each takes ten times what it does here.
+        // A decoded part takes ten times as many bytes as an encoded one.
         guard count <= Head.mostStores else { throw failure("it names too many stores", at: start) }
         for _ in 0..<count {
             let identifier = try storeIdentifier(after: last)
@@ -213,7 +213,7 @@ extension CanonicalDecoder {
         return replaced
     }
 
-    /// A segment's name, or nothing.
+    /// Reads a segment's name; zero if there is none.
     fileprivate mutating func segment() throws(CanonicalDecodingError) -> Bits128 {
         let start = offset
         switch try byte() {

@@ -1,47 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A head is what one device publishes: of each store the state that it holds, in one blob that it replaces as a
-// whole. Nobody else writes it, so nothing has to be locked, compared or retried; readers join the heads of all.
+// A head is what one device publishes: its state of each store, in one blob that it replaces as a whole. No other
+// device writes it, so nothing has to be locked, compared or retried. Readers join the heads of all devices.
 //
-// Of a store a head has a part: the segments that hold the base, and what has changed since, the tail, with which
-// a small change costs a small head. The part's digest is that of the whole state, however it is cut: who has
-// joined a state with that digest need not read it again, wherever it turns up.
+// A head has a part for each store: the names of the segments that hold the base, and the tail, which has the changes
+// since. So a small change costs a small head. The part's digest is that of the whole state, however it is cut: a
+// device that has joined a state with that digest need not read it again in another head.
 //
-// All parts together may be long, and few of them change from one head to the next. So a head names an index, a
-// segment with the parts of all stores as they once were, and has itself only what is another way now (WrittenHead).
+// All parts together may be long, and few of them change from one head to the next. So a head names an index, which is
+// a segment with earlier parts of all stores, and contains only what has changed since (WrittenHead).
 //
-// The last 32 bytes are the sum of all others; a head that was torn, cut or mixed with another is no head. A head
-// never has the length of the one before it, because there are servers that take two versions of one length and
-// one second for the same.
+// The last 32 bytes are the SHA-256 of all others, so readers notice a head that was torn, truncated or mixed with
+// another. A head never has the length of the one before it, because some servers take two versions of the same length
+// and second for the same.
 //
-// docs/remote-format.md has the bytes.
+// docs/remote-format.md specifies the bytes.
 
 internal import PropertyList
 internal import Replication
 
 /// One device's publication.
 struct Head: Equatable, Sendable {
-    /// The account as the writer knew it; another identifier of the same account may have turned up since.
+    /// The account's identifier, as the writer knew it. The account may have gained others since.
     var account: Bits128
-    /// Under which the writer writes.
+    /// The writer's origin.
     var origin: Origin
-    /// Which of the writer's publications it is.
+    /// The number of the publication among the writer's.
     var sequence: UInt64
-    /// When it was written, in microseconds since 1970 by the writer's clock; for people.
+    /// When it was written, in microseconds since 1970 by the writer's clock. Other devices only display it.
     var time: UInt64
-    /// What the writer calls itself.
+    /// The device that wrote it.
     var device: RemoteDevice
-    /// The index that the parts were written over; zero for none.
+    /// The name of the index over which the parts were written; zero if there is none.
     var index = Bits128.zero
-    /// What it holds, by the stores' identifiers.
+    /// The parts, by the stores' identifiers.
     var parts: [String: Part]
 
-    /// No head is longer.
+    /// The maximum length, in bytes.
     static let limit = 4 << 20
-    /// The stores that it may name; twice as many as a user may have.
+    /// The maximum number of stores in a head: twice as many as a user may have.
     static let mostStores = 1 << 15
 
-    /// About how many bytes it takes in memory.
+    /// The approximate size in memory, in bytes.
     var footprint: Int {
         parts.reduce(0) { sum, part in
             let (name, part) = part
@@ -51,19 +51,19 @@ struct Head: Equatable, Sendable {
         }
     }
 
-    /// The names of everything that has to be there.
+    /// The names of all segments that the head needs.
     var segmentNames: Set<Bits128> {
         var names = Set(parts.values.flatMap(\.segmentNames))
         if index != .zero { names.insert(index) }
         return names
     }
 
-    /// Its states, by the stores' identifiers.
+    /// The states, by the stores' identifiers.
     var states: [String: HeadState] {
         parts.mapValues { HeadState(digest: $0.digest, vector: $0.vector) }
     }
 
-    /// Whether everything that another head has seen was taken in here.
+    /// Whether this head covers everything that another head has seen.
     func dominates(_ other: Head) -> Bool { states.dominate(other.states) }
 
     /// One store's state.

@@ -5,35 +5,35 @@ internal import PropertyList
 internal import Replication
 internal import Sealing
 
-/// A head that is there.
+/// A head in the remote.
 struct FoundHead {
     let name: String
     let digest: Bits128
     let length: Int
-    /// The storage's version of it, where there is such a thing.
+    /// The file's version, if the storage has versions.
     var version: String?
-    /// With the parts that could be made out.
+    /// The head, with the parts that could be resolved.
     var head: Head
-    /// About how many bytes it takes in memory, as it was read.
+    /// The approximate size in memory when it was read, in bytes.
     var footprint = 0
-    /// All parts could be.
+    /// Whether all parts could be resolved.
     var isWhole = true
-    /// What is to be said about it.
+    /// What to report about it, as sentences for users.
     var problems: [String] = []
 
     var identity: HeadIdentity { HeadIdentity(origin: head.origin, digest: digest, sequence: head.sequence) }
 
-    /// It lies under a name that is not its own, as some sync tool left it. What it names may have been replaced long
-    /// ago and never come back, so nobody waits for it; if it does come it is read.
+    /// Whether the file's name is not its origin's, as sync tools name copies. Its segments may be long gone, so no
+    /// device waits for them; if they are there, they are read.
     var isCopy: Bool { name != head.origin.description }
 
-    /// What decisions are made on.
+    /// The head as ``HeadNews`` and ``GarbageMemory`` see it.
     var seen: SeenHead {
         SeenHead(identity, under: name, isWhole: isWhole, states: head.states, segments: head.segmentNames)
     }
 }
 
-/// The heads of an account that are there, one of each digest, and what is to be said of others.
+/// The heads of an account in the remote, one of each digest, and what to report, as sentences for users.
 struct FoundHeads {
     var heads: [FoundHead] = []
     var problems: [String] = []
@@ -49,7 +49,7 @@ struct FoundHeads {
                 self.problems.append("The file h/\(head.head.origin) belongs to another account and is passed over.")
                 continue
             }
-            // A copy that some sync tool made of a version that is there as well.
+            // A sync tool has copied a version that is also there itself.
             if heads.contains(where: { $0.digest == head.digest }) { continue }
             heads.append(head)
             self.problems += head.problems
@@ -57,20 +57,20 @@ struct FoundHeads {
     }
 }
 
-/// What lies in `h/`: the heads that were there at the last look.
+/// The heads in `h/`, as they were last read.
 final class HeadFolder<Storage: BlobStorage> {
     private let storage: Storage
     private let account: BlobAccount<Storage>
     private let parts: PartReader<Storage>
     private let share: RemoteBudget.Share
-    /// All heads together may take so many bytes: they are held in memory, and whoever may write to the place may put
-    /// heads there that are small as files and large when they are decoded.
+    /// The maximum size of all heads together, in bytes. They are held in memory, and anyone who may write to the
+    /// remote can put heads there that are small as files and large once decoded.
     private let mostBytes: Int
-    /// Those that the last look found, by their names.
+    /// The heads that were last read, by name.
     private(set) var found: [String: FoundHead] = [:]
-    /// The names that the storage listed then; the push that follows the look uses them up.
+    /// The names that the storage listed then; `nil` once a push has used them.
     private(set) var listed: Set<String>?
-    /// Whether these are all that the storage listed, and every one could be read.
+    /// Whether ``found`` has every head that the storage listed.
     private(set) var hasFoundAll = false
 
     init(
@@ -81,15 +81,15 @@ final class HeadFolder<Storage: BlobStorage> {
         self.mostBytes = mostBytes
     }
 
-    /// What decisions are made on.
+    /// The heads as ``GarbageMemory`` sees them.
     var seen: [SeenHead] { found.values.map(\.seen) }
 
-    /// Has names listed anew for the next push.
+    /// Forgets the listed names, so that the next push asks for them again.
     func forgetListed() { listed = nil }
 
     // MARK: Reading
 
-    /// Refuses an account that a newer version of this service publishes in, before anything is changed for it.
+    /// Refuses an account to which a newer version of this service publishes, before anything is changed for it.
     /// - Returns: whether there are heads.
     func checkFormat() async throws(RemoteError) -> Bool {
         let wrapping = try account.wrapping
@@ -98,7 +98,7 @@ final class HeadFolder<Storage: BlobStorage> {
             let content = try await storage.get(
                 "\(BlobName.heads)/\(listing.name)", limit: wrapping.headLimit, unless: nil)
             guard case .content(let bytes, _) = content else { continue }
-            // What can't be read for another reason is named by the first pull.
+            // The first pull reports heads that can't be read for other reasons.
             do throws(BlobFlaw) { _ = try wrapping.head(bytes) } catch {
                 if error == .tooNew { throw RemoteError.tooNew }
                 if error == .otherKey, account.protection.held == nil { throw RemoteError.keyNeeded }
@@ -107,12 +107,11 @@ final class HeadFolder<Storage: BlobStorage> {
         return !listings.isEmpty
     }
 
-    /// Looks at the heads that are there, and reads those of which the storage does not say that it has none but
-    /// those that were read.
+    /// Lists the heads, and reads those that the storage doesn't report as unchanged.
     /// - Parameters:
-    ///   - believing: whether what the storage says of versions is believed.
-    ///   - origin: that of this device.
-    /// - Returns: what is to be said about those that could not be.
+    ///   - believing: whether to trust the storage's versions.
+    ///   - origin: this device's origin.
+    /// - Returns: what to report about heads that could not be read, as sentences for users.
     func read(believing: Bool, as origin: Origin) async throws(RemoteError) -> [String] {
         var problems: [String] = []
         var found: [String: FoundHead] = [:]
@@ -127,7 +126,7 @@ final class HeadFolder<Storage: BlobStorage> {
             guard let head = try await read(listing, believing: believing, &problems) else { continue }
             bytes += max(head.length, head.footprint)
             found[listing.name] = head
-            // Those of the last look are there until all are read.
+            // The previous heads stay in memory until all are read.
             try share.hold { $0.kept = max($0.kept, bytes) }
         }
         self.found = found
@@ -137,8 +136,8 @@ final class HeadFolder<Storage: BlobStorage> {
         return problems
     }
 
-    /// Plain names first, so that a copy of a head is found to be one.
-    /// - Returns: what is to be read, and whether that is all there is.
+    /// Lists the heads to read, shorter names first, so that a head comes before its copies.
+    /// - Returns: the heads, and whether these are all.
     private func list(
         as origin: Origin, _ problems: inout [String]
     ) async throws(RemoteError) -> ([BlobListing], isAll: Bool) {
@@ -150,7 +149,7 @@ final class HeadFolder<Storage: BlobStorage> {
                 "The folder h holds names with control characters, which nobody gives; they are passed over.")
         }
         if listings.count <= BlobName.mostHeads { return (listings, true) }
-        // Strange names must not hide what was there before, nor this device's own head. They may not even be listed.
+        // Foreign names must not hide the known heads and this device's own, which may not even be among those listed.
         let known = Set(found.keys).union([origin.description])
         var versions: [String: String] = [:]
         for listing in listings where known.contains(listing.name) { versions[listing.name] = listing.version }
@@ -195,10 +194,10 @@ final class HeadFolder<Storage: BlobStorage> {
             case .tooNew: throw RemoteError.tooNew
             case .otherKey where !account.protection.isWanted:
                 throw RemoteError.encrypted(under: SealedBlob.key(ofHead: bytes))
-            // Of this account as it was before, or as it is going to be.
+            // The head belongs to a former or future form of this account, or to a rejected key.
             case .otherKey where account.protection.passesOver(bytes): break
             case .otherKey:
-                // The account may be under another key since.
+                // The account may have moved to another key.
                 account.doubt()
                 problems.append("The file h/\(name.prefix(16)) is not under the account's key and is passed over.")
             case .tooOld: problems.append("The file h/\(name.prefix(16)) is of a format that is not read any more.")
@@ -209,14 +208,14 @@ final class HeadFolder<Storage: BlobStorage> {
             return nil
         }
         var found = FoundHead(name: name, digest: Head.digest(of: bytes), length: bytes.count, head: written.head)
-        // What another account's heads name is nobody's business, until a marker says that it is the same account.
+        // Another account's heads are not resolved, unless a marker says that it is the same account.
         found.isWhole = account.identifiers.contains(written.head.account)
         if found.isWhole { try await parts.makeOut(written, &found) }
         found.footprint = found.head.footprint
         return found
     }
 
-    /// The head under an origin's name as it is now, if there is one.
+    /// Reads the head that is now under an origin's name; `nil` if there is none.
     func read(of origin: Origin) async throws(RemoteError) -> FoundHead? {
         let content = try await storage.get(BlobName.head(origin), limit: try account.wrapping.headLimit, unless: nil)
         guard case .content(let bytes, _) = content else { return nil }
@@ -224,29 +223,29 @@ final class HeadFolder<Storage: BlobStorage> {
         return try await decode(bytes, named: origin.description, &problems)
     }
 
-    /// The names that are there now.
+    /// Lists the names that are there now.
     func names() async throws(RemoteError) -> Set<String> { Set(try await storage.list(BlobName.heads).map(\.name)) }
 
     // MARK: Deciding
 
-    /// Decides whether it has to be asked whose place it is, after a look at the heads (docs/decisions/0018).
+    /// Decides from the heads whether the markers have to be read again (docs/decisions/0018).
     /// - Parameters:
-    ///   - account: whose it was.
-    ///   - before: the heads of the look before.
-    ///   - hasAsked: it was asked just before these heads were listed.
+    ///   - account: the account as the markers last showed it.
+    ///   - before: the heads that were read before.
+    ///   - hasAsked: whether the markers were read just before these heads were listed.
     func areInDoubt(of account: RemoteAccount, since before: [String: FoundHead], hasAsked: Bool) -> Bool {
-        // The place may have been emptied, and be another account's since.
+        // The remote may have been emptied, and hold another account now.
         if before.keys.contains(where: { found[$0] == nil }) { return true }
         if hasAsked { return false }
-        // Without heads nothing but the marker tells whose place it is. Who comes may have put a marker of their own
-        // beside the one that is known, and publishes under the smaller name of the two.
+        // Without heads, only a marker tells which account this is. A new device may have put its own marker beside
+        // the known one, and publishes under the smaller of the two identifiers.
         return found.isEmpty
             || found.contains { name, found in
                 before[name] == nil || !account.isNamed(found.head.account.description)
             }
     }
 
-    /// How other devices have cut what they hold, of what is there whole.
+    /// Returns the parts of other devices' heads, by store: the ways in which they have cut their states.
     func foreignParts(besides origin: Origin, _ account: RemoteAccount) -> [String: [Head.Part]] {
         var parts: [String: [Head.Part]] = [:]
         for (_, found) in found.sorted(by: { $0.key < $1.key })
@@ -260,7 +259,7 @@ final class HeadFolder<Storage: BlobStorage> {
 
     // MARK: Removing
 
-    /// Removes another device's head, unless it was written anew since it was read.
+    /// Removes another device's head, unless it was replaced after it was read.
     /// - Returns: whether it was removed.
     func remove(_ head: SeenHead) async throws(RemoteError) -> Bool {
         let name = "\(BlobName.heads)/\(head.name)"

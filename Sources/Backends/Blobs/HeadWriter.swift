@@ -3,26 +3,26 @@
 internal import Replication
 internal import Sealing
 
-/// When an index is written anew: a head costs that much each time, an index once in a while.
+/// The length of a head, in bytes, above which a new index is written. Each upload writes a head, but few an index.
 enum IndexLimits {
     static let headBytes = 3 << 10
-    /// Not together with a bucket, unless it can't wait.
+    /// The limit just after a large segment was written, so that an index is written with it only if it can't wait.
     static let headBytesWithSegment = 12 << 10
 }
 
-/// Writes the segments that a head names, and cuts the head itself: over the index over which it is shortest.
+/// Writes the segments that a head names, and cuts the head over the index that makes it shortest.
 final class HeadWriter<Storage: BlobStorage> {
     private let account: BlobAccount<Storage>
     private let segments: SegmentFolder<Storage>
     private let parts: PartReader<Storage>
-    /// More than a head was written since the last one.
+    /// Whether a draft since the last head has a segment longer than ``IndexLimits/headBytes``.
     private var hasFolded = false
 
     init(_ segments: SegmentFolder<Storage>, _ parts: PartReader<Storage>, of account: BlobAccount<Storage>) {
         (self.segments, self.parts, self.account) = (segments, parts, account)
     }
 
-    /// Sees to it that what a draft has written is there.
+    /// Writes the segments of a draft that the remote lacks.
     func ensure(_ draft: PartDraft<Wrapping>, present: Set<Bits128>) async throws(RemoteError) {
         for (name, bytes) in draft.segments.sorted(by: { $0.key < $1.key }) {
             try await segments.ensure(name, bytes, isListed: present.contains(name))
@@ -31,7 +31,7 @@ final class HeadWriter<Storage: BlobStorage> {
         parts.note(draft)
     }
 
-    /// Cuts a head, and writes a new index if it is long all the same.
+    /// Cuts a head over the best index in the remote, and writes a new index if the head is too long even so.
     func cut(_ head: Head, present: Set<Bits128>) async throws(RemoteError) -> WrittenHead {
         var best: (written: WrittenHead, length: Int)?
         let indexes = parts.indexes.filter { present.contains($0.key) }.sorted { $0.key < $1.key }

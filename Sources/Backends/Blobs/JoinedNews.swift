@@ -2,26 +2,26 @@
 
 internal import Replication
 
-/// What was joined, of what was there at the last pull.
+/// What the last pull found and joined.
 struct JoinedNews: Sendable {
-    /// Heads whose news are joined.
+    /// The digests of the heads that are joined.
     var heads: Set<Bits128> = []
-    /// The digests of states that are joined.
+    /// The digests of the states that are joined, by store.
     var states: [String: Set<Bits128>] = [:]
-    /// The digests of states that were not read though their heads count as joined.
+    /// The digests of states that were not read though their heads count as joined, by store.
     var passedOver: [String: Set<Bits128>] = [:]
-    /// What is wrong with states of these heads that were read and make no sense, by store and digest.
+    /// Sentences about corrupt states of these heads, by store and digest.
     var corrupt: [String: [Bits128: String]] = [:]
 
-    /// Nothing.
+    /// Makes an empty record.
     init() {}
 
-    /// What a pull has joined.
+    /// Makes the record of a pull.
     init(_ result: HeadNews.Result, corrupt: [String: [Bits128: String]]) {
         (heads, states, passedOver) = (result.heads, result.states, result.passedOver)
         self.corrupt = corrupt
     }
 
-    /// Everything is to be joined anew; what makes no sense stays so.
+    /// Forgets what was joined, so that everything is joined again. Corrupt states stay recorded.
     mutating func forgetStates() { (heads, states, passedOver) = ([], [:], [:]) }
 }

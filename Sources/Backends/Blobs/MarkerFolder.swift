@@ -4,20 +4,20 @@ internal import BackendSupport
 internal import Replication
 internal import Sealing
 
-/// The markers and notes of a place.
+/// The markers and notes in a remote.
 struct FoundMarkers {
-    /// The identifiers of those in plain that are whole.
+    /// The identifiers of intact plain markers.
     var plain: Set<Bits128> = []
-    /// Sealed ones that are whole.
+    /// The intact sealed markers.
     var sealed: [KeyIdentifier: SealedMarker] = [:]
-    /// Something is under these names, and it is not whole.
+    /// The names of markers that are damaged or incomplete.
     var damaged: Set<Bits128> = []
-    /// The links of notes, as their names have them.
+    /// The links in notes, decoded from the notes' names and so without proofs.
     var notes: [KeyLink] = []
-    /// What notes say, by their names, that accounts were called before.
+    /// The former names of accounts in notes, decoded likewise.
     var formerNames: [FormerName] = []
 
-    /// No marker is there that can be read.
+    /// Whether there is no readable marker.
     var areNone: Bool { plain.isEmpty && sealed.isEmpty }
 
     func isThere(_ identifier: Bits128) -> Bool {
@@ -34,27 +34,27 @@ struct FoundMarkers {
     }
 }
 
-/// What lies in `a/`: markers in plain, sealed ones, and notes. Which of them counts is MarkerChoice's to say.
+/// The plain and sealed markers, and the notes, in `a/`. MarkerChoice decides which marker counts.
 final class MarkerFolder<Storage: BlobStorage> {
     private let storage: Storage
-    /// Markers whose content this process has seen to be right: they never change.
+    /// The plain markers that this process has verified. Markers never change.
     private var plain: Set<Bits128> = []
-    /// The same of sealed ones, and of notes by their names.
+    /// The same for sealed markers, and for notes by their names.
     private var sealed: [Bits128: SealedMarker] = [:]
     private var notes: [String: KeyLink] = [:]
     private var formerNames: [String: FormerName] = [:]
-    /// It holds more than is listed.
+    /// Whether the folder holds more files than are listed.
     private(set) var isFull = false
-    /// What was read before is read again.
+    /// Whether to read files again that this process has verified.
     var isThorough = false
 
     init(_ storage: Storage) { self.storage = storage }
 
-    /// Has everything read anew.
+    /// Forgets what was verified, so that everything is read again.
     func forget() { (plain, sealed, notes, formerNames) = ([], [:], [:], [:]) }
 
-    /// Reads the markers that are there.
-    /// - Parameter expected: identifiers that are asked for even where so much is there that not all is listed.
+    /// Reads the markers in the remote, and repairs those of this device's keys.
+    /// - Parameter expected: identifiers to read even if they are not listed, in a folder too full to be listed whole.
     func read(
         _ protection: Protection, expecting expected: Set<Bits128> = []
     ) async throws(RemoteError) -> FoundMarkers {
@@ -64,7 +64,7 @@ final class MarkerFolder<Storage: BlobStorage> {
         found.notes = listings.compactMap { KeyLink(noteName: $0.name) }
         found.formerNames = listings.compactMap { FormerName(noteName: $0.name) }
         let own = protection.held.map { Bits128($0.key.identifier) }
-        // What is not listed is not lost where too much is.
+        // If the folder is too full, a marker that is not listed may still exist.
         let names = Set(listings.compactMap { Bits128($0.name) }).union(isFull ? expected : [])
         for identifier in names.sorted(by: { ($0 == own ? 0 : 1, $0) < ($1 == own ? 0 : 1, $1) }) {
             guard found.sealed.count < SeenMarkers.mostRead else { break }
@@ -74,15 +74,15 @@ final class MarkerFolder<Storage: BlobStorage> {
         return found
     }
 
-    /// Puts the marker of a key that this device has right where it is there and damaged. All who have the key write the same
-    /// bytes, so that it does no harm if several do, or if the file was about to arrive.
+    /// Repairs the marker of a key that this device has, if it is damaged or altered. All holders of the key write the
+    /// same bytes, so it does no harm if several do, or if the file was about to arrive.
     private func mend(_ held: HeldKey, _ found: inout FoundMarkers) async {
         let name = Bits128(held.key.identifier)
         let there = found.sealed[held.key.identifier]
         guard found.damaged.contains(name) || there.map({ !$0.isGenuine(under: held.key.blobs) }) == true else {
             return
         }
-        // Where that can't be done the marker counts as damaged, which is said then.
+        // If this fails, the marker counts as damaged, and the caller reports that.
         do throws(RemoteError) { try await storage.put(BlobName.marker(name), held.marker.bytes) } catch { return }
         found.damaged.remove(name)
         found.sealed[held.key.identifier] = held.marker
@@ -92,7 +92,7 @@ final class MarkerFolder<Storage: BlobStorage> {
         _ identifier: Bits128, of held: HeldKey?, _ found: inout FoundMarkers
     ) async throws(RemoteError) {
         if !isThorough, recall(identifier, &found) { return }
-        // What is there now may be of the other kind.
+        // The file may now be a marker of the other kind.
         plain.remove(identifier)
         sealed[identifier] = nil
         let content = try await storage.get(
@@ -120,7 +120,7 @@ final class MarkerFolder<Storage: BlobStorage> {
             let marker = try SealedMarker(decoding: bytes)
             guard Bits128(marker.identifier) == identifier else { return }
             found.sealed[marker.identifier] = marker
-            // One's own that was altered may be put right.
+            // An altered marker of this device's own key isn't cached, because it may be repaired.
             if held?.key.identifier != marker.identifier || marker == held?.marker { sealed[identifier] = marker }
         } catch .tooNew {
             throw RemoteError.tooNew
@@ -129,7 +129,7 @@ final class MarkerFolder<Storage: BlobStorage> {
         }
     }
 
-    /// Takes a marker that this process has read: it never changes.
+    /// Adds a marker that this process has verified; returns false if it has not.
     private func recall(_ identifier: Bits128, _ found: inout FoundMarkers) -> Bool {
         if plain.contains(identifier) {
             found.plain.insert(identifier)
@@ -141,10 +141,10 @@ final class MarkerFolder<Storage: BlobStorage> {
         return true
     }
 
-    /// Reads notes, for their proofs. What is not whole is passed over.
+    /// Reads notes, for their proofs. Skips those that can't be read.
     func readNotes(_ links: [KeyLink]) async throws(RemoteError) -> [KeyLink] { try await read(links, \.notes) }
 
-    /// - Parameter known: where those are that were read before.
+    /// - Parameter known: the notes of this kind that were read before.
     @discardableResult
     private func read<Kind>(
         _ named: [KeyNote<Kind>], _ known: ReferenceWritableKeyPath<MarkerFolder, [String: KeyNote<Kind>]>
@@ -160,7 +160,7 @@ final class MarkerFolder<Storage: BlobStorage> {
         return found
     }
 
-    /// What the account of a key was called before, as holders of the key have said.
+    /// Returns the former names of a key's account, as holders of the key have proven them.
     func formerNames(of key: AccountKey, _ found: FoundMarkers) async throws(RemoteError) -> Set<KeyIdentifier> {
         try await read(found.formerNames.filter { $0.key == key.identifier }, \.formerNames)
         return Set(formerNames.values.filter { $0.isProven(by: key.blobs) }.map(\.name))
@@ -172,7 +172,7 @@ final class MarkerFolder<Storage: BlobStorage> {
         return bytes
     }
 
-    /// What is there, with the proofs of a key's notes.
+    /// Returns the markers and notes that were found, with the proofs of a key's notes.
     func proving(_ found: FoundMarkers, notesOf own: KeyIdentifier?) async throws(RemoteError) -> SeenMarkers {
         var seen = found.seen
         guard let own else { return seen }
@@ -181,14 +181,13 @@ final class MarkerFolder<Storage: BlobStorage> {
         return seen
     }
 
-    /// Writes a note, unless it is there.
+    /// Writes a note, unless it exists.
     func write(_ note: KeyLink) async throws(RemoteError) {
         if try await self.note(named: note.noteName) != nil { return }
         try await storage.create(note)
     }
 
-    /// Writes the notes of what the account of a key was called before, where they are missing or something else is in
-    /// their place.
+    /// Writes the notes of the former names of a key's account that are missing or have other content.
     func writeFormerNames(of held: HeldKey, _ found: FoundMarkers) async throws(RemoteError) {
         let there = found.noteNames
         for note in held.formerNotes {

@@ -9,14 +9,14 @@ struct PublishedHead {
     let head: Head
     let digest: Bits128
     let length: Int
-    /// What the engine has marked as published is in it.
+    /// Whether the head has everything that the engine has marked as published.
     var isTrusted: Bool
 
     var identity: HeadIdentity {
         HeadIdentity(origin: head.origin, digest: digest, sequence: head.sequence)
     }
 
-    /// What decisions are made on.
+    /// The head as ``GarbageMemory`` sees it.
     var seen: SeenHead {
         SeenHead(
             identity, under: head.origin.description, isWhole: true, states: head.states,
@@ -25,25 +25,25 @@ struct PublishedHead {
 }
 
 extension PublishedHead {
-    /// A head that is there as the one that this device published, if that is what it seems to be.
+    /// Makes a head of this device from one in the remote that seems to be, without trusting it.
     init(doubting found: FoundHead) {
         self.init(head: found.head, digest: found.digest, length: found.length, isTrusted: false)
     }
 }
 
-/// What this device publishes: writes its head, finds out what became of it, and removes those that it replaces.
+/// This device's publication: writes its head, checks what has become of it, and removes the heads that it replaces.
 final class OwnHead<Storage: BlobStorage> {
     private let storage: Storage
     private let account: BlobAccount<Storage>
     private let segments: SegmentFolder<Storage>
     private let writer: HeadWriter<Storage>
     private let environment: Environment
-    /// The heads of this device, this one's and its predecessor's.
+    /// The heads of this device, from this process and the previous one.
     private var heads = OwnHeads()
-    /// What is known to be there of this device, and to hold what was acknowledged.
+    /// The head that this device has in the remote; `nil` if this process doesn't know it yet.
     private(set) var published: PublishedHead?
     private var doubts = SegmentDoubts()
-    /// Not all segments of the head were there when they were looked for last.
+    /// Whether the last check found that segments of the head were missing or damaged.
     private var lacksSegments = false
 
     init(
@@ -54,27 +54,27 @@ final class OwnHead<Storage: BlobStorage> {
         self.environment = environment
     }
 
-    /// The head that was published last under this device's name.
+    /// The head that was published last under this device's name; `nil` if unknown.
     var identity: HeadIdentity? { heads.published }
 
-    /// The names of the segments of what was published.
+    /// The names of the published head's segments.
     var segmentNames: Set<Bits128> { published?.head.segmentNames ?? [] }
 
-    /// Everything is to be joined anew: this device goes on from another one's data.
+    /// Whether everything has to be read again, because this device has left an origin.
     var readsAnew: Bool { heads.readsAnew }
 
-    /// What was read is joined.
+    /// Notes that what was read is joined.
     func noteJoined() { heads.noteJoined() }
 
-    /// Everything is to be downloaded anew.
+    /// Notes that everything will be downloaded again, so that the published head is no longer trusted.
     func forgetJoined() {
         heads.forgetHeld()
         published?.isTrusted = false
     }
 
-    // MARK: Looking
+    // MARK: Checking
 
-    /// What became of this device's own head.
+    /// Determines what has become of this device's head.
     func publication(
         in found: FoundHeads, as origin: Origin, published count: UInt64, last: HeadIdentity?, isThorough: Bool
     ) async throws(RemoteError) -> OwnPublication {
@@ -92,7 +92,7 @@ final class OwnHead<Storage: BlobStorage> {
         }
     }
 
-    /// Whether what the process before this one published is still there, or there was nothing.
+    /// Whether the previous process's head is still there with its segments, or there was none.
     private func isFormerThere(
         _ found: FoundHeads, _ origin: Origin, _ last: HeadIdentity?, _ isThorough: Bool
     ) async throws(RemoteError) -> Bool {
@@ -104,10 +104,10 @@ final class OwnHead<Storage: BlobStorage> {
         return try await hasAllSegments(former.head, isThorough)
     }
 
-    /// Whether what our head names is still there. Somebody whom our head had not reached may remove, minutes after they
-    /// have replaced theirs, what both shared: so it is looked for once when others have written nothing for a while.
+    /// Whether the segments that this device's head names are still there. A device that has not seen the head may
+    /// remove shared segments minutes after it has replaced its own. So they are checked once others stop writing.
     private func hasAllSegments(_ head: Head, _ isThorough: Bool) async throws(RemoteError) -> Bool {
-        // An upload comes later than the look that found it necessary; the looks between them find the same.
+        // The upload that restores segments comes later than the pull that missed them. Pulls in between check again.
         let isCalm = doubts.takeCalm(environment.time())
         guard isThorough || isCalm || lacksSegments || segments.hasDoubts else { return true }
         let isListed = try await segments.list(expecting: segmentNames).isSuperset(of: head.segmentNames)
@@ -116,12 +116,12 @@ final class OwnHead<Storage: BlobStorage> {
         return !lacksSegments
     }
 
-    /// Whether others were seen to write since our segments were looked for.
+    /// Whether other devices have written since this head's segments were checked.
     var haveOthersWritten: Bool { doubts.haveOthersWritten }
 
-    /// Notes the heads that a look has found.
-    /// - Parameter before: those of the look before.
-    /// - Returns: whether others have written something.
+    /// Notes the heads that a pull has found.
+    /// - Parameter before: the heads that the previous pull found.
+    /// - Returns: whether other devices have written something.
     func note(_ found: [String: FoundHead], since before: [String: FoundHead], isThorough: Bool) -> Bool {
         let now = environment.time()
         let own = published?.digest
@@ -135,8 +135,8 @@ final class OwnHead<Storage: BlobStorage> {
         return isChanged
     }
 
-    /// Whether others have published what this device has taken in and not published, for a day. It never is at once:
-    /// what was received is safe where it came from, and an answer to each message would be answered in turn.
+    /// Whether this device's head is a day old, and others have published what it has joined since. It doesn't publish
+    /// at once: what it received is safe where it came from, and devices would go on answering each other.
     /// - Parameter known: the digests of heads that were joined.
     func isOutdated(beside heads: [FoundHead], _ known: Set<Bits128>) -> Bool {
         guard let own = published?.head else { return false }
@@ -153,11 +153,11 @@ final class OwnHead<Storage: BlobStorage> {
 
     // MARK: Writing
 
-    /// Whether a head that is there under this device's name may be replaced.
+    /// Whether a push may replace a head under this device's name.
     func mayReplace(_ found: FoundHead, of origin: Origin) -> Bool { heads.mayReplace(found.identity, of: origin) }
 
-    /// Writes a head under this device's own name.
-    /// - Returns: the segments that the head before it named and that may go, and those that this one names.
+    /// Writes a head under this device's name.
+    /// - Returns: the names of the previous head's segments, if these may go, and of this head's segments.
     func publish(
         _ head: Head, unlikeLength length: Int?, present: Set<Bits128>
     ) async throws(RemoteError) -> (former: Set<Bits128>, now: Set<Bits128>) {
@@ -166,7 +166,7 @@ final class OwnHead<Storage: BlobStorage> {
         let digest = Head.digest(of: bytes)
         heads.noteWriting(digest)
         try await storage.put(BlobName.head(head.origin), bytes)
-        // What was published before a download began anew has nothing in its place until it was read again.
+        // After a new download has begun, the previous head may hold what was not read again yet, so its segments stay.
         let former = published.flatMap { $0.isTrusted ? $0.head.segmentNames : nil } ?? []
         var whole = written.head
         whole.parts = head.parts
@@ -176,14 +176,14 @@ final class OwnHead<Storage: BlobStorage> {
         return (former, whole.segmentNames)
     }
 
-    /// Remembers a head that is there as this device has it.
+    /// Notes the head that this device has in the remote.
     private func know(_ head: PublishedHead) {
         published = head
         heads.notePublished(head.identity)
     }
 
-    /// Removes the head of an origin under which this device writes no more, once everything in it is joined here.
-    /// One that is later than all that this device published is of somebody who goes on under the origin.
+    /// Removes the head of an origin that this device no longer uses, once all of it is joined here. A head later than
+    /// all that this device published stays, because another device uses the origin.
     /// - Parameter joined: the digests of the heads that were joined.
     /// - Returns: whether it was removed.
     func retire(_ origin: Origin, upTo sequence: UInt64, joined: Set<Bits128>) async throws(RemoteError) -> Bool {

@@ -3,7 +3,7 @@
 internal import PropertyList
 internal import Replication
 
-/// Finds out which of the ways in which a store was cut a device goes on with.
+/// Chooses among the ways in which devices have cut a store.
 final class PartCutter<Storage: BlobStorage> {
     private let segments: SegmentFolder<Storage>
     private let parts: PartReader<Storage>
@@ -12,10 +12,10 @@ final class PartCutter<Storage: BlobStorage> {
         (self.segments, self.parts) = (segments, parts)
     }
 
-    /// The way of cutting a state that all who hold it prefer, of those that are there.
+    /// Returns the way of cutting a state that all devices prefer, among those in the remote; `nil` if there is none.
     /// - Parameters:
-    ///   - content: what the state has; `nil`: what this device published of it last.
-    ///   - own: what that is, if it is of this state and is there.
+    ///   - content: the state's content; `nil` to read it from `own`.
+    ///   - own: this device's published part, if it has this state and its segments are in the remote.
     func shared(
         _ digest: Bits128, _ content: StateContent?, of store: String, own: Head.Part?, among candidates: [Head.Part]
     ) async throws(RemoteError) -> Head.Part? {
@@ -23,7 +23,7 @@ final class PartCutter<Storage: BlobStorage> {
         for part in candidates where part.digest == digest && part != shared {
             if let shared, !part.isPreferable(to: shared) { continue }
             guard try await segments.areGood(part.segmentNames) else { continue }
-            // Who says that a part has this state may be mistaken, and whoever took it over would be, too.
+            // A head may claim this state for a part that doesn't have it, and so would a device that adopted the part.
             if content == nil, let own { content = try await parts.content(of: own, store: store) }
             guard let content, try await parts.content(of: part, store: store) == content else { continue }
             shared = part
@@ -31,7 +31,7 @@ final class PartCutter<Storage: BlobStorage> {
         return shared
     }
 
-    /// What a state is cut over, and the version vector in its segment.
+    /// Chooses the base over which to cut a state, and reads the version vector in its segment.
     func base(
         for digests: StateDigests, of store: String, among candidates: [Head.Part]
     ) async throws(RemoteError) -> (choice: BaseChoice, vector: VersionVector) {

@@ -5,38 +5,38 @@ internal import PropertyList
 internal import Replication
 internal import Sealing
 
-/// What became of reading the segments of a part.
+/// The result of reading the segments of a part's base.
 enum BaseContent {
     case entries([Key: Entry])
-    /// Not arrived, or not whole; it may still come. With a sentence where there is something to say.
+    /// A segment is missing or damaged, and may still arrive. The sentence, if any, is for users.
     case lacking(String?)
-    /// It is as it was written, and it is wrong.
+    /// A segment is as it was written, but corrupt. The sentence is for users.
     case corrupt(String)
 }
 
-/// What became of reading a part.
+/// The result of reading a part.
 enum PartContent {
     case state(StoreState)
-    /// Not arrived, or not whole; it may still come.
+    /// A segment is missing or damaged, and may still arrive. The sentence, if any, is for users.
     case lacking(String?)
-    /// It is as it was written, and it is wrong.
+    /// The part is as it was written, but corrupt. The sentence is for users.
     case corrupt(String)
 }
 
-/// What a state has, however it is cut.
+/// The content of a state, independent of how it is cut.
 struct StateContent: Equatable {
     /// The digests of the entries.
     let entries: [Key: Bits128]
     let vector: VersionVector
 }
 
-/// Makes out the parts of heads, and what is in them, of segments; and remembers what these have.
+/// Reads from segments the parts of heads, and the states of parts, and caches what the segments contain.
 final class PartReader<Storage: BlobStorage> {
     private let account: BlobAccount<Storage>
     private let segments: SegmentFolder<Storage>
-    /// What all accounts hold in memory has a bound.
+    /// This account's share of the memory that all accounts may hold.
     private let share: RemoteBudget.Share
-    /// What segments have that heads name: the digests of a bucket's entries, a version vector, an index's parts.
+    /// The contents of segments by name: the digests of a bucket's entries, a version vector, an index's parts.
     private var contents: [Bits128: [Key: Bits128]] = [:]
     private var vectors: [Bits128: VersionVector] = [:]
     private(set) var indexes: [Bits128: [String: Head.Part]] = [:]
@@ -47,7 +47,7 @@ final class PartReader<Storage: BlobStorage> {
 
     // MARK: Memory
 
-    /// Remembers what was written.
+    /// Caches the contents of a draft's segments.
     func note(_ draft: PartDraft<Wrapping>) {
         contents.merge(draft.contents) { $1 }
         if draft.segments[draft.part.vectorSegment] != nil {
@@ -55,17 +55,17 @@ final class PartReader<Storage: BlobStorage> {
         }
     }
 
-    /// Remembers an index that was written.
+    /// Caches an index that was written.
     func note(index name: Bits128, _ parts: [String: Head.Part]) { indexes[name] = parts }
 
-    /// Forgets what segments have, but for these.
+    /// Drops the cached contents of all segments except these.
     func forget(besides named: Set<Bits128>) {
         contents = contents.filter { named.contains($0.key) }
         vectors = vectors.filter { named.contains($0.key) }
         indexes = indexes.filter { named.contains($0.key) }
     }
 
-    /// What was read is joined, or not needed any more. What is remembered of it is not more than it was.
+    /// Releases the memory of what was read, except for the cache. The share doesn't grow, so this can't fail.
     func forgetNews() {
         let remembered = contents.values.reduce(0) { $0 + $1.count * RemoteHoldings.entry / 2 }
         try? share.hold { ($0.news, $0.remembered) = (0, min(remembered, $0.news + $0.remembered)) }
@@ -73,7 +73,7 @@ final class PartReader<Storage: BlobStorage> {
 
     // MARK: Parts
 
-    /// Finds out the parts of a head.
+    /// Resolves the parts of a head. If a part can't be resolved, the head is not whole.
     func makeOut(_ written: WrittenHead, _ found: inout FoundHead) async throws(RemoteError) {
         let wrapping = try account.wrapping
         var index: [String: Head.Part] = [:]
@@ -85,7 +85,7 @@ final class PartReader<Storage: BlobStorage> {
         for (store, part) in written.parts {
             found.head.parts[store] = nil
             if case .over = part.form, index[store] == nil {
-                // Lost with the index, or with the index's version vector.
+                // The index, or the version vector of its part, could not be read.
                 found.isWhole = false
                 continue
             }
@@ -101,7 +101,7 @@ final class PartReader<Storage: BlobStorage> {
     }
 
     /// Reads an index.
-    /// - Returns: the parts that could be made out, and whether these are all.
+    /// - Returns: the parts that could be resolved, and whether these are all.
     private func readIndex(
         _ name: Bits128, _ problems: inout [String]
     ) async throws(RemoteError) -> ([String: Head.Part], Bool) {
@@ -117,7 +117,7 @@ final class PartReader<Storage: BlobStorage> {
         return (parts, parts.count == written.count)
     }
 
-    /// Reads a segment of a version vector; none has nothing.
+    /// Reads a version vector's segment; `nil` if it can't be read. The name zero stands for an empty vector.
     private func readVector(_ name: Bits128, _ problems: inout [String]) async throws(RemoteError) -> VersionVector? {
         if name == .zero { return VersionVector() }
         if let vector = vectors[name] { return vector }
@@ -144,7 +144,7 @@ final class PartReader<Storage: BlobStorage> {
         }
     }
 
-    /// What a part's segment of a version vector has.
+    /// Returns the version vector in a part's segment. Throws `RemoteError.unavailable` if it can't be read.
     func contextBase(of part: Head.Part) async throws(RemoteError) -> VersionVector {
         var problems: [String] = []
         guard let vector = try await readVector(part.vectorSegment, &problems) else {
@@ -216,7 +216,7 @@ final class PartReader<Storage: BlobStorage> {
 
     // MARK: Contents
 
-    /// What a part has; `nil` if not all of it can be read.
+    /// Returns a part's content; `nil` if not all of it can be read.
     func content(of part: Head.Part, store: String) async throws(RemoteError) -> StateContent? {
         guard var entries = try await contents(of: part.base, store: store) else { return nil }
         for key in part.removed { entries[key] = nil }
@@ -224,7 +224,7 @@ final class PartReader<Storage: BlobStorage> {
         return StateContent(entries: entries, vector: part.vector)
     }
 
-    /// The digests of the entries in a base; `nil` if not all of it can be read.
+    /// Returns the digests of the entries in a base; `nil` if not all of it can be read.
     func contents(of base: [BaseSegment], store: String) async throws(RemoteError) -> [Key: Bits128]? {
         var found: [Key: Bits128] = [:]
         for segment in base where segment.name != .zero {
@@ -236,6 +236,6 @@ final class PartReader<Storage: BlobStorage> {
         return found
     }
 
-    /// How many of the segments of a base would have to be read.
+    /// Returns how many segments of a base are not cached and would have to be read.
     func unknownSegments(of base: [BaseSegment]) -> Int { base.names.count { contents[$0] == nil } }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What is named by the digest of its bytes, so that devices that hold the same share it: a bucket of a store's base,
-// and a version vector that has grown long.
+// Segments are named by the digest of their bytes, so that devices with the same content share them. Here are a bucket
+// of a store's base, and a version vector that has grown long.
 
 internal import PropertyList
 package import Replication
@@ -11,12 +11,12 @@ package import Sealing
 package struct Segment: Equatable {
     /// The store's identifier.
     let store: String
-    /// Which one it is.
+    /// The bucket.
     let bucket: Bucket
-    /// The entries whose keys belong there.
+    /// The entries whose keys belong to the bucket.
     let entries: [Key: Entry]
 
-    /// No segment is longer.
+    /// The maximum length, in bytes.
     static let limit = 16 << 20
 
     init(store: String, bucket: Bucket, entries: [Key: Entry]) {
@@ -26,7 +26,7 @@ package struct Segment: Equatable {
     }
 
     /// Reads a bucket.
-    /// - Parameter wrapping: by which its keys are hashed.
+    /// - Parameter wrapping: how the account's keys are hashed.
     package init(decoding bytes: [UInt8], _ wrapping: Wrapping) throws(BlobFlaw) {
         var decoder = try Envelope.openNamed(bytes, Envelope.bucket)
         self = try BlobFlaw.reading { () throws(CanonicalDecodingError) in
@@ -58,8 +58,8 @@ package struct Segment: Equatable {
     }
 }
 
-/// Most of a long version vector; heads have what was added since. It grows by an origin whenever a machine was started, and
-/// is never shortened, so it must not be in what is written often.
+/// Most of a long version vector; heads have what was added since. A vector gains an origin whenever a machine starts,
+/// and is never shortened, so it must not be in files that are written often.
 package enum VectorSegment {
     package static func decode(_ bytes: [UInt8]) throws(BlobFlaw) -> VersionVector {
         var decoder = try Envelope.openNamed(bytes, Envelope.vector)
@@ -80,7 +80,7 @@ package enum VectorSegment {
 }
 
 extension CanonicalDecoder {
-    /// A store's identifier: 1 to 255 visible ASCII characters, so that comparing strings compares bytes.
+    /// Reads a store's identifier: 1 to 255 visible ASCII characters, so that comparing strings compares bytes.
     mutating func storeIdentifier() throws(CanonicalDecodingError) -> String {
         let start = offset
         let bytes = try data()

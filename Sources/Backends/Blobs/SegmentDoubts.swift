@@ -2,43 +2,42 @@
 
 internal import Replication
 
-/// When a device looks whether the segments of its head are still there, and still what it wrote.
+/// Decides when a device checks that the segments of its head are still there, and intact.
 struct SegmentDoubts {
-    /// When all of them were doubted last; at first when this process looked first.
+    /// When all of them last became doubtful, in microseconds; at first, when this process first polled.
     private var doubtedAt: UInt64?
-    /// An own head that other devices had time to read before the next one came.
+    /// The latest replaced head of this device that others had time to read.
     private var settled: Head?
-    /// When another device's head was another one than at the look before, until the segments were looked for some time
-    /// later.
+    /// When another device's head last changed, in microseconds; `nil` once the segments were checked since.
     private var changedAt: UInt64?
 
     private static let interval: UInt64 = 600_000_000
-    /// A device that publishes has looked just before.
+    /// The time that others have to read a head, in microseconds: a device polls just before it publishes.
     private static let readingTime: UInt64 = 120_000_000
 
-    /// Others were seen to do something, and the segments were not looked for since.
+    /// Whether other devices have written since the segments were checked.
     var haveOthersWritten: Bool { changedAt != nil }
 
-    /// Notes that others have written something.
+    /// Notes that other devices have written something.
     mutating func noteChange(_ now: UInt64) { changedAt = now }
 
-    /// Whether others have written, and nothing any more for a while; only once.
+    /// Returns true, once, when others have written and then paused for ``interval``.
     mutating func takeCalm(_ now: UInt64) -> Bool {
         guard let changedAt, now < changedAt || now - changedAt > Self.interval else { return false }
         self.changedAt = nil
         return true
     }
 
-    /// Notes that a head gave way to one of another time.
+    /// Notes that a head of this device was replaced at a time.
     mutating func noteReplaced(_ former: Head, at time: UInt64) {
         if former.time <= time, time - former.time >= Self.readingTime { settled = former }
     }
 
-    /// Decides whether all segments are to be doubted: once a day, and sooner if another device publishes and has not
-    /// taken in what it had time to read. Such a device may have found a segment to be damaged, and cannot say so.
+    /// Decides whether to doubt all segments: once a day, and sooner if another device publishes without having joined
+    /// what it had time to read. It may have found a damaged segment, and has no way to say so.
     /// - Parameters:
-    ///   - found: the heads that are there.
-    ///   - before: those of the look before.
+    ///   - found: the heads in the remote.
+    ///   - before: the heads that the previous pull found.
     mutating func areDue(
         _ now: UInt64, isThorough: Bool, own: Head, found: [String: FoundHead], since before: [String: FoundHead]
     ) -> Bool {

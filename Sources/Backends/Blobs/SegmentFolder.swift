@@ -3,61 +3,61 @@
 internal import Replication
 internal import Sealing
 
-/// What is under a segment's name.
+/// The result of reading a segment.
 enum SegmentContent {
     case absent
     case damaged(String)
     case bytes([UInt8])
 }
 
-/// What lies in `s/`, as bytes in plain: which segments are there, which of them are good, and which have to be read
-/// before that can be said.
+/// The segments in `s/`, as unencrypted bytes: which are present, which of them are known to be intact, and which have
+/// to be read to find out.
 final class SegmentFolder<Storage: BlobStorage> {
     private let storage: Storage
     private let account: BlobAccount<Storage>
-    /// The segments that are there, as long as nobody else was seen to do anything.
+    /// The names of the segments in the remote; `nil` once they have to be listed again.
     private var present: Set<Bits128>?
-    /// Those whose content this process has seen to be right.
+    /// The segments that this process has written, or read and found intact.
     private var good: Set<Bits128> = []
-    /// Those whose content was another than their name says.
+    /// The segments whose content did not match their name.
     private(set) var damaged: Set<Bits128> = []
-    /// Those that may not be what was written any more: they are read before they count as being there.
+    /// The segments that may have changed. They are read before they count as present.
     private var doubtful: Set<Bits128> = []
-    /// The versions that the storage listed last.
+    /// The versions in the storage's last listing.
     private var versions: [Bits128: String] = [:]
-    /// How long those are that were read or written and not asked for since.
+    /// The lengths, in bytes, of the segments read or written since the last ``takeLengths()``.
     private var lengths: [Bits128: Int] = [:]
-    /// It holds more than is listed.
+    /// Whether the folder holds more files than are listed.
     private(set) var isFull = false
 
     init(_ storage: Storage, of account: BlobAccount<Storage>) { (self.storage, self.account) = (storage, account) }
 
     // MARK: Names
 
-    /// The names of the segments that are there.
-    /// - Parameter expected: those that count as there where so much is there that not all is listed.
+    /// Lists the segments in the remote, except damaged ones.
+    /// - Parameter expected: segments that count as present even unlisted, in a folder too full to be listed whole.
     func list(expecting expected: Set<Bits128>) async throws(RemoteError) -> Set<Bits128> {
         let listings = try await storage.list(BlobName.segments)
         isFull = BlobName.areTooMany(listings)
         noteVersions(of: listings)
         var names = Set(listings.compactMap { Bits128($0.name) })
         if isFull { names.formUnion(expected) }
-        // What is damaged is as good as missing: it is written again by whoever has its content.
+        // A damaged segment counts as missing, so that a device that has its content writes it again.
         names.subtract(damaged)
         present = names
         return names
     }
 
-    /// The same, without looking if nobody else has done anything since the last look.
+    /// The same, but without listing them again if no other device has changed anything.
     func known(expecting expected: Set<Bits128>) async throws(RemoteError) -> Set<Bits128> {
         if let present { return present }
         return try await list(expecting: expected)
     }
 
-    /// Has the names listed anew.
+    /// Forgets the names, so that they are listed again.
     func forgetNames() { present = nil }
 
-    /// Doubts segments of which the storage lists another version than before.
+    /// Marks segments as doubtful if the storage lists another version than before.
     private func noteVersions(of listings: [BlobListing]) {
         var versions: [Bits128: String] = [:]
         for listing in listings {
@@ -87,7 +87,7 @@ final class SegmentFolder<Storage: BlobStorage> {
         }
     }
 
-    /// Sees to it that a segment is there, and whole.
+    /// Writes a segment, unless it is present and intact.
     func ensure(_ name: Bits128, _ bytes: [UInt8], isListed: Bool) async throws(RemoteError) {
         if isListed, try await areGood([name]) { return }
         try await storage.put(BlobName.segment(name), bytes)
@@ -96,7 +96,7 @@ final class SegmentFolder<Storage: BlobStorage> {
         present?.insert(name)
     }
 
-    /// Whether segments are there, and whole.
+    /// Whether segments are present and intact. Reads those of which this is not known.
     func areGood(_ names: [Bits128]) async throws(RemoteError) -> Bool {
         for name in names where !good.contains(name) {
             guard case .bytes = try await read(name) else { return false }
@@ -110,24 +110,24 @@ final class SegmentFolder<Storage: BlobStorage> {
         lengths[name] = length
     }
 
-    /// How long the segments are that were read or written since this was asked last.
+    /// Returns the lengths, in bytes, of the segments read or written since the last call.
     func takeLengths() -> [Bits128: Int] {
         defer { lengths = [:] }
         return lengths
     }
 
-    /// Forgets which are good, but for these.
+    /// Forgets which segments are known to be intact, except these.
     func forget(besides named: Set<Bits128>) { good.formIntersection(named) }
 
     // MARK: Doubts
 
-    /// Has segments read before they count as being there.
+    /// Marks segments as doubtful, so that they are read before they count as present.
     func doubt(_ names: Set<Bits128>) { doubtful.formUnion(names) }
 
     var hasDoubts: Bool { !doubtful.isEmpty }
 
-    /// Reads those of segments that are in doubt; no others are after that.
-    /// - Returns: whether they are what was written.
+    /// Reads the doubtful ones among these segments. Afterwards no segment is doubtful.
+    /// - Returns: whether they are intact.
     func verifyDoubtful(of names: Set<Bits128>) async throws(RemoteError) -> Bool {
         let names = names.intersection(doubtful)
         doubtful = []
@@ -149,7 +149,7 @@ final class SegmentFolder<Storage: BlobStorage> {
         good.remove(name)
     }
 
-    /// Removes a segment if it is damaged: whoever needs it finds it missing then, and puts it there again.
+    /// Removes a segment if it is damaged. A device that needs it then finds it missing, and writes it again.
     func removeIfDamaged(_ name: Bits128) async throws(RemoteError) {
         present?.remove(name)
         guard case .damaged = try await read(name) else { return }

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Blobs as they are in a remote, in plain or under the account's key. What is inside, and how it is read, is the same
-// but for the names of segments and the hashes of keys.
+// Blobs as they are in a remote, unencrypted or under the account's key. Their content is the same, except for the
+// names of segments and the hashes of keys.
 
 package import PropertyList
 package import Replication
 package import Sealing
 
 extension Wrapping {
-    /// No head in a remote is longer.
+    /// The maximum length of a head in a remote, in bytes.
     var headLimit: Int { isSealed ? SealedBlob.Limit.head : Head.limit }
-    /// No segment in a remote is longer.
+    /// The maximum length of a segment in a remote, in bytes.
     var segmentLimit: Int { isSealed ? SealedBlob.Limit.segment : Segment.limit }
 
     private var isSealed: Bool { if case .sealed = self { true } else { false } }
 
-    /// A segment's bytes in a remote, and its name.
+    /// Returns a segment's bytes in a remote, and its name.
     func named(_ content: [UInt8]) -> (bytes: [UInt8], name: Bits128) {
         let (bytes, name) = segment(content)
         return (bytes, Bits128(prefixOf: name))
     }
 
-    /// What is in a segment; `nil` if it is not the one that has this name. One of a newer format is not, either: what
-    /// names it is a head that this version can read.
+    /// Returns a segment's content; `nil` if it isn't the segment of this name. A sealed one of a newer format isn't
+    /// either, because the head that names it is one that this version can read.
     func content(of bytes: [UInt8], named name: Bits128) -> [UInt8]? {
         switch self {
         case .plain: return Bits128(digestOf: bytes) == name ? bytes : nil
@@ -34,8 +34,8 @@ extension Wrapping {
         }
     }
 
-    /// A head's bytes in a remote, of another length than those of the head before it.
-    /// - Throws: `RemoteError.full` if no reader would take it.
+    /// Returns a head's bytes in a remote, in another length than the previous head's.
+    /// - Throws: `RemoteError.full` if no reader would accept it.
     func bytes(
         of written: WrittenHead, unlikeLength previous: Int?, random: () -> UInt64
     ) throws(RemoteError) -> [UInt8] {
@@ -74,7 +74,7 @@ extension Wrapping {
 }
 
 extension Wrapping: SegmentWriter {
-    /// The hash by which a key belongs to a bucket.
+    /// Returns the hash by which a key belongs to a bucket.
     package func hash(of key: Key) -> Int { bucketHash(of: Array(key.string.utf8)) }
 
     package func write(
@@ -88,7 +88,7 @@ extension Wrapping: SegmentWriter {
 }
 
 extension Bits128 {
-    /// The identifier of an encrypted account.
+    /// Converts the identifier of an encrypted account.
     package init(_ identifier: KeyIdentifier) { self.init(high: identifier.high, low: identifier.low) }
 }
 

@@ -1,50 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A head as it is written: over an index, and with long version vectors in segments of their own. To read one, the index and
-// these segments have to be there.
+// A head as it is written: over an index, and with long version vectors in segments of their own. Readers need the
+// index and these segments.
 
 internal import PropertyList
 internal import Replication
 internal import Sealing
 
-/// A store's part as an index or a head has it.
+/// A store's part, as it is written in an index or a head.
 package struct WrittenPart: Equatable {
     var digest: Bits128
     var vectorSegment = Bits128.zero
-    /// What the version vector has over that of the segment, or over that of the index's part.
+    /// What the version vector adds to that of the segment, or to that of the index's part.
     var vector: VersionVector
     var form: Form
     var tail: [Key: Entry]
     var removed: Set<Key>
 
     enum Form: Equatable {
-        /// With all of its buckets.
+        /// The part lists all of its buckets.
         case whole([BaseSegment])
-        /// The index's part, except: buckets, by their place, that have another segment now (and nothing of the
-        /// index's tail); and keys of which the tail has nothing any more.
+        /// The part is the index's, except for replaced buckets, by position, which have these segments and nothing of
+        /// the index's tail; and for forgotten keys, which are no longer in the tail, nor among the removed keys.
         case over(replaced: [Int: Bits128], forgotten: Set<Key>)
     }
 }
 
-/// A head without what it takes from elsewhere.
+/// A head without what it takes from the index and other segments.
 package struct WrittenHead: Equatable {
     /// Everything but the parts.
     var head: Head
-    /// The stores of the index that the head does not have.
+    /// The index's stores that the head doesn't have.
     var absent: Set<String>
-    /// The parts that are not as in the index.
+    /// The parts that differ from those in the index.
     var parts: [String: WrittenPart]
 }
 
 extension Head.Part {
-    /// The part as it is written for a reader who has nothing but its version vector's segment.
+    /// Returns the part as it is written without an index, given the version vector in its segment.
     func written(over contextBase: VersionVector) -> WrittenPart {
         WrittenPart(
             digest: digest, vectorSegment: vectorSegment, vector: vector.subtracting(contextBase),
             form: .whole(base), tail: tail, removed: removed)
     }
 
-    /// The part as it is written over an index's; `nil` if it is not a later form of that.
+    /// Returns the part as it is written over an index's part; `nil` if it isn't a later form of that part.
     func written(over index: Head.Part, _ wrapping: Wrapping) -> WrittenPart? {
         guard vectorSegment == index.vectorSegment, vector.isSuperset(of: index.vector),
             base.map(\.bucket) == index.base.map(\.bucket)
@@ -61,7 +61,7 @@ extension Head.Part {
             tail: tail.filter { below[$0.key] != $0.value }, removed: removed.subtracting(belowRemoved))
     }
 
-    /// What the tail has, except in buckets that have another segment.
+    /// Returns the tail and the removed keys, except those in replaced buckets.
     fileprivate func changes(outside replaced: [Int: Bits128], _ wrapping: Wrapping) -> ([Key: Entry], Set<Key>) {
         if replaced.isEmpty { return (tail, removed) }
         func isKept(_ key: Key) -> Bool {
@@ -72,7 +72,7 @@ extension Head.Part {
 }
 
 extension WrittenPart {
-    /// The part that a reader gets who has what it was written over; `nil` if it makes no sense over that.
+    /// Returns the part over an index's part and the version vector of its segment; `nil` if it doesn't fit them.
     func part(over index: Head.Part?, vector base: VersionVector, _ wrapping: Wrapping) -> Head.Part? {
         var part = Head.Part(
             digest: digest, vector: base, vectorSegment: vectorSegment, base: [], tail: tail, removed: removed)

@@ -5,26 +5,26 @@ internal import Blobs
 internal import PropertyList
 internal import Replication
 
-/// The row that says which account a cluster has: finds it, makes it, and tells whether it still is that of the account
-/// that was opened.
+/// Finds and creates the row that says which account a cluster holds, and checks that it is still the row of the
+/// account that was opened.
 final class EtcdAccountRow {
     private let client: EtcdClient
     private let layout: EtcdLayout
     private let environment: Environment
     private let limits: EtcdLimits
-    /// The identifiers of the account that was opened; none before.
+    /// The identifiers of the account that was opened; empty before.
     private var identifiers: Set<Bits128> = []
-    /// The account whose rows are read behind the fence: this device is moving it to a key.
+    /// The account that this device is moving to a key, and whose rows it reads behind the fence; `nil` if none.
     var moving: EtcdAccount?
 
     init(_ client: EtcdClient, _ layout: EtcdLayout, _ environment: Environment, _ limits: EtcdLimits) {
         (self.client, self.layout, self.environment, self.limits) = (client, layout, environment, limits)
     }
 
-    /// The account is opened.
+    /// Notes that the account was opened.
     func enter(_ position: EtcdPosition) { identifiers = position.account.identifiers }
 
-    /// Puts an account's row into the place where it isn't there.
+    /// Puts back an account's row that is gone from the remote.
     func restore(_ identifier: Bits128) async throws(RemoteError) -> EtcdPosition {
         let present = try await find()
         var position = if let present { present } else { try await make(identifier) }
@@ -34,7 +34,7 @@ final class EtcdAccountRow {
         return position
     }
 
-    /// Makes the account, or finds that somebody else has.
+    /// Creates the account, or finds the one that another device has created meanwhile.
     func make(_ identifier: Bits128) async throws(RemoteError) -> EtcdPosition {
         let account = EtcdAccount([identifier], token: environment.random())
         let outcome = try await client.commit(
@@ -61,13 +61,13 @@ final class EtcdAccountRow {
         return try await make(identifier)
     }
 
-    /// Where the account stands now; `nil` if there is none.
+    /// Returns the account's present position; `nil` if there is no account.
     func find() async throws(RemoteError) -> EtcdPosition? {
         let (rows, revision) = try await client.range(EtcdRange(layout.account))
         return try position(rows, revision)
     }
 
-    /// The row as a range found it.
+    /// Reads the row that a range has found; `nil` if there is none.
     private func position(_ rows: EtcdRows?, _ revision: Int64) throws(RemoteError) -> EtcdPosition? {
         guard let row = rows?.rows.first else { return nil }
         if row.value == EtcdAccount.fence {
@@ -75,8 +75,8 @@ final class EtcdAccountRow {
             return EtcdPosition(moving, row.modified)
         }
         do throws(EtcdFlaw) {
-            // Others' transactions count, too, and a cluster that was restored from a copy may have lost some of theirs,
-            // and none of this account's: what is written then has revisions that there were before.
+            // The cluster's revision counts other accounts' transactions too. A restored backup may lack some of those
+            // and none of this account's. Then the cluster's revision recurs, and changes since it would be missed.
             let revision = Rule.accountRevision.isOn ? row.modified : revision
             return EtcdPosition(try EtcdAccount(decoding: row.value), revision)
         } catch {
@@ -85,13 +85,13 @@ final class EtcdAccountRow {
         }
     }
 
-    /// The row as it is, which is to be that of the account that was opened.
+    /// Reads the row, and checks that it is that of the account that was opened.
     func present() async throws(RemoteError) -> EtcdPosition {
         let (rows, revision) = try await client.range(EtcdRange(layout.account))
         return try present(rows, revision)
     }
 
-    /// The row as a range found it, which is to be that of the account that was opened.
+    /// Checks that the row that a range has found is that of the account that was opened.
     func present(_ rows: EtcdRows?, _ revision: Int64) throws(RemoteError) -> EtcdPosition {
         guard let position = try self.position(rows, revision) else {
             throw RemoteError(.reset, "The account that was here is gone.")
@@ -107,7 +107,7 @@ final class EtcdAccountRow {
 /// A state of the account's row. Equal rows are the same moment of one history.
 struct EtcdPosition: Equatable {
     let account: EtcdAccount
-    /// The revision of the cluster that made it so.
+    /// The revision of the cluster that last changed the row.
     let revision: Int64
 
     init(_ account: EtcdAccount, _ revision: Int64) { (self.account, self.revision) = (account, revision) }
@@ -117,7 +117,7 @@ struct EtcdPosition: Equatable {
 }
 
 extension EtcdAccount {
-    /// The account as it is known elsewhere: a new one has seen no transaction but the one that made it.
+    /// The account as the engine knows it. In a new one, the row names only the transaction that created it.
     var remote: RemoteAccount {
         let sorted = identifiers.sorted()
         return RemoteAccount(

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What etcd's JSON gateway answers. Each answer is read here, once, and its numbers are brought into range: what is made
-// of them elsewhere can be calculated with.
+// The responses of etcd's JSON gateway. Each is decoded here, once, and its numbers are checked, so that other code can
+// calculate with them.
 
 internal import PropertyList
 
-/// The revisions that a cluster can have, far below where arithmetic on them would overflow. etcd counts from 1, and an
-/// answer that has none counts as 0.
+/// The revisions that a cluster can have, far below where arithmetic on them would overflow. etcd counts from 1; a
+/// response without a revision counts as 0.
 enum EtcdRevision {
     static let range: Range<Int64> = 0..<1 << 62
 
-    /// A revision in an object.
+    /// Reads a revision from an object; 0 if it has none.
     static func read(_ name: String, of object: Value?) throws(EtcdFlaw) -> Int64 {
         guard let field = object?[name] else { return 0 }
         guard let revision = field.int64, range.contains(revision) else { throw EtcdFlaw() }
@@ -18,11 +18,11 @@ enum EtcdRevision {
     }
 }
 
-/// The head of every answer.
+/// The header of every response.
 struct EtcdHeader: Equatable {
     /// The cluster's revision.
     let revision: Int64
-    /// Which cluster it is; 0: it does not say.
+    /// The cluster's identifier; 0 if the response has none.
     let cluster: UInt64
 
     init(of answer: Value) throws(EtcdFlaw) {
@@ -31,11 +31,11 @@ struct EtcdHeader: Equatable {
     }
 }
 
-/// A row as etcd has it.
+/// A row as etcd stores it.
 struct EtcdRow: Equatable {
     let key: [UInt8]
     let value: [UInt8]
-    /// The revision of the cluster that the last change of it made.
+    /// The revision of the cluster that last changed the row.
     let modified: Int64
 }
 
@@ -47,30 +47,30 @@ extension EtcdRow {
     }
 }
 
-/// What a range found.
+/// The rows that a range found.
 struct EtcdRows {
     private(set) var rows: [EtcdRow] = []
-    /// There are others after the limit.
+    /// Whether more rows follow after the limit.
     let hasMore: Bool
 
-    /// - Parameter json: `nil` for an operation that finds nothing.
+    /// - Parameter json: the response; `nil` for an operation that isn't a range, and finds nothing.
     init(_ json: Value?) throws(EtcdFlaw) {
         hasMore = json?["more"]?.isTrue ?? false
         for row in json?["kvs"]?.elements ?? [] { rows.append(try EtcdRow(row)) }
     }
 }
 
-/// What a transaction did.
+/// The result of a transaction.
 struct EtcdOutcome {
-    /// The conditions held.
+    /// Whether the conditions held.
     let isDone: Bool
     private let header: EtcdHeader
-    /// The answers to the operations that were done, in their order; those that are no ranges have found nothing.
+    /// The responses to the operations that were done, in their order. Those that aren't ranges have found nothing.
     private(set) var found: [EtcdRows] = []
 
     /// The cluster's revision afterwards.
     var revision: Int64 { header.revision }
-    /// Which cluster it is; 0: it does not say.
+    /// The cluster's identifier; 0 if the response has none.
     var cluster: UInt64 { header.cluster }
 
     init(_ json: Value) throws(EtcdFlaw) {
@@ -80,17 +80,17 @@ struct EtcdOutcome {
     }
 }
 
-/// What a watch tells.
+/// A message of a watch.
 struct EtcdNotice {
     /// The cluster's revision.
     let revision: Int64
-    /// The watch has begun.
+    /// Whether the watch has begun.
     let isBeginning: Bool
-    /// The watch is over.
+    /// Whether the member has ended the watch.
     let isOver: Bool
-    /// What came before this revision is forgotten there; 0: nothing that was asked for is.
+    /// The revision before which the cluster has compacted its history; 0 if it has all that was asked for.
     let compacted: Int64
-    /// The rows that were written; `nil` for one that was removed, or makes no sense.
+    /// The rows that were written; `nil` for one that was removed or is corrupt.
     let rows: [EtcdRow?]
 
     init(_ json: Value) throws(EtcdFlaw) {

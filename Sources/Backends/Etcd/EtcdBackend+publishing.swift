@@ -17,7 +17,7 @@ extension EtcdBackend {
     static let otherAccount = RemoteError(
         .reset, "There is another account here than the one that is signed in.")
 
-    /// Where the account stands, for somebody who is about to publish.
+    /// Reads the account's position before a publication.
     func present(_ publication: Publication) async throws(RemoteError) -> EtcdPosition {
         let outcome = try await client.commit(EtcdTransaction(operations: present(publication)))
         return try present(publication, outcome)
@@ -27,7 +27,7 @@ extension EtcdBackend {
         [.range(EtcdRange(layout.account)), .range(EtcdRange(layout.device(publication.origin)))]
     }
 
-    /// A clone's publication is not replaced before a pull has seen it.
+    /// Checks the account and this device's row. A clone's publication must not be replaced before a pull has seen it.
     private func present(_ publication: Publication, _ outcome: EtcdOutcome) throws(RemoteError) -> EtcdPosition {
         guard outcome.found.count == 2 else { throw Self.corrupt }
         let position = try row.present(outcome.found[0], outcome.revision)
@@ -41,7 +41,7 @@ extension EtcdBackend {
         return position
     }
 
-    /// Joins stores to what the cluster has of them, and says who did.
+    /// Joins stores to the cluster's state of them, and writes the device's row.
     func publish(_ publication: Publication, _ snapshots: [StoreSnapshot]) async throws(RemoteError) {
         try checkOpen()
         let isOwing = memory.isOwing
@@ -57,14 +57,14 @@ extension EtcdBackend {
             try await plan(&publishing)
             while !publishing.isDone, try await commitNext(&publishing) {}
             if publishing.isDone { return didPublish(publishing, paying: isOwing) }
-            // Somebody else was faster. The more often that happens, the more there are.
+            // Another device was faster. The more often that happens, the more devices are writing.
             let spread = UInt64(min(attempt, 6)) * 5
             await client.pause(for: .milliseconds(Int64(environment.random() % spread)))
         }
         throw RemoteError(.unavailable, "So many devices write to the account that this one did not get its turn.")
     }
 
-    /// What is there of this device under names that it has left, unless somebody goes on under them.
+    /// The former origins whose device rows may go: those without a later publication, which a clone would have made.
     private func formerOrigins(of publication: Publication) -> [Origin] {
         let former = publication.formerOrigins.filter { origin in
             guard origin != publication.origin, let device = memory.devices?[origin] else { return false }
@@ -73,7 +73,7 @@ extension EtcdBackend {
         return Array(former.prefix(32))
     }
 
-    /// Decides what to do about each store that is not decided about.
+    /// Decides on the steps for each undecided store, and writes the parts of large values.
     private func plan(_ publishing: inout EtcdPublishing) async throws(RemoteError) {
         for store in publishing.undecided {
             publishing.take(try await reader.read(store, after: publishing.position).state, of: store)
@@ -84,8 +84,8 @@ extension EtcdBackend {
         }
     }
 
-    /// Makes the next transaction.
-    /// - Returns: whether it was made; otherwise others have changed something.
+    /// Commits the next transaction.
+    /// - Returns: whether it was applied; if not, others have changed something.
     private func commitNext(_ publishing: inout EtcdPublishing) async throws(RemoteError) -> Bool {
         let token = environment.random()
         let (transaction, account, count) = publishing.next(token: token, otherwise: present(publishing.publication))
@@ -97,7 +97,7 @@ extension EtcdBackend {
             return true
         }
         let position = try present(publishing.publication, outcome)
-        // It was made, and the answer to it was lost.
+        // The transaction was applied, and the response to it was lost.
         if position.account == account {
             publishing.advance(count, to: position)
             memory.lastToken = token
@@ -110,7 +110,7 @@ extension EtcdBackend {
     private func didPublish(_ publishing: EtcdPublishing, paying isOwing: Bool) {
         for origin in publishing.formerOrigins { memory.devices?[origin] = nil }
         if isOwing { memory.isOwing = false }
-        // What is there is what this device has joined and has written.
+        // The cluster now has exactly what this device has joined and written.
         guard let outlines = publishing.publishedOutlines else { return }
         memory.joined = publishing.position
         for (store, outline) in outlines { memory.outlines[store] = outline }
@@ -118,7 +118,7 @@ extension EtcdBackend {
 
     // MARK: Garbage collection
 
-    /// Removes the names of devices that were forgotten, and parts of values that nobody needs any more.
+    /// Removes the rows of devices that were forgotten, and parts of values that no entry needs any more.
     public func collectGarbage(_ request: GarbageCollection) async throws(RemoteError) {
         try checkOpen()
         let position = try await row.present()
@@ -131,8 +131,8 @@ extension EtcdBackend {
         try await removeParts(position)
     }
 
-    /// Removes parts that no entry has. Whoever is about to write the entry finds that they are gone, and writes them
-    /// again.
+    /// Removes parts that no entry has. A device that is about to write the entry finds that they are gone, and writes
+    /// them again.
     private func removeParts(_ position: EtcdPosition) async throws(RemoteError) {
         let parts = try await client.range(EtcdRange(under: layout.parts, keysOnly: true)).rows.rows
         if parts.isEmpty { return }

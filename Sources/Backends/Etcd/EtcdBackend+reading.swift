@@ -3,18 +3,18 @@
 public import Replication
 
 extension EtcdBackend {
-    /// Looks what is new since a cursor.
+    /// Finds out what is new since a cursor.
     public func pull(
         after cursor: [UInt8]?, as origin: Origin, published count: UInt64
     ) async throws(RemoteError) -> any RemotePull {
         try checkOpen()
-        // Whoever has left an origin has forgotten what it had seen of it, and reads everything anew.
+        // A device that has left an origin has forgotten what it joined under it, so it reads everything again.
         let hasLeft = Rule.readAnew.isOn && memory.origin.map { $0 != origin } ?? false
         var base = base(hasLeft ? nil : cursor)
         var look = try await look(since: base?.revision ?? 0, origin)
         memory.isOwing = memory.isOwing || base?.isOwing == true
         let tokens = [base?.token, memory.lastToken].compactMap(\.self)
-        // Either much has happened, or the cluster was restored from a copy and has lost what was written since.
+        // Either much has happened, or the cluster was restored from a backup and has lost later writes.
         let isLost = !tokens.allSatisfy(look.isKnown)
         memory.isOwing = memory.isOwing || isLost
         if let known = base, isLost || look.isElsewhere(known) {
@@ -26,7 +26,7 @@ extension EtcdBackend {
         return EtcdPull(self, origin, base, look, ownPublication: own, devices: names)
     }
 
-    /// From where to go on: from the cursor, or from what this process has done since it was given.
+    /// Returns where to start: at the cursor, or at the later position that this process has reached since.
     private func base(_ cursor: [UInt8]?) -> EtcdCursor? {
         var base = cursor.flatMap { EtcdCursor(decoding: $0) }
         if let joined = memory.joined, cursor != nil, cursor == memory.cursor {
@@ -59,7 +59,7 @@ extension EtcdBackend {
         try await reader.read(store, since: revision, after: known)
     }
 
-    /// Notes up to where everything is joined.
+    /// Notes up to where everything is joined, and returns the cursor.
     func keep(
         _ look: EtcdLook, _ origin: Origin, _ joined: Set<String>, _ wholes: EtcdOutlines, _ deltas: EtcdOutlines,
         missing: Set<String>

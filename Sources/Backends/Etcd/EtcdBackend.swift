@@ -9,10 +9,10 @@ package import Sealing
 
 /// The backend for `etcds://HOST,HOST/PREFIX` and `etcd://HOST,HOST/PREFIX`: rows of an etcd cluster.
 ///
-/// What all devices have is one state of each store, in rows. A device reads which of them have changed since it looked
-/// last, and joins what it has to them in transactions.
+/// All devices share one state of each store, in rows. A device reads the rows that have changed since its last poll,
+/// and joins its own state to them in transactions.
 public actor EtcdBackend: RemoteBackend {
-    /// The kind of remote that it is.
+    /// The descriptor of etcd clusters.
     public static let descriptor = BackendDescriptor(.etcd) {
         site throws(RemoteError) in
         EtcdBackend.make(
@@ -30,25 +30,24 @@ public actor EtcdBackend: RemoteBackend {
     var memory = EtcdMemory()
     private var isClosed = false
     let limits: EtcdLimits
-    /// What all accounts hold in memory has a bound.
+    /// This account's share of the bound on what all accounts hold in memory.
     private let share: RemoteBudget.Share
     private let executor: any SerialExecutor
 
-    /// What a cluster answers is read, and states are joined, on a thread that is there as long as there is something to
-    /// do.
+    /// Decodes responses and joins states on a thread that exists only while there is work.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    /// A backend for an address. Nothing is asked before it is opened.
-    /// - Throws: `RemoteError.unsupported` for an address that is none of an etcd cluster, and for credentials that are
-    ///   none.
+    /// Makes a backend for an address. It sends nothing before it is opened.
+    /// - Throws: `RemoteError.unsupported` if the address is not one of an etcd cluster, or the credentials are
+    ///   invalid.
     public static func make(
         url: String, credentials: ServerCredentials, environment: Environment = .system
     ) throws(RemoteError) -> EtcdBackend {
         EtcdBackend(try EtcdClient(try EtcdURL(url), credentials), environment)
     }
 
-    /// The backend for an account of which so much is known: rows for one in plain, and blobs for one that is encrypted,
-    /// or is to be. Each of them finds out where the account is in the other form.
+    /// Makes the backend for an account: rows if it is in plain, and blobs if it is encrypted or is to be. Each of the
+    /// two finds out if the account is in the other form.
     static func make(
         _ client: EtcdClient, _ environment: Environment, protection: Protection
     ) -> any RemoteBackend {
@@ -56,7 +55,7 @@ public actor EtcdBackend: RemoteBackend {
         return EtcdSealedBackend(client, environment, protection)
     }
 
-    /// Tries an address out, and leaves nothing behind.
+    /// Tests an address, and leaves nothing behind.
     package static func check(
         url: String, credentials: ServerCredentials, environment: Environment = .system,
         within time: Duration = BackendDescriptor.checkTime
@@ -73,7 +72,7 @@ public actor EtcdBackend: RemoteBackend {
         }
     }
 
-    /// A backend that reaches its cluster in another way, and runs elsewhere: for a simulation.
+    /// Makes a backend for a simulation, with its own gateway to the cluster and its own executor.
     package static func make(
         url: String, gateway: any EtcdGateway, environment: Environment, executor: any SerialExecutor,
         limits: EtcdLimits
@@ -83,7 +82,7 @@ public actor EtcdBackend: RemoteBackend {
             budget: RemoteBudget())
     }
 
-    /// The same for an encrypted account.
+    /// Makes the same for an encrypted account.
     package static func make(
         url: String, gateway: any EtcdGateway, environment: Environment, executor: any SerialExecutor, key: HeldKey
     ) throws(RemoteError) -> any RemoteBackend {
@@ -104,17 +103,17 @@ public actor EtcdBackend: RemoteBackend {
         reader = EtcdReader(client, layout, row, share)
     }
 
-    /// A change waits a little for others, as every transaction is kept until the cluster is compacted. The cluster tells
-    /// of changes as long as it is there.
+    /// What the backend costs. A change waits a little for others, since the cluster keeps every transaction until it
+    /// is compacted. It reports changes while the watch is open.
     public nonisolated var traits: BackendTraits {
         BackendTraits(
             coalescing: .milliseconds(100), firstWait: .milliseconds(10), tellsOfChanges: watch.isLive)
     }
 
-    /// Says "look now" when somebody else changed something.
+    /// Hints that another device has changed something.
     public nonisolated func hints() -> AsyncStream<Void> { watch.hints() }
 
-    /// Ends hints and what is under way; calls that follow fail.
+    /// Ends hints and what is under way. Later calls fail.
     public func close() async {
         isClosed = true
         watch.close()
@@ -127,14 +126,14 @@ public actor EtcdBackend: RemoteBackend {
 
     // MARK: The account
 
-    /// Reads the rows of an account that is moving to a key, behind the fence where nobody changes them any more.
+    /// Makes this backend read the rows of an account that is moving to a key. Behind the fence no device changes them.
     func read(moving account: RemoteAccount) {
         let identifiers = account.aliases.union([account.identifier]).compactMap { Bits128($0) }
-        // One token for all time: nothing of the account's history is after the fence.
+        // The token never changes, because the account's rows have no history after the fence.
         row.moving = EtcdAccount(Set(identifiers), token: 0)
     }
 
-    /// Checks that the cluster can be used and finds its account.
+    /// Checks that the cluster can be used, and finds its account.
     public func open(creatingAccount createsAccount: Bool) async throws(RemoteError) -> RemoteAccount {
         try checkOpen()
         forget()
@@ -144,7 +143,7 @@ public actor EtcdBackend: RemoteBackend {
         return enter(try await row.make(identifier))
     }
 
-    /// Puts an account's row into the place where it isn't there.
+    /// Puts back an account's row that is gone from the remote.
     public func restore(_ account: String) async throws(RemoteError) -> RemoteAccount {
         try checkOpen()
         guard let identifier = Bits128(account) else {

@@ -7,9 +7,9 @@ internal import PropertyList
 internal import Replication
 internal import Synchronization
 
-/// Asks the members of a cluster: the one that answered last, and if it does not answer soon, the next one.
+/// Sends requests to the members of a cluster: to the one that answered last, and if that is slow, to the next one.
 ///
-/// A request may so be made twice, and whoever asks has to find out what became of it.
+/// So a request may be carried out twice, and the caller has to find out what became of it.
 final class EtcdClient: Sendable {
     let url: EtcdURL
     let proof: ServerCredentials.Proof
@@ -17,14 +17,14 @@ final class EtcdClient: Sendable {
     private let state: Mutex<State>
 
     private struct State {
-        /// The place of the member that answered last.
+        /// The index of the member that answered last.
         var current = 0
         var token: String?
-        /// Nobody is asked who they are there.
+        /// Whether the cluster has no authentication.
         var isOpen = false
-        /// The password was refused, and nothing has been let in since.
+        /// Whether the password was refused, and no sign-in has succeeded since.
         var isRefused = false
-        /// The refusal that a listener met: the next call says it, and does not try the same password again.
+        /// The refusal that a watch met. The next call throws it, instead of trying the same password again.
         var refusal: EtcdRefusal?
     }
 
@@ -59,13 +59,13 @@ final class EtcdClient: Sendable {
         }
     }
 
-    /// Makes a transaction. If no answer came it may be made twice.
+    /// Commits a transaction. If a response is lost, the transaction may be applied twice.
     func commit(_ transaction: EtcdTransaction) async throws(RemoteError) -> EtcdOutcome {
         let answer = try await call("/v3/kv/txn", transaction.json, bytes: transaction.size)
         return try RemoteError.reading { () throws(EtcdFlaw) in try EtcdOutcome(answer) }
     }
 
-    /// Asks for something, whichever member knows.
+    /// Sends a request to any member that can answer it.
     func call(_ path: String, _ question: Value, bytes: Int = 0) async throws(RemoteError) -> Value {
         do throws(EtcdFailure) { return try await ask(path, question, bytes: bytes) } catch {
             let failure = error.remoteError(self)
@@ -76,8 +76,8 @@ final class EtcdClient: Sendable {
         }
     }
 
-    /// Asks every member in turn, each time with more patience.
-    /// - Parameter bytes: about what goes or comes at most, for which a slow cluster needs longer.
+    /// Sends a request to every member in turn, and waits longer in each round.
+    /// - Parameter bytes: about how large the request or the response may be; a slow cluster needs longer for more.
     func ask(_ path: String, _ question: Value, bytes: Int) async throws(EtcdFailure) -> Value {
         var failure: EtcdFailure?
         for time in patience(bytes) {
@@ -92,31 +92,31 @@ final class EtcdClient: Sendable {
                 }
             }
             if isHopeless { break }
-            // A member waits until its history has come to where the token was given, which that of a cluster that was
-            // restored from a copy may not for long.
+            // A member waits until its revision reaches the one at which the token was issued. In a cluster restored
+            // from a backup that may take long.
             forgetToken()
             await gateway.pause(for: .milliseconds(50))
         }
         throw failure ?? .http(.closed, member)
     }
 
-    /// For how long a member may say nothing, round by round. One that is dead says nothing at all, and one that was cut
-    /// off passes on to a leader that is gone, and waits for 7 s: nobody waits long for either where there are others to
-    /// ask. Then all of them may be slow.
+    /// Returns how long a member may stay silent, for each round. A dead member never answers. One that is cut off
+    /// forwards requests to a leader that is gone, and waits for 7 s. So the first round is short if there are others
+    /// to ask; the later ones allow for slow members.
     private func patience(_ bytes: Int) -> [Duration] {
         let times: [Double] = url.members.count > 1 ? [1, 4] : [5, 10]
         let slow = times.map { Duration.seconds($0 * (1 + Double(bytes) / 100_000)) }
         return url.members.count > 1 ? [.milliseconds(300)] + slow : slow
     }
 
-    /// Asks the next member from now on, if this one was asked until now.
+    /// Makes the next member the current one, if this member still is.
     func moveOn(from member: HTTPAddress) {
         state.withLock { state in
             if url.members[state.current] == member { state.current = (state.current + 1) % url.members.count }
         }
     }
 
-    /// Asks the current member, with a new token if it does not know the old one.
+    /// Sends a request to the current member, with a new token if the member doesn't know the old one.
     private func ask(_ path: String, _ body: Value, within time: Duration) async throws(EtcdFailure) -> Value {
         let token = try await token(anew: false, time)
         do throws(EtcdFailure) { return try await send(path, body, token, to: member, time) } catch {
@@ -133,12 +133,12 @@ final class EtcdClient: Sendable {
         try await gateway.ask(EtcdQuestion(path, body, token: token), of: member, within: time).answer
     }
 
-    /// What a member says of itself, to everybody.
+    /// What a member reports of itself, to any client.
     struct Status {
         let version: String
         let hasLeader: Bool
         let alarms: [String]
-        /// Seconds since 1970, by its clock.
+        /// Seconds since 1970, by the member's clock.
         let time: Int?
     }
 
@@ -154,8 +154,8 @@ final class EtcdClient: Sendable {
 
     // MARK: Signing in
 
-    /// The token, which every member knows until it is started anew. To get one takes a member 50 ms, or much longer if
-    /// many want one, and what it has begun it ends though nobody waits for it. So it is asked first whether it is there.
+    /// Returns a token, which every member knows until it restarts. Issuing one takes a member 50 ms, much longer if
+    /// many want one, and it finishes for clients that have gone. So the client checks first that the member answers.
     func token(anew: Bool, _ time: Duration, isListening: Bool = false) async throws(EtcdFailure) -> String? {
         let (known, isOpen) = state.withLock { ($0.token, $0.isOpen) }
         guard case .password(let user, let password) = proof else { return known }
@@ -189,17 +189,17 @@ final class EtcdClient: Sendable {
         }
     }
 
-    /// The password was refused. Calls try it again, as often as the schedule has it; a listener leaves it to them.
+    /// Whether the password was refused. Calls try it again when the schedule says so; a watch leaves it to them.
     var isRefused: Bool { state.withLock(\.isRefused) }
 
-    /// Sees that a member answers, whatever it says.
+    /// Checks that a member answers, with success or not.
     private func greet(_ member: HTTPAddress, within time: Duration) async throws(EtcdFailure) {
         do throws(EtcdFailure) { _ = try await status(of: member, within: time) } catch  where error.isCycling {
             throw error
         } catch {}
     }
 
-    /// The cluster lets everybody do everything, though a user was given.
+    /// Whether the cluster has no authentication, although a user was given.
     var isOpen: Bool { state.withLock(\.isOpen) }
 
     func forgetToken() {

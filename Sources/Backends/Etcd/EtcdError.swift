@@ -7,10 +7,10 @@ internal import PropertyList
 internal import PropertyListFiles
 internal import Replication
 
-/// Why a member did not do what it was asked.
+/// Why a member refused a request.
 package struct EtcdRefusal: Error {
     let status: Int
-    /// A status of gRPC; `nil`: the answer is none of etcd's.
+    /// The gRPC status code; `nil` if the response is not etcd's.
     let code: Int?
     let reason: String
     let host: String
@@ -20,10 +20,10 @@ package struct EtcdRefusal: Error {
         self.reason = reason.cleaned(atMost: Self.longestReason)
     }
 
-    /// More than etcd ever says; what answers may be something else.
+    /// The most bytes that are kept. etcd's own reasons are shorter, but another server may have answered.
     private static let longestReason = 300
 
-    /// What an answer says that is no success.
+    /// Makes a refusal from a response that is not a success.
     init(_ response: HTTPResponse, from host: String) {
         let answer = response.body.count <= 1 << 16 ? try? JSONReader.read(response.body) : nil
         self.init(
@@ -33,36 +33,36 @@ package struct EtcdRefusal: Error {
             host: host)
     }
 
-    /// The token is not known there: it is too old, or the member was started anew.
+    /// Whether the member doesn't know the token, because it has expired or the member was restarted.
     var isStaleToken: Bool {
         code == 16 || reason.contains("invalid auth token") || reason.contains("auth store is old")
     }
-    /// Another member, or the same one in a moment, may be able to.
+    /// Whether another member, or the same one a moment later, may be able to answer.
     var isCycling: Bool {
         code == 14 || (500...599).contains(status) && code != 15 && code != 12 || reason.contains("too many requests")
             || reason.contains("leader")
     }
-    /// What it was to give is more than it can pass on at once.
+    /// Whether the response would be larger than the member can pass on at once.
     var isTooLarge: Bool { code == 8 && reason.contains("larger than max") }
-    /// The user or the password is wrong.
+    /// Whether the user or the password is wrong.
     var isOfPassword: Bool { code == 3 && reason.contains("invalid user ID or password") }
-    /// Nobody is asked there who they are.
+    /// Whether the cluster has no authentication.
     var saysOpen: Bool { reason.contains("authentication is not enabled") }
-    /// Somebody who has not said who they are is asked.
+    /// Whether the member requires a user, and the request named none.
     var asksWho: Bool { code == 3 && reason.contains("user name is empty") }
-    /// What answers is something else, which may stand before one member and not before the others.
+    /// Whether something other than etcd has answered. It may be in front of one member and not of the others.
     var isNotOfEtcd: Bool { code == nil }
 }
 
 extension RemoteError {
-    /// Reads an answer. One that makes no sense is as good as none.
+    /// Decodes a response, and throws ``EtcdBackend/corrupt`` if that fails.
     static func reading<Content>(
         _ body: () throws(EtcdFlaw) -> Content
     ) throws(RemoteError) -> Content {
         do throws(EtcdFlaw) { return try body() } catch { throw EtcdBackend.corrupt }
     }
 
-    /// What it means to a person that there is no answer.
+    /// Makes the error that tells users why there is no response.
     init(etcd failure: HTTPFailure, from member: HTTPAddress) {
         let error = RemoteError(failure)
         let advice: String
@@ -75,7 +75,7 @@ extension RemoteError {
         self.init(error.code, error.message + advice)
     }
 
-    /// What a refusal means.
+    /// Makes the error that tells users why a member refused a request.
     init(_ refusal: EtcdRefusal, at place: String, hasCredentials: Bool) {
         let (code, sentence) = Self.meaning(of: refusal, place, hasCredentials)
         self.init(code, sentence)

@@ -7,33 +7,33 @@ internal import PropertyListFiles
 internal import Replication
 internal import Synchronization
 
-/// The way to the members of a cluster: the JSON gateway that each of them has, or a simulation's.
+/// The connection to the members of a cluster: over the JSON gateway that each of them has, or a simulation's.
 package protocol EtcdGateway: Sendable {
-    /// Asks a member for something.
-    /// - Parameter time: for how long it may say nothing; an answer that comes slowly is no silence.
-    /// - Returns: the answer, and when the member thinks that it is, in seconds since 1970.
+    /// Sends a request to a member.
+    /// - Parameter time: how long the member may stay silent; a slow response is not silence.
+    /// - Returns: the response, and the time by the member's clock, in seconds since 1970.
     func ask(
         _ question: EtcdQuestion, of member: HTTPAddress, within time: Duration
     ) async throws(EtcdFailure) -> (answer: Value, time: Int?)
 
-    /// Asks a member for something that goes on, until that ends.
-    /// - Parameter take: takes a piece, or `nil` for one that is too large; says whether it wants more.
-    /// - Returns: whether the member knew the token.
+    /// Sends a request with a streamed response, and returns when that ends.
+    /// - Parameter take: takes a message, or `nil` for one that is too large; returns whether to continue.
+    /// - Returns: false if the member didn't know the token.
     func listen(
         _ question: EtcdQuestion, to member: HTTPAddress, _ take: @escaping @Sendable (Value?) -> Bool
     ) async -> Bool
 
-    /// Waits, no longer than until it is closed.
+    /// Waits, at most until the gateway is closed.
     func pause(for time: Duration) async
 
-    /// Another way to the same members, to be closed by itself.
+    /// Returns another gateway to the same members, which is closed separately.
     func another() -> any EtcdGateway
 
-    /// Ends what is under way, which fails.
+    /// Ends the requests that are under way; they fail.
     func close()
 }
 
-/// What a member is asked.
+/// A request to a member.
 package struct EtcdQuestion: Sendable {
     package let path: String
     package let body: Value
@@ -51,13 +51,13 @@ final class EtcdHTTP: EtcdGateway {
     private let budget: RemoteBudget
     private let listening = Mutex(Listening())
 
-    /// What goes on until somebody has heard enough.
+    /// The streamed response that is under way.
     private struct Listening {
         var isClosed = false
         var http: HTTPClient?
     }
 
-    /// - Parameter budget: for answers, until they are decoded.
+    /// - Parameter budget: the memory for responses, until they are decoded.
     init(_ options: HTTPOptions, budget: RemoteBudget = .shared) {
         (self.options, self.budget, http) = (options, budget, HTTPClient(options))
     }
@@ -100,7 +100,7 @@ final class EtcdHTTP: EtcdGateway {
     func listen(
         _ question: EtcdQuestion, to member: HTTPAddress, _ take: @escaping @Sendable (Value?) -> Bool
     ) async -> Bool {
-        // Of its own, so that it can be ended between two pieces.
+        // A client of its own, so that it can be closed between two messages.
         let http = HTTPClient(options)
         let isClosed = listening.withLock { listening in
             listening.http = http
@@ -110,7 +110,7 @@ final class EtcdHTTP: EtcdGateway {
         let reader = EtcdLines(take, whenOver: http.close)
         var request = Self.request(question, member)
         request.patience = .endless
-        // A member that others can't reach says nothing for as long as that lasts, unless it is told to give up.
+        // Without this header, a member that is cut off from the others stays silent for as long as that lasts.
         request.headers.append((name: "Grpc-Metadata-hasleader", value: "true"))
         request.sink = reader.sink
         let result = await http.result(of: request)
@@ -128,26 +128,26 @@ final class EtcdHTTP: EtcdGateway {
             "POST", member, headers: headers, body: Array(JSONWriter.write(question.body).utf8), limit: mostBytes)
     }
 
-    /// Six times what a row has at most, which is more in Base64.
+    /// Six times the largest row, since Base64 enlarges rows.
     private static let mostBytes = 8 << 20
 
-    /// No question has more values for an answer.
+    /// More values than any request has in its response.
     private static let mostValues = 1 << 19
-    /// What a value takes decoded, beside its text. Only two bytes may have come of it.
+    /// The memory that a decoded value takes besides its text. The response may have only two bytes for it.
     private static let valueBytes = 40
 
-    /// How many values an answer has at most. Base64 has none of these characters.
+    /// Returns an upper bound for the number of values in a response. Base64 has none of these characters.
     private static func mostValues(in body: [UInt8]) -> Int {
         body.count { $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: "[") || $0 == UInt8(ascii: "{") }
     }
 }
 
-/// Why there is no answer.
+/// Why there is no response.
 package enum EtcdFailure: Error {
     case http(HTTPFailure, HTTPAddress)
     case refusal(EtcdRefusal)
 
-    /// Another member may know more.
+    /// Whether another member may be able to answer.
     var isCycling: Bool {
         switch self {
         case .http(.closed, _), .http(.libraryMissing, _), .http(.unsendable, _), .http(.authority, _),
@@ -158,7 +158,7 @@ package enum EtcdFailure: Error {
         }
     }
 
-    /// What was asked for is more than is passed on, or taken, at once.
+    /// Whether the response would be larger than a member passes on, or than this client accepts.
     var isTooLarge: Bool {
         switch self {
         case .http(let failure, _): if case .tooLarge = failure { true } else { false }
@@ -166,7 +166,7 @@ package enum EtcdFailure: Error {
         }
     }
 
-    /// It took no time, so that there is none to be hoped for from waiting longer.
+    /// Whether the failure came without waiting, so that a longer timeout wouldn't help.
     var isImmediate: Bool {
         switch self {
         case .http(.timedOut, _), .http(.cut, _): false

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Where what is in the cluster. With P for the prefix of the address:
+// The rows of an account in a cluster. P is the prefix of the address:
 //
-//     P/account                   who has an account here, and the last transactions
+//     P/account                   the account's identifiers, and its last transactions
 //     P/entry/STORE/KEY           an entry of a store
-//     P/context/STORE/ORIGIN      how many of an origin's writes were taken into a store
-//     P/store/STORE               changed with every change of the store
-//     P/gone/STORE                changed whenever entries of the store went without another in their place
-//     P/device/ORIGIN             who publishes under an origin
+//     P/context/STORE/ORIGIN      how many of an origin's writes were joined to a store
+//     P/store/STORE               written with every change of the store
+//     P/gone/STORE                written whenever entry rows of the store are deleted
+//     P/device/ORIGIN             the device that publishes under an origin
 //     P/part/STORE/ORIGIN.N/I     a part of a value that is too large for one row
 //
-// An encrypted account has blobs in their place (EtcdStorage):
+// An encrypted account has blobs instead (EtcdStorage):
 //
 //     P/blob/a/NAME, h/, s/       a blob: a marker or note, a head, a segment
 //     P/blob/s/NAME/I             a part of a segment that is too large for one row
-//     P/blob/changed              random, changed with every marker and head
+//     P/blob/changed              random, written with every marker, note and head
 //
-// Then P/account is a fence: whoever goes by rows stops at it.
+// Then P/account is a fence, at which readers of an unencrypted account's rows stop.
 //
-// Every transaction that changes rows replaces P/account if it is as it was when its maker looked, so that they
-// have one order, and nobody changes what they did not see.
+// Every transaction that changes rows replaces P/account, on condition that it is as the sender has seen it. So
+// transactions have one order, and no device changes what it has not seen.
 
 internal import BackendSupport
 internal import PlaceAddress
@@ -50,7 +50,7 @@ struct EtcdLayout {
     }
     func part(_ store: String, _ dot: Dot, _ number: Int) -> [UInt8] { parts(store, dot) + Self.digits(number) }
 
-    /// Six digits, so that parts are in order.
+    /// Formats a number with six digits, so that parts are in order.
     private static func digits(_ number: Int) -> [UInt8] { Array(String(1_000_000 + number).dropFirst().utf8) }
 
     var blobs: [UInt8] { path("blob/") }
@@ -61,20 +61,20 @@ struct EtcdLayout {
     func parts(ofBlob name: String) -> [UInt8] { path("blob/\(name)/") }
     func part(_ number: Int, ofBlob name: String) -> [UInt8] { parts(ofBlob: name) + Self.digits(number) }
 
-    /// What an account in plain consists of, beside its row, in the order in which it can be removed: entries whose
-    /// contexts are gone are only entries, and contexts without their entries would say that these were deleted.
+    /// The folders of an account in plain, besides its own row, in the order in which they can be removed: entries
+    /// without contexts are merely entries, but contexts without their entries would say that these were deleted.
     var rows: [[UInt8]] { ["context/", "store/", "gone/", "entry/", "part/", "device/"].map(path) }
 
     private func path(_ end: String) -> [UInt8] { prefix + Array("/\(end)".utf8) }
 
     fileprivate static let slash = UInt8(ascii: "/")
 
-    /// A store's identifier, which may not end before the next slash.
+    /// Escapes a store's identifier, which must not contain a slash in a row's key.
     private static func name(_ store: String) -> [UInt8] {
         Array(store.replacing("%", with: "%25").replacing("/", with: "%2F").utf8)
     }
 
-    /// The store that a row under a folder with one row for each is of.
+    /// Returns the store of a row in a folder that has one row per store; `nil` if the row is elsewhere or malformed.
     func store(of row: EtcdRow, under folder: [UInt8]) -> String? {
         guard row.key.starts(with: folder) else { return nil }
         return PercentCoding.decode(String(decoding: row.key.dropFirst(folder.count), as: UTF8.self))
@@ -82,7 +82,7 @@ struct EtcdLayout {
 }
 
 extension EtcdLayout {
-    /// The store that a part of a value is of.
+    /// Returns the store of a part of a value; `nil` if the row is elsewhere or malformed.
     func storeOfPart(_ row: EtcdRow) -> String? {
         guard row.key.starts(with: parts) else { return nil }
         let name = row.key.dropFirst(parts.count).prefix { $0 != Self.slash }
@@ -92,24 +92,24 @@ extension EtcdLayout {
 
 // MARK: - Rows
 
-/// What a row holds makes no sense.
+/// A row can't be decoded.
 struct EtcdFlaw: Error {
-    /// It was written by a newer version.
+    /// Whether a newer version wrote the row.
     var isTooNew = false
 }
 
 /// The row of an account: its identifiers, and a random number for each of the last transactions, newest first.
 ///
-/// Whoever has seen one of the numbers has seen a part of this history: a cluster that was restored from a copy does
-/// not have them.
+/// A device that has seen one of these numbers knows this history. A cluster that was restored from a backup lacks the
+/// numbers of the transactions that it has lost.
 struct EtcdAccount: Equatable {
     var identifiers: Set<Bits128>
     private(set) var tokens: [UInt64] = []
 
     private static let format: UInt8 = 1
-    /// What is there in place of the row of an account that is encrypted.
+    /// What replaces the row if the account is encrypted.
     static let fence: [UInt8] = [2]
-    /// More identifiers than devices have ever given an account at once.
+    /// More identifiers than devices have ever created for an account at once.
     static let mostIdentifiers = 64
 
     init(_ identifiers: Set<Bits128>, token: UInt64) {
@@ -117,7 +117,7 @@ struct EtcdAccount: Equatable {
         tokens = [token]
     }
 
-    /// Notes another transaction.
+    /// Adds the number of another transaction.
     mutating func add(_ token: UInt64, keeping most: Int) {
         tokens.insert(token, at: 0)
         tokens.removeLast(max(0, tokens.count - most))
@@ -148,10 +148,10 @@ struct EtcdAccount: Equatable {
     }
 }
 
-/// The row of an origin: whose it is, and which publication was the last.
+/// The row of an origin: the device that publishes under it, and its last publication.
 struct EtcdDevice: Equatable {
     let device: RemoteDevice
-    /// Random: whoever finds another one than it has written has a clone.
+    /// A random number. A device that finds a number that it did not write has a clone.
     let publication: UInt64
     /// How often the device had begun to publish under the origin.
     let count: UInt64
@@ -181,13 +181,13 @@ struct EtcdDevice: Equatable {
     }
 }
 
-/// The row of an entry. A value that is too large for it is in rows of its own.
+/// The row of an entry. A value that is too large for it has rows of its own.
 struct EtcdEntry: Equatable {
     let entry: Entry
-    /// The bytes of its value in rows of their own; `nil`: there are none.
+    /// The size in bytes of a value that has rows of its own; `nil` if it has none.
     let partedBytes: Int?
 
-    /// More than any app may write, and less than etcd takes in one request.
+    /// More than any app may write, and less than etcd accepts in one request.
     static let mostBytes = 1_200_000
     static let partBytes = 500_000
 
@@ -257,15 +257,15 @@ struct EtcdEntry: Equatable {
 
 /// Where a pull ended.
 struct EtcdCursor: Equatable {
-    /// All changes up to this revision were joined.
+    /// The revision up to which all changes were joined.
     var revision: Int64
-    /// The newest transaction then.
+    /// The number of the newest transaction at that revision.
     var token: UInt64
-    /// Stores of which that is not so: they are read as a whole.
+    /// The stores that were not joined up to there. They are read as a whole.
     var missing: Set<String> = []
-    /// The cluster has lost what was in it, and this device has still to publish what it has.
+    /// Whether the cluster has lost data, and this device has yet to publish everything that it has.
     var isOwing = false
-    /// The cluster that counts so; 0: that was not noted.
+    /// The identifier of the cluster whose revision this is; 0 if it was not known.
     var cluster: UInt64 = 0
 
     private static let format: UInt8 = 1
@@ -277,7 +277,7 @@ struct EtcdCursor: Equatable {
 
     init(revision: Int64, token: UInt64) { (self.revision, self.token) = (revision, token) }
 
-    /// Reads a cursor. One that is none is that of somebody who has seen nothing.
+    /// Decodes a cursor; `nil` if it can't be decoded, so that the next pull reads everything.
     init?(decoding bytes: [UInt8]) {
         var decoder = CanonicalDecoder(bytes)
         do throws(CanonicalDecodingError) {

@@ -3,33 +3,33 @@
 internal import BackendSupport
 internal import Replication
 
-/// What one transaction sees of the account.
+/// What the transaction that begins a pull finds out about the account.
 struct EtcdLook {
     let position: EtcdPosition
-    /// The cluster's revision, and which cluster it is.
+    /// The cluster's revision, and its identifier.
     let (revision, cluster): (Int64, UInt64)
     let own: EtcdDevice?
-    /// Stores that have changed.
+    /// The stores that have changed.
     let changed: Set<String>
-    /// Stores of which entries went without another in their place.
+    /// The stores of which entry rows were deleted.
     let gone: Set<String>
 
-    /// The history of the account is the one that a transaction was made in.
+    /// Returns whether the account's history contains a transaction.
     func isKnown(_ token: UInt64) -> Bool {
         !Rule.knownHistory.isOn || position.account.tokens.contains(token)
     }
 
-    /// The rows were moved to another cluster, or to one that was made anew, so that they have other revisions.
+    /// Returns whether the cursor's revision is another cluster's, or of a time that the cluster has lost.
     func isElsewhere(_ cursor: EtcdCursor) -> Bool {
         let isOther = cluster != cursor.cluster && cluster != 0 && cursor.cluster != 0
         return isOther || Rule.accountRevision.isOn && revision < cursor.revision
     }
 
-    /// What is asked: the account's row, that of this device, then rows of devices, of stores, and of stores of which
-    /// entries went.
+    /// Returns what to read: the account's row, this device's, then those of devices, of stores, and of stores of which
+    /// entry rows were deleted.
     /// - Parameters:
-    ///   - revision: what has changed since is wanted.
-    ///   - hasDevices: the rows of devices are known up to there.
+    ///   - revision: the revision since which rows have changed.
+    ///   - hasDevices: whether the rows of devices are known up to that revision.
     static func ranges(
         since revision: Int64, hasDevices: Bool, as origin: Origin, _ layout: EtcdLayout
     ) -> [EtcdRange] {
@@ -41,7 +41,7 @@ struct EtcdLook {
         ]
     }
 
-    /// What was found in ``ranges(since:hasDevices:as:_:)``.
+    /// Decodes what was found in ``ranges(since:hasDevices:as:_:)``.
     init(_ outcome: EtcdOutcome, at position: EtcdPosition, _ layout: EtcdLayout) throws(RemoteError) {
         let found = outcome.found
         self.position = position
@@ -51,7 +51,7 @@ struct EtcdLook {
         gone = try Self.stores(found[4].rows, under: layout.gone, layout)
     }
 
-    /// The stores that rows are of. Whoever may write to the cluster may name any number of them.
+    /// Returns the stores that rows belong to. Their number is bounded, since anyone with access may write rows.
     private static func stores(
         _ rows: [EtcdRow], under folder: [UInt8], _ layout: EtcdLayout
     ) throws(RemoteError) -> Set<String> {

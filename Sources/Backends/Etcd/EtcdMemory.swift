@@ -2,42 +2,41 @@
 
 internal import Replication
 
-/// What a backend remembers as long as it lives.
+/// What a backend remembers as long as it exists.
 struct EtcdMemory {
-    /// Up to where this device has joined everything, or written it itself.
+    /// The position up to which this device has joined everything, or has written it itself.
     var joined: EtcdPosition?
-    /// What the cluster has then of each store, as far as it is known.
+    /// The cluster's stores at that position, as far as they are known.
     var outlines = EtcdOutlines()
-    /// The cursor that ``joined`` goes on from.
+    /// The cursor that ``joined`` continues from.
     var cursor: [UInt8]?
-    /// The last transaction of this device's after that cursor was given. Others may have been faster, so that
-    /// ``joined`` is older; a cluster that does not know the transaction was restored from a copy all the same.
+    /// The number of this device's last transaction since that cursor was given. ``joined`` may be older, if others
+    /// were faster. A cluster that doesn't have the number counts as restored from a backup.
     var lastToken: UInt64?
-    /// Under which that was joined.
+    /// The origin under which that was joined.
     var origin: Origin?
-    /// This device has to publish all that it has.
+    /// Whether this device has to publish everything that it has.
     var isOwing = false
 
-    /// Who publishes, once it was read.
+    /// The devices that publish; `nil` until they are read.
     var devices: [Origin: EtcdDevice]?
 
-    /// The last publications of this process, and the one that its first look found where nothing else is known.
+    /// The last publications of this process, and the one that its first pull found if the database has no count.
     private var ownPublications: [(device: EtcdDevice, origin: Origin)] = []
-    /// By the origins under whose name a pull has looked: the publications up to this count are of processes before this
-    /// one, or too old to be among ``ownPublications``.
+    /// For each origin under which this process has polled: publications up to this count were made by earlier
+    /// processes, or are too old to be among ``ownPublications``.
     private var inherited: [Origin: UInt64] = [:]
 
-    /// What became of the publication under an origin, by its row. What was published is joined, and stays if somebody
-    /// removes the row.
-    /// - Parameter count: how often the database says that something was about to be published under the origin; 0 if
-    ///   that is not known.
+    /// Decides from the row under an origin what became of this device's publication. Without the row, what was
+    /// published is still there, joined.
+    /// - Parameter count: how many publications under the origin the database has counted; 0 if that is not known.
     mutating func look(
         at device: EtcdDevice?, under origin: Origin, published count: UInt64
     ) -> OwnPublication {
         if !hasLooked(under: origin) {
             inherited[origin] = count
             if let device, count == 0 { note(device, under: origin) }
-            // What was counted last came to nothing, or was lost when the cluster was restored from a copy.
+            // The publication that was counted last failed, or was lost when the cluster was restored from a backup.
             if device?.count ?? 0 < count { isOwing = isOwing || Rule.knownHistory.isOn }
         }
         guard let device else { return isOwing ? .missing : .asPublished }
@@ -47,14 +46,14 @@ struct EtcdMemory {
 
     func hasLooked(under origin: Origin) -> Bool { inherited[origin] != nil }
 
-    /// Whether this device has written a row under an origin. Processes before this one may have: a row of theirs
-    /// arrives late, or comes back with a cluster that is restored from a copy.
+    /// Returns whether this device has written a row under an origin. An earlier process may have: its row can arrive
+    /// late, or come back with a cluster that is restored from a backup.
     func isOwn(_ device: EtcdDevice, under origin: Origin) -> Bool {
         if ownPublications.contains(where: { $0.device.publication == device.publication }) { return true }
         return device.count > 0 && device.count <= inherited[origin, default: 0]
     }
 
-    /// Remembers a publication that is about to be made, since its answer may be lost.
+    /// Remembers a publication that is about to be made. The response to it may be lost.
     mutating func note(_ device: EtcdDevice, under origin: Origin) {
         ownPublications.append((device, origin))
         guard ownPublications.count > Self.mostPublications else { return }
@@ -64,12 +63,12 @@ struct EtcdMemory {
 
     private static let mostPublications = 1024
 
-    /// Notes who publishes: all rows of devices, or those that have changed.
+    /// Notes the devices that publish: from all rows of devices, or from those that have changed.
     mutating func note(devices rows: [EtcdRow], _ layout: EtcdLayout) {
         var devices = devices ?? [:]
         for row in rows {
             let name = String(decoding: row.key.dropFirst(layout.devices.count), as: UTF8.self)
-            // A name is for people; one that can't be read is not told.
+            // Names are only shown to users, so a corrupt row is skipped.
             guard let origin = Origin(name), let device = try? EtcdDevice(decoding: row.value) else { continue }
             guard devices.count < EtcdLimits.devices || devices[origin] != nil else { continue }
             devices[origin] = device
@@ -77,8 +76,8 @@ struct EtcdMemory {
         self.devices = devices
     }
 
-    /// Notes up to where everything is joined.
-    /// - Returns: the cursor to go on from.
+    /// Notes the position up to which everything is joined.
+    /// - Returns: the cursor for the next pull.
     mutating func note(
         _ look: EtcdLook, _ origin: Origin, joined: Set<String>, _ wholes: EtcdOutlines, _ deltas: EtcdOutlines,
         missing: Set<String>
@@ -90,7 +89,7 @@ struct EtcdMemory {
                 outline = outlines[store]
                 outline?.take(delta)
             }
-            // What there was no room for is not known any more.
+            // If there is no room for the outline, the store's state is no longer known.
             outlines[store] = outline
         }
         for store in missing { outlines[store] = nil }

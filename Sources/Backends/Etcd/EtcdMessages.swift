@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What is asked of etcd's JSON gateway (https://etcd.io/docs/v3.4/dev-guide/api_grpc_gateway):
-// protocol buffers as JSON, with keys and values in Base64, 64-bit numbers as strings, and nothing where the value is
-// zero, empty or false. What it answers is in EtcdAnswers.
+// The requests to etcd's JSON gateway (https://etcd.io/docs/v3.4/dev-guide/api_grpc_gateway): protocol buffers as JSON.
+// Keys and values are in Base64, 64-bit numbers are strings, and a field that is zero, empty or false is absent.
+// EtcdAnswers decodes the responses.
 
 package import PropertyList
 internal import PropertyListFiles
 
-/// Rows of a range.
+/// A request for a range of rows.
 struct EtcdRange {
     var key: [UInt8]
-    /// The key after the last one; `nil`: only `key`.
+    /// The key after the last one; `nil` for `key` alone.
     var end: [UInt8]?
-    /// Rows that were not changed since are left out.
+    /// The revision since which a row must have changed to be returned; 0 for all rows.
     var since: Int64 = 0
-    /// As they were then; 0: as they are.
+    /// The revision at which the rows are read; 0 for the present one.
     var revision: Int64 = 0
     var limit = 0
     var keysOnly = false
 
-    /// One row.
+    /// Makes a range of one row.
     init(_ key: [UInt8], keysOnly: Bool = false) { (self.key, self.keysOnly) = (key, keysOnly) }
 
-    /// Rows from a key to the one before another.
+    /// Makes a range from a key up to another, which is excluded.
     init(from key: [UInt8], to end: [UInt8]) { (self.key, self.end) = (key, end) }
 
-    /// All rows under a prefix, which ends with a slash.
+    /// Makes a range of all rows under a prefix, which ends with a slash.
     init(under prefix: [UInt8], since: Int64 = 0, keysOnly: Bool = false) {
         (key, end, self.since, self.keysOnly) = (prefix, Self.end(of: prefix), since, keysOnly)
     }
 
-    /// The first key that does not begin with a prefix, of which the last byte is no 0xFF.
+    /// Returns the first key after all that begin with a prefix. The prefix's last byte must not be 0xFF.
     private static func end(of prefix: [UInt8]) -> [UInt8] {
         prefix.dropLast() + [(prefix.last ?? 0) &+ 1]
     }
@@ -46,14 +46,14 @@ struct EtcdRange {
     }
 }
 
-/// One thing that a transaction does.
+/// One operation of a transaction.
 enum EtcdOperation {
     case put([UInt8], [UInt8])
     case delete([UInt8])
     case deleteAll(EtcdRange)
     case range(EtcdRange)
 
-    /// About how many bytes of a request it takes.
+    /// About how many bytes the operation takes in a request.
     var size: Int {
         switch self {
         case .put(let key, let value): key.count + value.count + 16
@@ -74,12 +74,12 @@ enum EtcdOperation {
     }
 }
 
-/// What has to be so for a transaction to do something.
+/// A condition of a transaction.
 enum EtcdCondition {
     case value([UInt8], is: [UInt8])
     case exists([UInt8])
     case isMissing([UInt8])
-    /// Nobody has written the row since this revision; 0: it is not there.
+    /// The row has not been written since this revision; 0 if the row must not exist.
     case isUnchanged([UInt8], since: Int64)
 
     fileprivate var json: Value {
@@ -99,14 +99,14 @@ enum EtcdCondition {
     }
 }
 
-/// Several operations at once, or none of them.
+/// Several operations, of which all or none are applied.
 struct EtcdTransaction {
     var conditions: [EtcdCondition] = []
     var operations: [EtcdOperation] = []
-    /// What is done instead if a condition does not hold.
+    /// The operations that are done instead if a condition doesn't hold.
     var otherwise: [EtcdOperation] = []
 
-    /// About how many bytes it takes.
+    /// About how many bytes the operations take in a request.
     var size: Int { (operations + otherwise).reduce(0) { $0 + $1.size } }
 
     var json: Value {
@@ -120,10 +120,10 @@ struct EtcdTransaction {
 // MARK: - JSON
 
 extension Value {
-    /// Bytes as the gateway has them.
+    /// Encodes bytes as the gateway does.
     package static func base64(_ bytes: [UInt8]) -> Value { .string(Text(Base64.encode(bytes))) }
 
-    /// Something in an object; `nil` if this is none, or has no such thing.
+    /// A field of an object; `nil` if this isn't an object, or has no such field.
     package subscript(_ name: String) -> Value? {
         if case .dictionary(let fields) = self { fields[Text(name)] } else { nil }
     }
@@ -132,10 +132,10 @@ extension Value {
     package var isTrue: Bool { self == .boolean(true) }
     package var text: String? { if case .string(let text) = self { text.string } else { nil } }
 
-    /// What is in Base64; `nil` if it is not.
+    /// The bytes that a Base64 string encodes; `nil` if this is none.
     package var bytes: [UInt8]? { text.flatMap(Base64.decode) }
 
-    /// A 64-bit number, which is a string. It may be any: check its range before you calculate with it.
+    /// A 64-bit number, written as a string. It may be any: check its range before you calculate with it.
     package var int64: Int64? {
         switch self {
         case .integer(let number): number

@@ -3,24 +3,24 @@
 internal import BackendSupport
 internal import Replication
 
-/// The rows of a store, page by page.
+/// The rows of a store, collected page by page.
 ///
-/// A member that is not etcd may answer pages without end. So the keys have to ascend, a page that others follow has
-/// rows, and all pages together have a bound.
+/// A server that is not etcd could send pages without end. So the keys have to ascend, a page with others after it must
+/// have rows, and the total is bounded.
 struct EtcdPages {
     private(set) var rows: [EtcdRow] = []
     private var bytes = 0
 
-    /// About how many bytes the rows take, and the entries that are made of them.
+    /// About how many bytes of memory the rows take, with the entries that are decoded from them.
     var memory: Int { 2 * bytes + rows.count * RemoteHoldings.entry }
 
-    /// Twice what a store may have elsewhere, as rows hold keys and stamps too.
+    /// Twice the limit of a store elsewhere, since rows also hold keys and stamps.
     static let mostBytes = 2 * EntryLimits.storeBytes
     static let mostRows = 2 * EntryLimits.entries
 
     /// Adds a page.
-    /// - Returns: the key from which the next page is asked for; `nil` if this was the last one.
-    /// - Throws: `RemoteError.damaged` where the rows go on and can't be a store.
+    /// - Returns: the key at which the next page begins; `nil` if this was the last one.
+    /// - Throws: `RemoteError.damaged` if the rows are more than a store can have.
     mutating func take(_ page: EtcdRows, of store: String) throws(RemoteError) -> [UInt8]? {
         for row in page.rows {
             if let last = rows.last, !last.key.lexicographicallyPrecedes(row.key) { throw EtcdBackend.corrupt }

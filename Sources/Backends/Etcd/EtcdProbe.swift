@@ -5,13 +5,13 @@ internal import Blobs
 internal import HTTPClient
 internal import Replication
 
-/// Tries a cluster out: first whether its members can be reached and are what they should be, then whether they do what
-/// a backend asks of them, with a row of a random name that is gone afterwards.
+/// Tests a cluster: first whether its members can be reached and are what they should be, then whether they do what a
+/// backend needs. For that it writes a row with a random name, and deletes it.
 struct EtcdProbe {
     private let client: EtcdClient
     private let environment: Environment
     private var hasWritten = false
-    /// The steps that were taken; the last one is the first that failed, if one did.
+    /// The steps that were taken. If one failed, it is the last.
     private(set) var checks: [BackendCheck] = []
 
     init(_ client: EtcdClient, _ environment: Environment) {
@@ -33,7 +33,7 @@ struct EtcdProbe {
             try await write(key)
             try await findAccount()
         } catch {
-            // The step says it. What was written must not stay.
+            // The failed step holds the error. A row that was written must not stay.
             if hasWritten { do { _ = try await client.commit(EtcdTransaction(operations: [.delete(key)])) } catch {} }
         }
     }
@@ -55,8 +55,8 @@ struct EtcdProbe {
 
     // MARK: Members
 
-    /// Asks all members, with no more patience than lets a check of many end soon. One that answers will do, but a person
-    /// wants to know of the others.
+    /// Asks all members for their status, with short timeouts, so that a check of many ends soon. One that answers is
+    /// enough, but the user should know about the others.
     private mutating func connect() async throws(RemoteError) -> [EtcdClient.Status] {
         var (statuses, failures): ([EtcdClient.Status], [RemoteError]) = ([], [])
         let time = Duration.seconds(client.url.members.count > 1 ? 2 : 5)
@@ -107,12 +107,12 @@ struct EtcdProbe {
     private static let openness =
         "The cluster asks nobody who they are: whoever can reach it can read and change all of it."
 
-    /// Tries conditions, on which it rests that nobody overwrites what they have not seen.
+    /// Tests conditions. Devices depend on them not to overwrite what they have not seen.
     private mutating func write(_ key: [UInt8]) async throws(RemoteError) {
         let (first, second) = (Array("first".utf8), Array("second".utf8))
         hasWritten = true
         try await step("write") { client throws(RemoteError) in
-            // Whether it was made is not what the answer says, which may be to a second try.
+            // The response doesn't say whether this wrote the row, since it may be the response to a second attempt.
             _ = try await client.commit(
                 EtcdTransaction(conditions: [.isMissing(key)], operations: [.put(key, first)]))
             let again = try await client.commit(
@@ -131,7 +131,7 @@ struct EtcdProbe {
         }
     }
 
-    /// No account is no failure: somebody may be about to make one.
+    /// Finds the account. It is no failure if there is none: the user may be about to create it.
     private mutating func findAccount() async throws(RemoteError) {
         let backend = EtcdBackend(client, environment)
         let blobs = BlobBackend(storage: EtcdStorage(client, environment), environment: environment)

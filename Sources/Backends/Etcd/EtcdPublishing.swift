@@ -3,24 +3,24 @@
 internal import PropertyList
 internal import Replication
 
-/// How much of something there is at most; a simulation makes do with less.
+/// The limits of an account. A simulation lowers them.
 package struct EtcdLimits: Sendable {
-    /// What a transaction of a publication does. etcd takes 128 operations at once, unless it was told otherwise.
+    /// The most operations in a transaction of a publication. etcd's default limit is 128.
     let operations: Int
-    /// The transactions that the account's row names.
+    /// The number of transactions that the account's row names.
     let tokens: Int
-    /// The stores of an account that are read; twice as many as a user may have.
+    /// The most stores of an account that are read: twice as many as a user may have.
     static let stores = 1 << 15
-    /// The devices whose names are remembered; more than anybody has.
+    /// The most devices whose names are remembered: more than any user has.
     static let devices = 4096
 
     package init(operations: Int = 120, tokens: Int = 128) { (self.operations, self.tokens) = (operations, tokens) }
 }
 
-/// A publication in transactions: what is to be written, and from which state of the account on.
+/// Splits a publication into transactions, from a given state of the account on.
 ///
-/// It only decides. Of each store the entries come first, then what was taken in, then what goes: it may be cut between
-/// any two of its transactions, for nobody is told that something was seen before it is there.
+/// It only decides. For each store, entries come first, then version vectors, then removals. So a publication may be
+/// interrupted between any two transactions: no version vector ever covers an entry that is not there yet.
 struct EtcdPublishing {
     static let mostAttempts = 30
 
@@ -32,26 +32,26 @@ struct EtcdPublishing {
     private let limits: EtcdLimits
 
     private(set) var position: EtcdPosition
-    /// What the cluster has of the stores of which this device has joined everything; `nil`: others have written since.
+    /// The stores of which this device has joined everything; `nil` if others may have written since.
     private var outlines: [String: EtcdOutline]?
-    /// Other stores of which it has, as turned out when they were read.
+    /// Other stores of which this device has everything, as reading them has shown.
     private var settled: Set<String> = []
     private var steps: [String: [Step]] = [:]
     private var queue: ArraySlice<Step> = []
-    /// The device's row is written, which is the last thing.
+    /// Whether the device's row is written, which happens last.
     private(set) var isDone = false
 
     /// One operation for a store.
     private struct Step {
         let store: String
         let operation: EtcdOperation
-        /// An entry goes and no other is put in its place.
+        /// Whether the operation deletes an entry's row.
         var removes = false
-        /// Rows that have to be there already.
+        /// The rows of the value's parts, which must exist when the operation is done.
         var parts: [(key: [UInt8], bytes: [UInt8])] = []
     }
 
-    /// etcd takes 1.5 MiB at once, unless it was told otherwise.
+    /// etcd's default limit for a request is 1.5 MiB.
     private static let mostBytes = 1_300_000
 
     init(
@@ -64,8 +64,8 @@ struct EtcdPublishing {
         position = EtcdPosition(EtcdAccount([.zero], token: 0), 0)
     }
 
-    /// Begins, again perhaps, from a state of the account.
-    /// - Parameter outlines: what the cluster has of stores of which this device has joined everything.
+    /// Begins, or begins again, from a position of the account.
+    /// - Parameter outlines: the cluster's state of stores of which this device has joined everything.
     mutating func begin(at position: EtcdPosition, outlines: [String: EtcdOutline]? = nil) {
         (self.position, self.outlines) = (position, outlines)
         (settled, steps, queue) = ([], [:], [])
@@ -75,18 +75,18 @@ struct EtcdPublishing {
         }
     }
 
-    /// Stores whose state in the cluster has to be known first.
+    /// The stores whose state in the cluster has to be read first.
     var undecided: [String] { snapshots.keys.filter { steps[$0] == nil }.sorted() }
 
-    /// Where a device has joined everything, what it has that was not seen there is newer, and what it has no more has
-    /// gone since.
+    /// Returns the steps for a store of which this device has joined everything. So whatever the device has that the
+    /// cluster lacks is newer, and whatever only the cluster has was removed since.
     private func steps(_ store: String, joining state: StoreState, to outline: EtcdOutline) -> [Step] {
         let news = state.entries.filter { !outline.vector.contains($0.value.dot) }
         let gone = outline.keys.filter { state.entries[$0] == nil }
         return puts(news, store) + raises(outline.vector, to: state.vector, store) + removals(gone, store)
     }
 
-    /// Takes in what the cluster has of a store.
+    /// Decides on the steps for a store from its state in the cluster.
     mutating func take(_ there: StoreState, of store: String) {
         guard let state = snapshots[store]?.state else { return }
         let plan = Join.plan(there, taking: state)
@@ -114,18 +114,18 @@ struct EtcdPublishing {
         }
     }
 
-    /// Puts the steps of all stores into an order.
+    /// Puts the steps of all stores in order.
     mutating func order() {
         queue = snapshots.keys.sorted().flatMap { steps[$0] ?? [] }[...]
         if !Rule.entriesFirst.isOn { queue.reverse() }
     }
 
-    /// The parts of large values, which are written before everything else.
+    /// The operations that write the parts of large values. They come before everything else.
     var parts: [EtcdOperation] { queue.flatMap(\.parts).map { .put($0.key, $0.bytes) } }
 
     // MARK: Transactions
 
-    /// The next transaction, what it makes of the account's row, and how many steps it takes.
+    /// Returns the next transaction, the account's row after it, and the number of its steps.
     func next(
         token: UInt64, otherwise: [EtcdOperation]
     ) -> (transaction: EtcdTransaction, account: EtcdAccount, count: Int) {
@@ -142,7 +142,7 @@ struct EtcdPublishing {
         )
     }
 
-    /// As many steps as fit, and the rows that say of which stores they are.
+    /// As many steps as fit into a transaction, and the rows that mark their stores as changed.
     private var nextSteps: (steps: [Step], touches: [EtcdOperation]) {
         var (steps, touched, gone): ([Step], Set<String>, Set<String>) = ([], [], [])
         var bytes = 0
@@ -163,26 +163,26 @@ struct EtcdPublishing {
         return (steps, touches)
     }
 
-    /// The row that says who has published.
+    /// This device's row.
     var device: EtcdDevice {
         EtcdDevice(publication.device, publication: number, count: publication.counts[publication.origin, default: 0])
     }
 
-    /// Who has published, and under which names it does no more.
+    /// The operations that end a publication: they write this device's row, and delete those under its former origins.
     private var ending: [EtcdOperation] {
         [.put(layout.device(publication.origin), device.encoded)]
             + formerOrigins.map { .delete(layout.device($0)) }
     }
 
-    /// A transaction was made.
+    /// Notes that a transaction was applied.
     mutating func advance(_ count: Int, to position: EtcdPosition) {
         isDone = count == queue.count
         queue = queue.dropFirst(count)
         self.position = position
     }
 
-    /// What the cluster has now of the stores of which this device has joined everything; `nil` if others have written
-    /// something that it has not.
+    /// The cluster's present state of the stores of which this device has joined everything; `nil` if others have
+    /// written something that it has not joined.
     var publishedOutlines: [String: EtcdOutline]? {
         guard isDone, let outlines else { return nil }
         return snapshots.filter { outlines[$0.key] != nil || settled.contains($0.key) }.mapValues { snapshot in

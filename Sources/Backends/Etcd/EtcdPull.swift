@@ -3,7 +3,7 @@
 internal import Replication
 internal import Synchronization
 
-/// A look at the cluster, and what is read after it.
+/// A pull: what its first transaction found, and what is read afterwards.
 actor EtcdPull: RemotePull {
     nonisolated let account: RemoteAccount
     nonisolated let devices: [Origin: RemoteDevice]
@@ -12,15 +12,15 @@ actor EtcdPull: RemotePull {
     nonisolated var problems: [String] { flaws.withLock(\.self) }
 
     private let backend: EtcdBackend
-    /// Where the backend's is.
+    /// The backend's executor.
     nonisolated var unownedExecutor: UnownedSerialExecutor { backend.unownedExecutor }
     private let origin: Origin
     private let base: EtcdCursor?
     private let look: EtcdLook
     private nonisolated let flaws = Mutex<[String]>([])
-    /// The stores that could be read.
+    /// The stores that could be read completely.
     private var readStores: Set<String> = []
-    /// What the cluster has of them, or what of it has changed: without their values, which are the engine's by now.
+    /// The outlines of those stores, whole or of deltas. They lack the values, which the engine holds by now.
     private var (wholes, deltas) = (EtcdOutlines(), EtcdOutlines())
 
     init(

@@ -2,11 +2,11 @@
 
 internal import Replication
 
-/// An upload that is under way. Nothing of it is written before it is finished.
+/// An upload under way. Nothing is written before ``finish()``.
 actor EtcdPush: RemotePush {
     nonisolated let stores: [String]
     private let backend: EtcdBackend
-    /// Where the backend's is.
+    /// The backend's executor.
     nonisolated var unownedExecutor: UnownedSerialExecutor { backend.unownedExecutor }
     private let publication: Publication
     private var snapshots: [StoreSnapshot] = []

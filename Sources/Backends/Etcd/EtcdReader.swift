@@ -4,37 +4,37 @@ internal import BackendSupport
 internal import PropertyList
 internal import Replication
 
-/// Reads stores out of a cluster: each as it was at one moment, whatever is written meanwhile.
+/// Reads stores from a cluster: each as it was at one moment, whatever is written meanwhile.
 final class EtcdReader {
     private let client: EtcdClient
     private let layout: EtcdLayout
     private let row: EtcdAccountRow
-    /// What all accounts hold in memory has a bound.
+    /// This account's share of the bound on what all accounts hold in memory.
     private let share: RemoteBudget.Share
-    /// So many entries are asked for at once.
+    /// How many entries are requested at once.
     private var pageLimit = 1024
 
     init(_ client: EtcdClient, _ layout: EtcdLayout, _ row: EtcdAccountRow, _ share: RemoteBudget.Share) {
         (self.client, self.layout, self.row, self.share) = (client, layout, row, share)
     }
 
-    /// A store as it is there: all of it, or what has changed since a revision.
+    /// A store in the cluster: all of it, or what has changed since a revision.
     struct Reading {
         var state = StoreState()
         var isDelta = false
-        /// What can't be read.
+        /// A sentence about what can't be read; `nil` if everything was.
         var problem: String?
     }
 
-    /// Reads a store at one moment, or what of it has changed.
+    /// Reads a store as it was at one moment, or what has changed in it.
     /// - Parameters:
-    ///   - since: the revision of a position after which it has.
-    ///   - known: a position that has been before. Where the cluster is restored from a copy meanwhile, the rows that
-    ///     have changed since are not those, and what is said of what was seen must not be believed.
+    ///   - since: the revision of a position, to read what has changed since; 0 to read the whole store.
+    ///   - known: an earlier position. If the cluster was restored from a backup since, the changes since the revision
+    ///     are not all that this device lacks, and the version vector must not be believed.
     func read(
         _ store: String, since: Int64 = 0, after known: EtcdPosition
     ) async throws(RemoteError) -> Reading {
-        // What was read before is joined.
+        // What was read before is joined by now.
         forgetNews()
         var range = EtcdRange(under: layout.entries(store), since: since)
         var others = [EtcdRange(under: layout.vectors(store)), EtcdRange(layout.gone(store))]
@@ -47,7 +47,7 @@ final class EtcdReader {
         guard outcome.found.count == 1 + others.count else { throw EtcdBackend.corrupt }
         if since > 0 {
             try checkHistory(try row.present(outcome.found[3], outcome.revision), after: known)
-            // Nothing tells of an entry that went, but that one did.
+            // A delta doesn't show deleted rows, but this row shows that there were some.
             if outcome.found[2].rows.contains(where: { $0.modified > since }) {
                 return try await read(store, after: known)
             }
@@ -59,7 +59,7 @@ final class EtcdReader {
             store, entries, outcome.found[1].rows, isDelta: since > 0, at: outcome.revision)
     }
 
-    /// What was read is joined, or is of no use any more.
+    /// Releases the memory budget of what was read, which is joined or no longer needed.
     func forgetNews() { try? share.hold { $0.news = 0 } }
 
     private func checkHistory(_ present: EtcdPosition, after known: EtcdPosition) throws(RemoteError) {
@@ -67,7 +67,7 @@ final class EtcdReader {
         throw RemoteError(.unavailable, "The cluster was restored from a copy, or much was written to the account.")
     }
 
-    /// The rows of a store's entries: a first page, and those after it as they were at the same moment.
+    /// Returns the rows of a store's entries: a first page, and the following pages as they were at the same moment.
     private func pages(
         of store: String, from first: EtcdRows, _ range: EtcdRange
     ) async throws(RemoteError) -> [EtcdRow] {
@@ -87,7 +87,7 @@ final class EtcdReader {
         return pages.rows
     }
 
-    /// Asks for entries, and for fewer at once where they are too much for one answer.
+    /// Requests entries, and fewer at once if they are too large for one response.
     private func ask(_ path: String, _ question: (_ limit: Int) -> Value) async throws(RemoteError) -> Value {
         while true {
             do throws(EtcdFailure) {
@@ -98,8 +98,8 @@ final class EtcdReader {
         }
     }
 
-    /// Asks for fewer entries at once, since that many are more than a member passes on.
-    /// - Returns: whether there are fewer.
+    /// Halves the number of entries that are requested at once.
+    /// - Returns: false if it can't be halved.
     private func halvePages() -> Bool {
         guard pageLimit > 1 else { return false }
         pageLimit /= 2
@@ -123,12 +123,12 @@ final class EtcdReader {
             }
             bytes += whole.value?.count ?? 0
             guard bytes <= EtcdPages.mostBytes else { throw EtcdPages.excess(store) }
-            // Values in parts are not among the rows.
+            // Values in parts are not among the rows, so the rows' memory doesn't include them.
             try share.hold { $0.news = max($0.news, 2 * bytes) }
             reading.state.entries[Key(unchecked: key)] = whole
         }
         reading.state.vector = vector(vectors, layout.vectors(store).count)
-        // What was seen and is not there is gone: nobody may be told of one without the other.
+        // A version vector without its entries would delete them.
         if reading.problem != nil { reading.state.vector = VersionVector() }
         return reading
     }
@@ -137,7 +137,7 @@ final class EtcdReader {
         var seen: [Origin: UInt64] = [:]
         for row in rows {
             let name = String(decoding: row.key.dropFirst(folder), as: UTF8.self)
-            // What is not known to have been seen is only seen again.
+            // If a place in the version vector is left out, writes are merely joined again.
             guard let origin = Origin(name), let n = UInt64(String(decoding: row.value, as: UTF8.self)),
                 n <= EntryLimits.n
             else { continue }
@@ -146,7 +146,7 @@ final class EtcdReader {
         return VersionVector(seen)
     }
 
-    /// An entry with its value; `nil` if parts of it are missing.
+    /// Returns an entry with its value; `nil` if parts are missing.
     private func whole(_ entry: EtcdEntry, _ store: String, at revision: Int64) async throws(RemoteError) -> Entry? {
         guard let bytes = entry.partedBytes else { return entry.entry }
         guard bytes <= EntryLimits.storeBytes else { return nil }
@@ -157,7 +157,7 @@ final class EtcdReader {
             let page = try RemoteError.reading { () throws(EtcdFlaw) in try EtcdRows(answer) }
             let before = value.count
             value += page.rows.flatMap(\.value)
-            // A page that brings nothing would be followed by others for ever.
+            // A server could send empty pages without end.
             guard page.hasMore, before < value.count, value.count < bytes, let last = page.rows.last else { break }
             range.key = last.key + [0]
         }

@@ -4,12 +4,12 @@ internal import Blobs
 internal import Replication
 internal import Sealing
 
-/// The backend of an encrypted account in a cluster: blobs, and the rows in which it was in plain, as long as they are
-/// there.
+/// The backend of an encrypted account in a cluster: blobs, and the rows that the account had in plain, as long as they
+/// exist.
 final class EtcdSealedBackend: RemoteBackend {
     private let blobs: BlobBackend<EtcdStorage>
     private let storage: EtcdStorage
-    /// Reads the account that is in plain and moves to a key; `nil` if it is none.
+    /// Reads the rows of an account that moves from plain to a key; `nil` if it does not.
     private let rows: EtcdBackend?
 
     init(_ client: EtcdClient, _ environment: Environment, _ protection: Protection) {
@@ -19,7 +19,7 @@ final class EtcdSealedBackend: RemoteBackend {
         rows = isFromPlain ? EtcdBackend(client, environment) : nil
     }
 
-    /// A backend of an account that does not move, which runs elsewhere: for a simulation.
+    /// Makes a backend for a simulation, with its own executor, of an account that does not move.
     init(_ client: EtcdClient, _ environment: Environment, executor: any SerialExecutor, under key: HeldKey) {
         storage = EtcdStorage(client, environment)
         blobs = BlobBackend(storage: storage, environment: environment, executor: executor, protection: .key(key))
@@ -38,7 +38,7 @@ final class EtcdSealedBackend: RemoteBackend {
         after cursor: [UInt8]?, as origin: Origin, published count: UInt64
     ) async throws(RemoteError) -> any RemotePull {
         guard let rows else { return try await blobs.pull(after: cursor, as: origin, published: count) }
-        // The fence is up when this returns, so that what is read in rows is all that there ever is.
+        // The fence exists once this returns, so the rows that are read are final.
         await rows.read(moving: try await blobs.presentAccount())
         return try await rows.pull(after: cursor, as: origin, published: count)
     }
@@ -74,10 +74,10 @@ extension EtcdSealedBackend: KeyHolding {
 
     func checkKey() async -> [BackendCheck] { await blobs.checkKey() }
 
-    /// Rows go before the markers that say whose they are.
+    /// Removes the rows, and then the markers, which say whose rows they are.
     func removeFormerForms() async throws {
         guard let former = await blobs.heldKey?.former, !former.areNone else { return }
-        // The key may have been replaced since.
+        // The key may have been replaced meanwhile.
         _ = try await blobs.presentAccount()
         try await storage.removeRows(of: Set(former.plain.map { Bits128($0) }))
         try await blobs.removeFormerForms()

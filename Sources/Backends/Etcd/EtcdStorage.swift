@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Blobs as rows of a cluster. A revision is a blob's version, and P/blob/changed tells of markers and heads.
+// Blobs as rows of a cluster. A row's revision is its blob's version; all but segments are announced in P/blob/changed.
 //
-// A request may be made twice, the second time much later: so a head is only replaced, and a blob only removed, if it is
-// the one that was there when that was decided.
+// A request may be carried out twice, the second time much later. So a head is replaced, and a blob removed, only if it
+// is still the one that was there when that was decided.
 
 internal import BackendSupport
 internal import Blobs
@@ -20,21 +20,21 @@ final class EtcdStorage: BlobStorage {
     private let state = Mutex(State())
 
     private struct State {
-        /// Something was listed since the last check.
+        /// Whether something was listed since the last check.
         var hasLooked = false
-        /// The markers of an account that is here in rows, which it has as soon as it moves.
+        /// The markers that stand for the rows of an account in plain. They are written when the account moves.
         var rowMarkers: [String: [UInt8]] = [:]
         /// The revisions of heads, as they were listed or written.
         var heads: [String: Int64] = [:]
-        /// The cluster's revision at the last look.
+        /// The cluster's revision at the last listing.
         var revision: Int64 = 0
-        /// How often the cluster was found to be a restored one, which has the same revisions once more.
+        /// How often the cluster turned out to be restored from a backup, so that its revisions recur.
         var restorations = 0
     }
 
-    /// A blob that is larger is in parts of this size; etcd takes requests of 1.5 MiB.
+    /// The size of the parts of a larger blob; etcd accepts requests of 1.5 MiB.
     static let rowBytes = 1_000_000
-    /// What the row of a blob in parts begins with, as no blob of ours does; its length follows.
+    /// The first byte of the row of a blob in parts, which no blob begins with. The blob's length follows.
     private static let inParts: UInt8 = 0
     private static let pageRows = 4096
 
@@ -49,7 +49,7 @@ final class EtcdStorage: BlobStorage {
         return try? decoder.fixed64()
     }
 
-    /// Every change is a version of a head, which is kept until the cluster is compacted: so it waits for others.
+    /// The storage's costs. The cluster keeps each version of a head until it is compacted, so changes are batched.
     var traits: BackendTraits {
         BackendTraits(coalescing: .seconds(1), firstWait: .milliseconds(10), tellsOfChanges: watch.isLive)
     }
@@ -61,7 +61,7 @@ final class EtcdStorage: BlobStorage {
         client.close()
     }
 
-    /// Asks nothing: whatever comes next finds out whether the cluster is there. A prefix need not be made.
+    /// Sends nothing, because the next request finds out whether the cluster is there. A prefix need not be created.
     func check(makingPlace makesPlace: Bool) async throws(RemoteError) -> [String] {
         state.withLock { $0.hasLooked = false }
         return []
@@ -93,7 +93,7 @@ final class EtcdStorage: BlobStorage {
         return listings + (try noteRowMarkers(outcome.found[1].rows.first)).map { BlobListing(name: $0) }
     }
 
-    /// What is told of from now on is what comes after the first look of a pass.
+    /// Makes the watch follow the first listing since the last check.
     private func noteLook(at revision: Int64) {
         let isFirst = state.withLock { state in
             if revision < state.revision { state.restorations += 1 }
@@ -108,15 +108,15 @@ final class EtcdStorage: BlobStorage {
         "\(modified) \(outcome.cluster) \(state.withLock(\.restorations))"
     }
 
-    /// An account that is here in rows is found as one in plain.
-    /// - Returns: the names of its markers.
+    /// Notes the markers that stand for the account's row, so that an account in rows is found as one in plain.
+    /// - Returns: the names of the markers.
     private func noteRowMarkers(_ row: EtcdRow?) throws(RemoteError) -> [String] {
         let markers = try row.map { row throws(RemoteError) in try Self.markers(of: row.value) } ?? [:]
         state.withLock { $0.rowMarkers = markers }
         return markers.keys.map { String($0.dropFirst(BlobName.markers.count + 1)) }
     }
 
-    /// The markers that an account in rows would have as blobs. When it was made nobody has written down.
+    /// Returns the markers that an account in rows would have as blobs. Rows don't hold the time of its creation.
     private static func markers(of row: [UInt8]) throws(RemoteError) -> [String: [UInt8]] {
         if row == EtcdAccount.fence { return [:] }
         let account: EtcdAccount
@@ -145,7 +145,7 @@ final class EtcdStorage: BlobStorage {
         return bytes.count <= limit ? .content(bytes, version: present) : .unreadable("is too large")
     }
 
-    /// Reads a row; `nil` if it is more than is passed on.
+    /// Reads a row; returns `nil` if it is too large for a response.
     private func read(_ key: [UInt8]) async throws(RemoteError) -> EtcdOutcome? {
         let question = EtcdTransaction(operations: [.range(EtcdRange(key))]).json
         let answer: Value
@@ -170,8 +170,8 @@ final class EtcdStorage: BlobStorage {
         }
     }
 
-    /// Reads a blob that is in parts. Where one is missing it ends: whoever reads it finds it damaged, and whoever has
-    /// its content writes it again.
+    /// Reads a blob that is in parts. The result ends before a part that is missing: a reader finds the segment
+    /// corrupt, and a device that has its content writes it again.
     private func parts(of name: String, _ count: Int) async throws(RemoteError) -> [UInt8] {
         var bytes: [UInt8] = []
         for number in 0..<Self.parts(of: count) {
@@ -209,7 +209,7 @@ final class EtcdStorage: BlobStorage {
         try await announce(name, bytes, replaces: false)
     }
 
-    /// Writes a marker, a note or a head, and has everybody told. From then on nobody goes by rows here.
+    /// Writes a marker, a note or a head, and the fence, and notifies the other devices.
     private func announce(_ name: String, _ bytes: [UInt8], replaces: Bool) async throws(RemoteError) {
         guard bytes.count <= Self.rowBytes else {
             throw RemoteError(.full, "The account has grown larger than a cluster of etcd takes at once.")
@@ -228,7 +228,7 @@ final class EtcdStorage: BlobStorage {
             if outcome.isDone { return noteHead(name, outcome.revision) }
             guard outcome.found.count == 2 else { throw EtcdBackend.corrupt }
             let present = outcome.found[1].rows.first
-            // It was written, and the answer to that was lost; or it is there already.
+            // The blob was written and the response was lost, or it is there already.
             if let present, present.value == bytes { return noteHead(name, present.modified) }
             if present != nil, !replaces { throw RemoteError(.denied, "\(name) is there already.") }
             (account, revision) = (outcome.found[0].rows.first?.value, present?.modified ?? 0)
@@ -240,8 +240,8 @@ final class EtcdStorage: BlobStorage {
         if name.hasPrefix(BlobName.heads + "/") { state.withLock { $0.heads[name] = revision } }
     }
 
-    /// What puts up the fence where an account is in rows, or where it is missing. The account's identifiers stay, as
-    /// markers: who else is moving it knows by them which account this was.
+    /// Returns a transaction that writes the fence if it is missing. The identifiers of an account in rows stay as
+    /// markers, by which another device that moves the account at the same time recognizes it.
     private func putUp(fenceOver account: [UInt8]?) throws(RemoteError) -> EtcdTransaction {
         guard let account else {
             return EtcdTransaction(
@@ -262,9 +262,9 @@ final class EtcdStorage: BlobStorage {
         return encoder.bytes
     }
 
-    /// Removes a blob, with its parts; one that was written anew meanwhile stays.
+    /// Removes a blob with its parts, unless it was written again meanwhile.
     func delete(_ name: String) async throws(RemoteError) {
-        // Parts without a blob are listed as what was not whole when its writer was stopped.
+        // Parts without a blob are listed under the name of a half-written file.
         let blob = EtcdNames.blob(ofLeftover: name) ?? name
         let key = layout.blob(blob)
         let row = try await client.range(EtcdRange(key, keysOnly: true)).rows.rows.first
@@ -279,8 +279,8 @@ final class EtcdStorage: BlobStorage {
 
     // MARK: Rows
 
-    /// Removes the rows of an account that has moved, unless they may be another one's.
-    /// - Parameter former: the identifiers that it had in plain.
+    /// Removes the rows of an account that has moved, unless they may be another account's.
+    /// - Parameter former: the identifiers that the account had in plain.
     func removeRows(of former: Set<Bits128>) async throws(RemoteError) {
         let markers = try await client.range(EtcdRange(under: layout.blobs(BlobName.markers))).rows.rows
         let plain = Set(markers.compactMap { try? AccountMarker(decoding: $0.value).identifier })
@@ -288,7 +288,7 @@ final class EtcdStorage: BlobStorage {
         for folder in layout.rows {
             var range = EtcdRange(under: folder, keysOnly: true)
             range.limit = Self.pageRows
-            // Each time there are fewer, unless the cluster is none.
+            // Each round leaves fewer rows; the limit is for servers that are not etcd.
             for _ in 0..<EtcdNames.mostPages {
                 let page = try await client.range(range).rows
                 guard let last = page.rows.last else { break }
@@ -303,7 +303,7 @@ final class EtcdStorage: BlobStorage {
     }
 }
 
-/// The names in a folder of blobs, page by page: strange ones are not remembered, however many there are.
+/// The names in a folder of blobs, collected page by page. Foreign names are not kept, so any number of them may exist.
 struct EtcdNames {
     private let folder: [UInt8]
     private let areSegments: Bool
@@ -316,7 +316,7 @@ struct EtcdNames {
     init(in folder: [UInt8], areSegments: Bool) { (self.folder, self.areSegments) = (folder, areSegments) }
 
     /// Adds a page.
-    /// - Returns: the key from which the next page is asked for; `nil` if this was the last one, or it is enough.
+    /// - Returns: the key at which the next page begins; `nil` if this was the last one, or enough names were found.
     mutating func take(_ page: EtcdRows) throws(RemoteError) -> [UInt8]? {
         for row in page.rows {
             guard row.key.starts(with: folder), last.lexicographicallyPrecedes(row.key) else {
@@ -346,7 +346,7 @@ struct EtcdNames {
         found.append((leftover, row.modified))
     }
 
-    /// The blob of which a leftover is parts.
+    /// Returns the blob whose parts a leftover stands for; `nil` if the name is not that of a leftover.
     static func blob(ofLeftover name: String) -> String? {
         let folder = "\(BlobName.segments)/"
         guard name.hasPrefix(folder), BlobName.isTemporary(String(name.dropFirst(folder.count))) else { return nil }

@@ -5,11 +5,11 @@ internal import HTTPClient
 internal import PlaceAddress
 internal import Replication
 
-/// The address of a place in an etcd cluster: `etcds://one.example.org,two.example.org:2380/settings/ada`.
+/// The address of a remote in an etcd cluster: `etcds://one.example.org,two.example.org:2380/settings/ada`.
 struct EtcdURL: Equatable {
-    /// The members that are asked, in this order; without paths.
+    /// The members, in the order in which they are asked; without paths.
     let members: [HTTPAddress]
-    /// What all keys begin with, without the slash that follows it.
+    /// The bytes that all keys begin with, without the slash that follows.
     let prefix: [UInt8]
 
     private static let usualPort = 2379
@@ -37,7 +37,7 @@ struct EtcdURL: Equatable {
         return members
     }
 
-    /// Keys are bytes; a person writes them as the path of an address.
+    /// Decodes the prefix. Keys are bytes, which users write as a URL's path.
     private static func prefix(_ text: Substring) throws(RemoteError) -> [UInt8] {
         guard !text.contains("?"), !text.contains("#") else {
             throw flaw("it has no query and no fragment; write %3F and %23 in a prefix")
@@ -58,10 +58,10 @@ struct EtcdURL: Equatable {
         RemoteError(.unsupported, "This is no etcd address: \(clause).")
     }
 
-    /// The prefix for people.
+    /// The prefix as text, for error messages.
     var place: String { String(decoding: prefix, as: UTF8.self) }
 
-    /// What to know before a password is sent there; `nil` if there is nothing.
+    /// A warning for users before a password is sent to the cluster; `nil` if there is none.
     var warning: String? {
         PlaceKind.etcd.warning(isSecure: members.allSatisfy(\.isSecure), hosts: members.map(\.host))
     }

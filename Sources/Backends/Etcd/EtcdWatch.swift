@@ -4,14 +4,14 @@ internal import HTTPClient
 internal import PropertyList
 internal import Synchronization
 
-/// Waits for changes of a row that others make, and says when there was one.
+/// Waits for other devices' changes of a row, and reports them as hints.
 ///
-/// A request stays open until something has changed. The next one begins at the revision after that, so that nothing is
-/// missed in between, and neither while a member is away. It is a hint and no more: what has changed is looked at.
+/// A request stays open until something has changed. The next one begins at the revision after that, so that no change
+/// is missed in between, or while a member is down. A hint only causes a poll.
 final class EtcdWatch: Sendable {
     private let client: EtcdClient
     private let key: [UInt8]
-    /// The transaction that has written the row.
+    /// Returns the number of the transaction that has written a row.
     private let token: @Sendable (EtcdRow) -> UInt64?
     private let state = Mutex(State())
 
@@ -19,39 +19,39 @@ final class EtcdWatch: Sendable {
         var gateway: (any EtcdGateway)?
         /// The member that is asked.
         var member: HTTPAddress?
-        /// Everything up to here was heard of, or somebody has looked since; 0: neither has been.
+        /// The revision up to which changes were reported or polled; 0 if none were.
         var revision: Int64 = 0
-        /// What is told of is what comes after this; 0: after the moment at which the member begins.
+        /// The revision after which the watch reports changes; 0 for the one at which the member begins.
         var start: Int64 = 0
-        /// The cluster's revision at that moment.
+        /// The cluster's revision when the member began the watch.
         var present: Int64 = 0
         var isLive = false
         var isClosed = false
         var failures = 0
-        /// That nobody can be listened to was a reason to look.
+        /// Whether this outage has caused a hint.
         var hasToldOfOutage = false
-        /// The transactions of this process, of which it needs not be told.
+        /// The last transactions of this process, which cause no hint.
         var own: [UInt64] = []
         var hint = false
     }
 
     private static let mostOwn = 64
-    /// How often in a row nobody could be listened to before that is a reason to look.
+    /// The number of failures in a row that make an outage, which causes a hint.
     fileprivate static let manyFailures = 4
-    /// How long nobody is listened to after a hint: a member may have something to tell each time.
+    /// The pause after a hint, since a member may report something every time.
     private static let rest = Duration.milliseconds(100)
 
     init(_ client: EtcdClient, key: [UInt8], token: @escaping @Sendable (EtcdRow) -> UInt64?) {
         (self.client, self.key, self.token) = (client, key, token)
     }
 
-    /// Changes are heard of as soon as they are made.
+    /// Whether the watch is open, so that changes are reported as soon as they are made.
     var isLive: Bool { state.withLock(\.isLive) }
 
-    /// Whoever listens does the waiting.
+    /// Returns a stream that watches while its consumer waits.
     func hints() -> AsyncStream<Void> { AsyncStream { await self.next() } }
 
-    /// Says nothing when this transaction is heard of.
+    /// Keeps this transaction from causing a hint.
     func ignore(_ token: UInt64) {
         state.withLock { state in
             state.own.append(token)
@@ -59,7 +59,7 @@ final class EtcdWatch: Sendable {
         }
     }
 
-    /// Somebody has looked. Listens to what comes after that, and to the member that has answered.
+    /// Notes a poll up to a revision. The watch continues after it, with the member that answered.
     func follow(_ member: HTTPAddress, after revision: Int64) {
         let former = state.withLock { state -> (any EtcdGateway)? in
             state.revision = revision
@@ -82,7 +82,7 @@ final class EtcdWatch: Sendable {
     // MARK: Listening
 
     private func next() async -> Void? {
-        // What is changed meanwhile is told of then.
+        // Changes during the pause are reported afterwards.
         if state.withLock(\.hint) { await client.pause(for: Self.rest) }
         while true {
             let gateway = client.gateway.another()
@@ -126,11 +126,11 @@ final class EtcdWatch: Sendable {
         if !isKnown { client.forgetToken() }
     }
 
-    /// Takes one thing that is told; `nil`: one that is too large to be read.
-    /// - Returns: whether there is more to wait for.
+    /// Takes a message; `nil` if it is too large to be decoded.
+    /// - Returns: whether to wait for more.
     private func take(_ result: Value?) -> Bool {
-        // A notice that makes no sense is taken for a change of which nothing is known; the sync cycle that follows finds
-        // out what is wrong, and says it.
+        // A message that can't be decoded counts as an unknown change. The sync cycle that follows finds out what is
+        // wrong and reports it.
         let notice = result.flatMap { try? EtcdNotice($0) }
         if let notice, notice.isOver, notice.compacted == 0 {
             client.forgetToken()
@@ -141,8 +141,8 @@ final class EtcdWatch: Sendable {
 }
 
 extension EtcdWatch.State {
-    /// Whether to say that nobody can be listened to: once in an outage. What is wrong, the passes find out and tell, and
-    /// the one that comes through has it be tried again at once.
+    /// Returns whether to hint at an outage, which happens once per outage. The cycles that follow find out what is
+    /// wrong and report it; the first that succeeds makes the watch try again at once.
     fileprivate mutating func tellsOfOutage() -> Bool {
         guard failures >= EtcdWatch.manyFailures, !hasToldOfOutage else { return false }
         hasToldOfOutage = true
@@ -153,16 +153,16 @@ extension EtcdWatch.State {
         (isLive, failures, hasToldOfOutage) = (true, 0, false)
         if let notice, notice.isBeginning { return begin(at: notice.revision) }
         let compacted = notice?.compacted ?? 0
-        // What was forgotten there, or is too much to be read, may have been anything.
+        // What the cluster has compacted, or is too large to be decoded, may be any change.
         hint = notice.map { notice in compacted > 0 || notice.rows.contains { !isOwn($0, token) } } ?? true
         revision = max(revision, notice?.revision ?? 0, compacted, hint ? present : 0)
         return !hint
     }
 
-    /// The member listens from now on. What happened before that is told of next, if it was asked for.
+    /// Takes the beginning of a watch. Changes before it are reported next, if they were requested.
     private mutating func begin(at present: Int64) -> Bool {
         self.present = present
-        // It was restored from a copy, and would say nothing before it has come to where it was.
+        // The cluster was restored from a backup, and would report nothing until it reaches the requested revision.
         hint = present < start
         if start == 0 { start = present }
         if hint || revision == 0 { revision = present }

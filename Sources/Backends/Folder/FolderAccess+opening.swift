@@ -96,7 +96,7 @@ extension FolderAccess {
         }
     }
 
-    /// Whether a path is a root, or leads from one to a folder in it that is no user's.
+    /// Whether a path is a root, or is inside one but not in a user's folder.
     private static func isIn(_ roots: [String], _ path: String) -> Bool {
         if components(of: path).contains(where: { $0 == ".." || $0 == "." }) { return false }
         return roots.contains { root in
@@ -106,12 +106,12 @@ extension FolderAccess {
         }
     }
 
-    /// The names on a path, divided by bytes as the kernel does it. A slash before a combining character is none to Swift.
+    /// A path's components, split by bytes as the kernel does. Swift doesn't see a slash before a combining character.
     private static func components(of path: String) -> [String] {
         path.utf8.split(separator: UInt8(ascii: "/")).map { String(Substring($0)) }
     }
 
-    /// Whether a folder is called as those that are made for users.
+    /// Whether a folder has a name like those made for users: `u` and digits.
     private static func isUsers(_ name: some Collection<UInt8>) -> Bool {
         name.first == UInt8(ascii: "u") && name.count > 1 && name.dropFirst().allSatisfy { (0x30...0x39).contains($0) }
     }

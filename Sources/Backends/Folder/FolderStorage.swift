@@ -80,7 +80,7 @@ public actor FolderStorage: BlobStorage {
         return folder.notes
     }
 
-    /// A mount point without its drive is an empty folder on another device; the account is not gone.
+    /// Refuses an empty folder on another device: a mount point without its drive. The account is not gone.
     private func checkDrive(of folder: borrowing OpenFolder) throws(RemoteError) {
         if try subfolder(BlobName.markers, in: folder, making: false) != nil {
             home = folder.device
@@ -108,13 +108,13 @@ public actor FolderStorage: BlobStorage {
         guard let directory = try subfolder(name, in: folder, making: false) else { return [] }
         return try naming("\(folder.path)/\(name)") { () throws(SystemError) in
             let names = try directory.names(atMost: BlobName.mostListed) { BlobName.mayBeOurs($0) }
-            // Only heads are ever replaced, so only their versions are useful.
+            // Only heads change, so only their versions are useful.
             guard name == BlobName.heads else { return names.map { BlobListing(name: $0) } }
             return names.map { BlobListing(name: $0, version: version(of: $0, in: directory)) }
         }
     }
 
-    /// Reads a file. Its times decide nothing, except that a change of them is a reason to read it again.
+    /// Reads a file. Its times decide nothing but whether to read it again.
     public func get(_ name: String, limit: Int, unless version: String?) async throws(RemoteError) -> BlobContent {
         let folder = try openAgain()
         let blob = Self.split(name)
@@ -140,7 +140,7 @@ public actor FolderStorage: BlobStorage {
         in directory: borrowing FileDescriptor,
         limit: Int
     ) throws(SystemError) -> BlobContent {
-        // Not even opened otherwise: opening a device can have effects.
+        // Anything else isn't even opened, because opening a device can have effects.
         guard try directory.status(of: name).isFile else { return .unreadable("is no file") }
         let file = try directory.open(name, O_RDONLY)
         let status = try file.status()

@@ -24,7 +24,7 @@ struct FolderURL: Equatable {
             throw .address("a % must be followed by two digits")
         }
         self.path = try Self.withoutTrailingSlashes(path)
-        // Its folders would lie between those of the system.
+        // The account's folders would lie among those of the system.
         if self.path == "/" { throw .address("a folder is not the root directory; name one in it") }
     }
 

@@ -3,11 +3,11 @@
 package import Replication
 
 extension BackendCheck {
-    /// The first step of every check, whether the address can be used, and those that follow where it can.
+    /// Returns the steps of a check: first whether the address can be used, and the others if it can.
     /// - Parameters:
-    ///   - open: makes what is at the address, without asking for it.
-    ///   - warning: what the address's owner should know about it.
-    ///   - probe: tries what is there.
+    ///   - open: makes what `probe` tests, without accessing the remote.
+    ///   - warning: returns a warning about the address for the user; `nil` if there is none.
+    ///   - probe: tests the remote.
     package static func steps<Place>(
         opening open: () throws(RemoteError) -> Place, warning: (Place) -> String? = { _ in nil },
         _ probe: (Place) async -> [BackendCheck]

@@ -3,8 +3,8 @@
 package import Replication
 
 extension BackendCheck {
-    /// Nothing depends on the server's clock, but this device's decides which of two values is the later one.
-    /// - Parameter date: seconds since 1970, by the server's clock.
+    /// Compares the clocks. Nothing depends on the server's, but this device's decides which of two values is later.
+    /// - Parameter date: seconds since 1970, by the server's clock; `nil` if unknown.
     package static func clock(_ date: Int?, _ environment: Environment) -> BackendCheck {
         guard let date else {
             return BackendCheck(step: "clock", isPassed: true, detail: "The server does not say what time it is.")
@@ -20,7 +20,7 @@ extension BackendCheck {
         return BackendCheck(step: "clock", isPassed: true, detail: detail)
     }
 
-    /// In the largest unit of which there are two.
+    /// Returns a duration in the largest unit of which there are at least two.
     private static func length(_ seconds: Int) -> String {
         for (unit, size) in [("days", 86_400), ("hours", 3600), ("min", 60)] where seconds >= 2 * size {
             return "\(seconds / size) \(unit)"

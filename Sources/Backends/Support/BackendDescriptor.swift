@@ -4,40 +4,40 @@ package import PlaceAddress
 public import Replication
 package import Sealing
 
-/// Where an account is and how to get in: what a backend is made from.
+/// What a backend is made from: an account's address, and how to access it.
 public struct BackendSite: Sendable {
     /// The address, without secrets.
     public let url: String
-    /// What a server asks for.
+    /// The credentials for a server.
     public let credentials: ServerCredentials
-    /// The folders that the account's owner may use.
+    /// The folders that the account's user may use.
     public let folders: FolderAccess
-    /// What is known of the account's encryption. A backend that can't encrypt refuses anything but ``Protection/none``.
+    /// What is known of the account's encryption. A backend that can't encrypt accepts only ``Protection/none``.
     package var protection = Protection.none
-    /// The account is encrypted, or is to be.
+    /// Whether the account is encrypted, or is to be.
     package var isEncrypted: Bool { protection.isWanted }
 
-    /// A site of its parts.
+    /// Makes a site from its parts.
     public init(url: String, credentials: ServerCredentials, folders: FolderAccess) {
         (self.url, self.credentials, self.folders) = (url, credentials, folders)
     }
 }
 
-/// How a backend is made for a kind of remote.
+/// Makes backends for a kind of remote.
 public struct BackendDescriptor: Sendable {
-    /// What its addresses look like, and what is asked for.
+    /// The kind, with the form of its addresses and the credentials that it needs.
     package let kind: PlaceKind
-    /// What its addresses begin with, in lower case.
+    /// The schemes of its addresses, in lower case.
     public var schemes: [String] { kind.schemes }
-    /// Makes a backend. Nothing is asked before it is opened.
+    /// Makes a backend, which accesses the remote only once it is opened.
     public let make: @Sendable (BackendSite) throws(RemoteError) -> any RemoteBackend
-    /// Tries an address out, and leaves nothing behind.
+    /// Tests an address, and leaves nothing behind.
     public let check: @Sendable (BackendSite) async -> [BackendCheck]
 
-    /// How long a server may take for a whole check. What is asked later gets a second each, to remove what was written.
+    /// How long a server may take for a whole check. Later requests, which remove what was written, get a second each.
     package static let checkTime = Duration.seconds(45)
 
-    /// A descriptor of its parts.
+    /// Makes a descriptor from its parts.
     package init(
         _ kind: PlaceKind,
         make: @escaping @Sendable (BackendSite) throws(RemoteError) -> any RemoteBackend,

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is too large or too late to be anybody's honest entry.
+/// Limits that no genuine entry exceeds.
 package enum EntryLimits {
-    /// Far above what a key may have, so that keys that break the rules are still passed on.
+    /// The maximum length of a key, in bytes: far above the rule for keys, so that keys that break it are passed on.
     package static let keyBytes = 4096
-    /// The most entries of a store, tombstones included.
+    /// The maximum number of entries in a store, including tombstones.
     package static let entries = 8192
-    /// The most bytes of a store's entries.
+    /// The maximum size of a store's entries, in bytes.
     package static let storeBytes = 8 << 20
-    /// The shortest entry: an empty key, flags, wall, counter, origin, n.
+    /// The length of the shortest entry, in bytes: an empty key, flags, wall, counter, origin, n.
     package static let shortestEntry = 6
-    /// SQLite's integers are signed.
+    /// The greatest number of a dot, because SQLite's integers are signed.
     package static let n = UInt64(Int64.max)
 }

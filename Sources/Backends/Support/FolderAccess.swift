@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The folders that may be used.
+/// The folders that a user may use.
 public enum FolderAccess: Equatable, Sendable {
-    /// Any folder that belongs to a user.
+    /// Any folder that belongs to the user.
     case own(uid: UInt32)
-    /// A user's folder in one of these roots.
+    /// The user's folder in one of these roots.
     case roots([String], uid: UInt32)
 
-    /// The user whose folders they are.
+    /// The user.
     package var uid: UInt32 {
         switch self {
         case .own(let uid), .roots(_, let uid): uid

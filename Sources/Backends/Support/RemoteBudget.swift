@@ -3,23 +3,23 @@
 package import Replication
 internal import Synchronization
 
-/// What the accounts of all users hold in memory of what their remotes have.
+/// Limits how much of their remotes' content the accounts of all users hold in memory.
 ///
-/// Whoever may write to a remote decides how much that is, within the bounds of one account.
+/// Anyone who may write to a remote decides how much that is, within the limits of one account.
 package final class RemoteBudget: Sendable {
-    /// The process's.
+    /// The process's budget.
     package static let shared = RemoteBudget()
 
     private let limit: SharedLimit
     private let held = Mutex(0)
 
-    /// A budget in bytes, of which a sixth more is the reserve.
+    /// Makes a budget in bytes, with a reserve of a sixth more for small accounts.
     package init(limit: Int = 96 << 20) { self.limit = SharedLimit(limit, reserve: limit / 6) }
 
-    /// The part of an account that holds nothing yet.
+    /// Makes the share of an account that holds nothing yet.
     package func share() -> Share { Share(of: self) }
 
-    /// Has an account hold more, or less, than before; false if there is no room for more.
+    /// Changes how many bytes an account holds. Returns false, and changes nothing, if there is no room for more.
     fileprivate func change(from before: Int, to after: Int) -> Bool {
         held.withLock { held in
             let others = held - before
@@ -29,7 +29,7 @@ package final class RemoteBudget: Sendable {
         }
     }
 
-    /// What one account holds, until it is released.
+    /// What one account holds, until the share is released.
     package final class Share: Sendable {
         private let budget: RemoteBudget
         private let held = Mutex(RemoteHoldings())
@@ -38,8 +38,8 @@ package final class RemoteBudget: Sendable {
 
         deinit { _ = budget.change(from: held.withLock(\.bytes), to: 0) }
 
-        /// Changes what is held.
-        /// - Throws: `RemoteError.unavailable` if there is no room for more; then it holds what it did.
+        /// Changes what the account holds.
+        /// - Throws: `RemoteError.unavailable` if there is no room for more; then nothing changes.
         package func hold(_ change: (inout RemoteHoldings) -> Void) throws(RemoteError) {
             let hasRoom = held.withLock { held in
                 var next = held
@@ -51,7 +51,7 @@ package final class RemoteBudget: Sendable {
             if !hasRoom { throw Self.tooMuch }
         }
 
-        /// Holds more news, if there is room.
+        /// Adds to ``RemoteHoldings/news``, and returns whether there was room.
         @Sendable package func take(_ bytes: Int) -> Bool {
             do { try hold { $0.news += bytes } } catch { return false }
             return true
@@ -64,17 +64,17 @@ package final class RemoteBudget: Sendable {
     }
 }
 
-/// About how many bytes an account holds in memory.
+/// The approximate number of bytes that an account holds in memory.
 package struct RemoteHoldings {
-    /// What it keeps as long as the remote names it.
+    /// The bytes of what it keeps as long as it is in the remote.
     package var kept = 0
-    /// What it remembers of what was read.
+    /// The bytes of what it caches of what was read.
     package var remembered = 0
-    /// What is read and not joined yet.
+    /// The bytes of what was read and is not joined yet.
     package var news = 0
 
     fileprivate var bytes: Int { kept + remembered + news }
 
-    /// What an entry takes beside its key and value.
+    /// The bytes that an entry takes besides its key and value.
     package static let entry = 256
 }

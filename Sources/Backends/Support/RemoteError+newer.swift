@@ -3,7 +3,7 @@
 package import Replication
 
 extension RemoteError {
-    /// The account has something of a format that this version does not know.
+    /// The error for an account with something in a format that this version doesn't know.
     package static let tooNew = RemoteError(
         .tooNew, "The account was written by a newer version of this service.")
 }

@@ -2,23 +2,23 @@
 
 internal import Replication
 
-/// What a server asks for, as a person has given it.
+/// The credentials for a server, as the user entered them.
 public struct ServerCredentials: Sendable {
-    /// A name.
+    /// The user's name.
     public var user: String?
-    /// A password.
+    /// The password.
     public var password: String?
-    /// A bearer token.
+    /// The bearer token.
     public var token: String?
     /// Certificates in PEM, to be trusted instead of the system's.
     public var authority: [UInt8]?
 
-    /// Credentials of their parts.
+    /// Makes credentials from their parts.
     public init(user: String? = nil, password: String? = nil, token: String? = nil, authority: [UInt8]? = nil) {
         (self.user, self.password, self.token, self.authority) = (user, password, token, authority)
     }
 
-    /// How one proves who one is.
+    /// How the client authenticates.
     package enum Proof: Equatable {
         case nothing
         case password(user: String, password: String)

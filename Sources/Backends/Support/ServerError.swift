@@ -3,9 +3,9 @@
 package import HTTPClient
 package import Replication
 
-/// What all servers have in common that can be wrong with them, and the way to them.
+/// Errors of servers, and of the way to them, that all backends share.
 extension RemoteError {
-    /// What it means to a person that there is no answer.
+    /// Makes an error for the user from the reason why there is no response.
     package init(_ failure: HTTPFailure) {
         switch failure {
         case .libraryMissing, .authority, .unsendable: self.init(.unsupported, failure.description)

@@ -3,19 +3,19 @@
 package import PlaceAddress
 package import Replication
 
-/// What a server's address begins with, and the rest of it.
+/// A server's address, split into its parts.
 package struct ServerURL {
-    /// With TLS.
+    /// Whether the connection uses TLS.
     package let isSecure: Bool
-    /// One host or several, with ports.
+    /// One or several hosts, with or without ports.
     package let authority: Substring
-    /// What follows, as it is written.
+    /// What follows the authority, as it was written.
     package let rest: Substring
 
-    /// Takes an address apart.
+    /// Splits an address.
     /// - Parameters:
-    ///   - kind: what its addresses begin with.
-    ///   - flaw: makes an error of what is wrong.
+    ///   - kind: the kind of remote that the address must be for.
+    ///   - flaw: makes the error to throw, from a clause that says what is wrong.
     package init(
         _ url: String, of kind: PlaceKind, flaw: (_ clause: String) -> RemoteError
     ) throws(RemoteError) {

@@ -2,14 +2,14 @@
 
 package import Replication
 
-/// Runs an actor on threads of a pool, away from the thread that answers calls and from the few that everything else
-/// shares: a mount whose server is gone blocks whoever touches it, for hours perhaps, and to read megabytes takes a while.
+/// Runs an actor on threads of a pool, so that it blocks neither the thread that answers calls nor the few that
+/// everything else shares. Access to a mount whose server is gone may block for hours; reading megabytes takes a while.
 package final class ThreadExecutor: SerialExecutor {
     private let thread: WorkThread
 
-    /// An actor has a thread only while it has something to do.
+    /// Makes an executor, which has a thread only while its actor has something to do.
     /// - Parameters:
-    ///   - pool: the one of folders for what touches them.
+    ///   - pool: the pool of threads; the one for folders if the actor accesses a folder.
     ///   - owner: the user whose folder it is.
     package init(_ pool: WorkPool = .decoding, owner: UInt32? = nil) { thread = WorkThread(pool, owner: owner) }
 

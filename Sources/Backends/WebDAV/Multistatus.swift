@@ -7,15 +7,15 @@ internal import PlaceAddress
 internal import Replication
 internal import Synchronization
 
-/// What a server says is in a folder: the answer to a PROPFIND (RFC 4918, 13), read as it comes.
+/// The list of a folder's members: the response to a PROPFIND (RFC 4918, 13), decoded as it arrives.
 struct Multistatus {
-    /// Something that is there.
+    /// A file or folder.
     struct Member: Equatable {
         /// The last part of its address.
         var name = ""
-        /// It ends with a slash or says that it is one: a folder.
+        /// Whether it is a folder: its address ends with a slash, or its resource type says so.
         var isFolder = false
-        /// Whatever the server has that becomes another when the content does.
+        /// The ETag. It, the length and the date change with the content, as far as the server has them.
         var tag: String?
         var length: String?
         var modified: String?
@@ -25,7 +25,7 @@ struct Multistatus {
     private let scanner = XMLScanner()
     private var path: [String] = []
     private var member: Member?
-    /// What a propstat says of the member, if it turns out to be so.
+    /// The properties in the present propstat, which count if its status is a success.
     private var said: Member?
     private var text = ""
     private var receivedBytes = 0
@@ -37,9 +37,9 @@ struct Multistatus {
     private let mostKeptBytes: Int
 
     /// - Parameters:
-    ///   - keeps: whether a name is worth remembering.
-    ///   - mostBytes: as long may the answer be; more is refused.
-    ///   - mostKeptBytes: so much of it may be worth remembering.
+    ///   - keeps: whether to keep a member of this name.
+    ///   - mostBytes: the limit of the response's length.
+    ///   - mostKeptBytes: the limit of what is kept of it.
     init(
         keeping keeps: @escaping (String) -> Bool = { _ in true }, mostBytes: Int = 64 << 20,
         mostKeptBytes: Int = 16 << 20
@@ -57,7 +57,7 @@ struct Multistatus {
         }
     }
 
-    /// What is kept takes so much, about.
+    /// About how many bytes of memory the members take.
     var bytes: Int { keptBytes + members.count * MemoryLayout<Member>.stride }
 
     func finish() throws(XMLScanner.Flaw) { try scanner.finish() }
@@ -85,9 +85,9 @@ struct Multistatus {
         let value = trimmed.isEmpty ? nil : trimmed
         switch path {
         case ["multistatus", "response", "href"]: setName()
-        // Of itself: a member that is named and not there.
+        // The member's own status: it is named, but not there.
         case ["multistatus", "response", "status"]: if isRefusal { member = nil }
-        // What it has not, or does not tell, is named too, and empty.
+        // Properties that the member lacks or hides are named too, and empty.
         case Self.propstat + ["status"]: if isRefusal { said = nil }
         case Self.property + ["getetag"]: said?.tag = value
         case Self.property + ["getcontentlength"]: said?.length = value
@@ -118,7 +118,7 @@ struct Multistatus {
         member = nil
     }
 
-    /// Only the last part counts: a server behind another one may take itself for something else before that.
+    /// Takes the last part of the address alone: a server behind a proxy may put the wrong path before it.
     private mutating func setName() {
         let reference = trimmed.prefix { $0 != "?" && $0 != "#" }
         if reference.hasSuffix("/") { member?.isFolder = true }
@@ -136,25 +136,25 @@ struct Multistatus {
 }
 
 extension Multistatus {
-    /// Reads an answer while it comes, away from the thread on which it comes: that one answers everybody's calls.
+    /// Decodes a response as it arrives, away from the thread that it arrives on, because that one answers all calls.
     final class Reader: Sendable {
         private let thread = WorkThread(.decoding)
-        /// Taken by one piece of work at a time.
+        /// One piece of work at a time uses it.
         private let multistatus: Mutex<Multistatus>
         private let state = Mutex(State())
         private let share: RemoteBudget.Share
 
         private struct State {
-            /// What has come and is not read yet takes so much.
+            /// The size of what has arrived and is not decoded yet.
             var waitingBytes = 0
             var flaw: XMLScanner.Flaw?
-            /// There is no memory for more.
+            /// The error if the memory budget has no room for more.
             var refusal: RemoteError?
         }
 
-        /// When so much waits, the server waits as well.
+        /// When more than this is waiting to be decoded, the server has to wait.
         private static let mostWaiting = 256 << 10
-        /// What a piece takes beside its bytes: a server may send them one by one.
+        /// The memory that a piece takes besides its bytes, since a server may send them one by one.
         private static let overhead = 256
 
         init(within budget: RemoteBudget, keeping keeps: @escaping @Sendable (String) -> Bool) {
@@ -162,7 +162,7 @@ extension Multistatus {
             share = budget.share()
         }
 
-        /// The answer that has the status of a multistatus.
+        /// The sink of a response with the status of a multistatus.
         var sink: HTTPRequest.Sink {
             HTTPRequest.Sink(status: 207, isBusy: { self.state.withLock { $0.waitingBytes > Self.mostWaiting } }) {
                 let piece = Array($0)
@@ -200,7 +200,7 @@ extension Multistatus {
             }
         }
 
-        /// What makes no sense of the answer, as far as it has come.
+        /// What is wrong with the response, as far as it has arrived; `nil` if nothing is.
         var flaw: XMLScanner.Flaw? {
             get async {
                 await thread.finish()
@@ -208,7 +208,7 @@ extension Multistatus {
             }
         }
 
-        /// Why the answer is not read on, if there is no memory for it.
+        /// The error if the memory budget has no room for the response; `nil` if it has.
         var refusal: RemoteError? {
             get async {
                 await thread.finish()
@@ -216,7 +216,7 @@ extension Multistatus {
             }
         }
 
-        /// All that is there.
+        /// Returns all members, or throws the response's flaw.
         func members() async throws(XMLScanner.Flaw) -> [Member] {
             if let flaw = await flaw { throw flaw }
             return try multistatus.withLock { (multistatus) throws(XMLScanner.Flaw) in

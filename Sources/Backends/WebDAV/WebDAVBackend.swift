@@ -8,7 +8,7 @@ public import Replication
 
 /// The backend for `webdavs://HOST/PATH` and `webdav://HOST/PATH`: a folder of a WebDAV server.
 public enum WebDAVBackend {
-    /// The kind of remote that it is.
+    /// The descriptor of WebDAV servers.
     public static let descriptor = BackendDescriptor(.webDAV) {
         site throws(RemoteError) in
         BlobBackend(
@@ -18,9 +18,9 @@ public enum WebDAVBackend {
         await WebDAVBackend.check(url: $0.url, credentials: $0.credentials)
     }
 
-    /// A backend for an address. Nothing is asked before it is opened.
-    /// - Throws: `RemoteError.unsupported` for an address that is none of a WebDAV folder, and for credentials that are
-    ///   none.
+    /// Makes a backend for an address. It sends nothing before it is opened.
+    /// - Throws: `RemoteError.unsupported` if the address is not one of a WebDAV folder, or the credentials are
+    ///   invalid.
     public static func make(
         url: String, credentials: ServerCredentials, environment: Environment = .system
     ) throws(RemoteError) -> some RemoteBackend {
@@ -28,7 +28,7 @@ public enum WebDAVBackend {
             storage: WebDAVStorage(try WebDAVURL(url), try credentials.options), environment: environment)
     }
 
-    /// Tries an address out, and leaves nothing behind.
+    /// Tests an address, and leaves nothing behind.
     package static func check(
         url: String, credentials: ServerCredentials, environment: Environment = .system,
         within time: Duration = BackendDescriptor.checkTime

@@ -5,11 +5,11 @@ internal import HTTPClient
 internal import Replication
 
 extension RemoteError {
-    /// What it means to a person that there is no answer.
+    /// Makes the error that tells users why there is no response.
     init(webDAV failure: HTTPFailure, isSecure: Bool) {
         switch failure {
         case .sentAway(let host, let place):
-            // As an account's address is written.
+            // The scheme is that of an account's address.
             self.init(HTTPFailure.sentAway(host, to: "webdav" + place.dropFirst("http".count)))
         case .cut where !isSecure, .corrupt where !isSecure:
             self.init(.unavailable, "\(failure) \(Self.secureWish)")
@@ -21,10 +21,10 @@ extension RemoteError {
 
     private static let secureWish = "If it has TLS, the address begins with webdavs://."
 
-    /// What an answer means that is not the one that was asked for.
+    /// Makes the error that tells users what an unexpected response means.
     init(_ response: HTTPResponse, from address: HTTPAddress, hasCredentials: Bool) {
         let (code, sentence) = Self.meaning(of: response.status, address.host, address.path, hasCredentials)
-        // What Apache and nginx answer where they expect TLS.
+        // Apache and nginx answer 400 if they expect TLS.
         let advice = response.status == 400 && !address.isSecure ? " \(Self.secureWish)" : ""
         self.init(code, sentence + advice, retryAfter: response.retryAfter)
     }

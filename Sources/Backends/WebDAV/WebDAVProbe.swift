@@ -6,7 +6,7 @@ internal import HTTPClient
 internal import Replication
 internal import Synchronization
 
-/// Tries a server out: first whether it can be reached and lets one in, then what every storage has to do.
+/// Tests a server: first whether it can be reached and accepts the credentials, then what every storage has to do.
 struct WebDAVProbe {
     private let storage: WebDAVStorage
     private let environment: Environment
@@ -29,7 +29,7 @@ struct WebDAVProbe {
         return checks + (await checkFolder(response))
     }
 
-    /// Who gives up is not kept waiting: there is nothing yet that would have to be removed.
+    /// Sends the first request. It ends at once if the check is cancelled, because nothing has to be removed yet.
     private func firstLook() async throws(RemoteError) -> HTTPResponse {
         let result = await withTaskCancellationHandler { () async -> Result<HTTPResponse, RemoteError> in
             do throws(RemoteError) { return .success(try await storage.look(at: storage.address(""))) } catch {
@@ -68,7 +68,7 @@ struct WebDAVProbe {
         return checks.allSatisfy(\.isPassed) ? checks + [await checkConditions()] : checks
     }
 
-    /// A folder that is missing is made, and none above it.
+    /// Checks the folder above a missing one, because signing in creates only the last folder of the path.
     private func checkAbove() async -> BackendCheck {
         let isThere: Bool
         do throws(RemoteError) { isThere = try await storage.lookAbove() } catch {
@@ -79,7 +79,7 @@ struct WebDAVProbe {
             step: "folder", isPassed: true, detail: "\(path) is not there yet; signing in makes it\(condition).")
     }
 
-    /// Whether the server honours conditions, which nothing rests on.
+    /// Finds out whether the server honours conditions. Nothing depends on it.
     private func checkConditions() async -> BackendCheck {
         let name = WebDAVStorage.probeName + environment.random().hexDigits
         var ignored: [String] = []

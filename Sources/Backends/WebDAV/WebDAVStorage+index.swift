@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Servers without PROPFIND have an index of a folder: a page, or a list in JSON. An index that names nothing looks like
-// any other page, and somebody may have put one in the place of all that the server had.
+// Servers without PROPFIND have an index of a folder: a page, or a list in JSON. An index without names looks like any
+// other page, and such a page may have replaced everything that the server had.
 
 internal import Blobs
 internal import HTTPClient
@@ -22,7 +22,7 @@ extension WebDAVStorage {
         return []
     }
 
-    /// Sees that what is put into the place is named by its index. Until then nobody has removed an account.
+    /// Checks that the index names a new file. Until it does, a missing account doesn't count as removed.
     private func proveIndex() async throws(RemoteError) {
         if try await index("") == nil { throw absence }
         let name = Self.probeName + "index"
@@ -35,12 +35,12 @@ extension WebDAVStorage {
         believeIndex()
     }
 
-    /// It has named what is known to be there, as no page does.
+    /// Notes that the index is genuine: it has named a file that exists, as no other page does.
     private func believeIndex() {
         state.withLock { ($0.hasIndex, $0.names) = (true, [:]) }
     }
 
-    /// Whatever in an index looks like a name; `nil` if the folder is not there.
+    /// Returns every word in a folder's index that looks like a name; `nil` if there is no such folder.
     private func index(_ folder: String) async throws(RemoteError) -> Set<String>? {
         let response = try await send(HTTPRequest("GET", address(folder + "/"), limit: Self.mostIndexBytes))
         switch response.status {

@@ -6,7 +6,7 @@ public import Replication
 internal import Synchronization
 
 extension WebDAVStorage {
-    /// The names in a folder that may be those of blobs; with versions if they are heads.
+    /// Lists the names in a folder that may be blobs', with versions if they are heads.
     public func list(_ folder: String) async throws(RemoteError) -> [BlobListing] {
         if state.withLock(\.keepsNames) { return try await listByNames(folder) }
         let reader = Multistatus.Reader(within: budget, keeping: Self.mayBeOurs)
@@ -37,7 +37,7 @@ extension WebDAVStorage {
     private static let kind = "<D:resourcetype/>"
     private static let versionProperties = "<D:getetag/><D:getcontentlength/><D:getlastmodified/>"
 
-    /// Asks what is there.
+    /// Sends a PROPFIND.
     func propfind(
         _ address: HTTPAddress, depth: String, _ reader: Multistatus.Reader, _ properties: String = kind
     ) async throws(RemoteError) -> HTTPResponse {
@@ -57,7 +57,7 @@ extension WebDAVStorage {
         return response
     }
 
-    /// What is in a folder, with versions if these are heads: only those are ever replaced.
+    /// Makes listings of a folder's members, with versions if they are heads: only heads are ever replaced.
     func listings(of members: [Multistatus.Member], in folder: String) -> [BlobListing] {
         guard folder == BlobName.heads else { return members.map { BlobListing(name: $0.name) } }
         note(members)
@@ -66,12 +66,12 @@ extension WebDAVStorage {
         }
     }
 
-    /// Remembers the heads' versions. The length is in them, since some servers give all that is written in a second the
-    /// same ETag, and no head is as long as the one before it.
+    /// Notes the heads' versions. They include the length, since some servers use one ETag for everything that is
+    /// written within a second, and consecutive heads have different lengths.
     private func note(_ members: [Multistatus.Member]) {
         var versions: [String: String] = [:]
         for member in members where member.tag != nil || member.modified != nil {
-            // Apache's ETag of a file is weak for a second after it was written, and then the same without its mark.
+            // For a second after a write, Apache's ETag is weak; then it is the same without the mark.
             let tag = member.tag.map { $0.hasPrefix("W/") ? String($0.dropFirst(2)) : $0 }
             let parts = [tag, member.length, member.modified].map { $0 ?? "" }
             versions[member.name] = parts.joined(separator: "\n")
@@ -79,8 +79,8 @@ extension WebDAVStorage {
         state.withLock { $0.versions = versions }
     }
 
-    /// A folder in the place that is not there has nothing in it, and nobody has removed the account if the place
-    /// itself is not there: rather the server's disk is not mounted.
+    /// Lists a folder that is not there, and so is empty. If the account's own folder is not there either, this throws:
+    /// more likely than that the account was removed, the server's disk is not mounted.
     private func listAbsent(_ folder: String) async throws(RemoteError) -> [BlobListing] {
         guard folder == BlobName.markers || folder.isEmpty else { return [] }
         let makesPlace = state.withLock(\.makesPlace)
@@ -92,20 +92,20 @@ extension WebDAVStorage {
         case (404, false), (410, false): throw absence
         case (405, false), (501, false): throw lapse
         case (_, false): throw answer(response, "")
-        // Making it will show what is wrong.
+        // Creating the folder will show what is wrong.
         case (_, true): break
         }
         return []
     }
 
-    /// Asks for a folder itself.
+    /// Sends a PROPFIND for a folder without its members.
     func look(at folder: HTTPAddress) async throws(RemoteError) -> HTTPResponse {
         try await propfind(folder, depth: "0", Multistatus.Reader(within: budget, keeping: { _ in false }))
     }
 
-    /// Looks for the folder above the place: the place is made, and none above it. Some servers would make them all, for
-    /// whoever has mistyped one.
-    /// - Returns: whether it is there; some servers don't say.
+    /// Checks that the folder above the account's is there: only the last folder of the path is created. Some servers
+    /// would create all of them, even for a mistyped path.
+    /// - Returns: whether it is there; false if the server doesn't say.
     @discardableResult
     func lookAbove() async throws(RemoteError) -> Bool {
         guard let above = url.above else { throw absence }
@@ -114,7 +114,7 @@ extension WebDAVStorage {
         return status == 207
     }
 
-    /// Names of blobs, and of what a check writes.
+    /// Whether a name may be that of a blob, or of a file that a check writes.
     static func mayBeOurs(_ name: String) -> Bool {
         BlobName.mayBeOurs(name.utf8) || name.hasPrefix(probeName)
     }

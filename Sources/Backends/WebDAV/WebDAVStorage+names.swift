@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Where a server lists nothing, each folder has a file with the names in it (docs/remote-format.md). What is in it is
-// asked for by its name, so the file says what may be there, and never what is. Nothing keeps out who writes the file at
-// the same time, so a name may be lost from it: whoever knows of one puts it back.
+// If a server lists nothing, each folder has a file of names (docs/remote-format.md). It names files that may exist,
+// and each of them is asked for. Nothing keeps two devices from writing it at the same time, so it may lose a name; a
+// device that knows the name adds it again.
 
 internal import Blobs
 internal import HTTPClient
@@ -10,16 +10,16 @@ internal import Replication
 internal import Synchronization
 
 extension WebDAVStorage {
-    /// What is known of the names in a folder.
+    /// What this process knows of the names in a folder.
     struct Names {
-        /// What the file had when it was read last; `nil`: nobody has read it.
+        /// The names that the file had when it was last read; `nil` if it was never read.
         var listed: Set<String>?
-        /// What was there, or was written, as far as this process has seen.
+        /// The files that this process has found or written.
         var known: Set<String> = []
-        /// In how many looks something that is named was absent.
+        /// In how many listings in a row a listed name was absent.
         var absences: [String: Int] = [:]
 
-        /// Not named any more when the file is written next.
+        /// The names to drop when the file is next written.
         var gone: Set<String> { Set(absences.filter { $0.value > 1 }.keys).subtracting(known) }
     }
 
@@ -36,14 +36,14 @@ extension WebDAVStorage {
         }
         note(members.map(\.name), in: folder)
         if [BlobName.markers, BlobName.heads].contains(folder) {
-            // It works without, as long as this process does. The next look tries again.
+            // This process knows the names without the file, and the next listing tries again.
             do { try await writeNames(folder) } catch {}
         }
         if folder == BlobName.markers, members.isEmpty { try await provePlace(wasNamed: wasNamed || isNamed) }
         return listings(of: members, in: folder)
     }
 
-    /// Notes that something was written. A head is not published before its name is where others find it.
+    /// Notes that a file was written. A head is not published before its name is where other devices find it.
     func noteWritten(_ path: String) async throws(RemoteError) {
         let (folder, name) = Self.parts(path)
         let isListed = state.withLock { state in
@@ -53,21 +53,21 @@ extension WebDAVStorage {
         if isListed || folder.isEmpty || folder == BlobName.segments { return }
         for _ in 0..<Self.mostTries {
             try await writeNames(folder)
-            // By then whoever has read the file before has written it, too.
+            // By then, any device that read the file before this write has written it too.
             await client.pause(for: settling)
             if try await readNames(folder), names(folder).listed?.contains(name) == true { return }
         }
         throw RemoteError(.unavailable, "So many devices begin to use \(url.address.host) that this one had no turn.")
     }
 
-    /// Names segments before a head does, all at once.
+    /// Lists all new segments at once, before the head that names them is written.
     func noteSegments(before path: String) async throws(RemoteError) {
         if state.withLock(\.keepsNames), Self.parts(path).folder == BlobName.heads {
             try await writeNames(BlobName.segments)
         }
     }
 
-    /// Notes that something was removed. A name that stays costs a request in each look, and no more.
+    /// Notes that a file was removed. If its name stays listed, that only costs a request with each listing.
     func noteRemoved(_ path: String) async {
         let (folder, name) = Self.parts(path)
         let isNamed = state.withLock { state in
@@ -80,8 +80,8 @@ extension WebDAVStorage {
 
     // MARK: The file
 
-    /// Reads the file of a folder.
-    /// - Returns: whether there is one.
+    /// Reads a folder's file of names.
+    /// - Returns: whether the file exists.
     @discardableResult
     private func readNames(_ folder: String) async throws(RemoteError) -> Bool {
         let path = folder + "/" + Self.file
@@ -98,14 +98,14 @@ extension WebDAVStorage {
             state.withLock { $0.names[folder, default: Names()].listed = listed }
             return true
         case 404, 410:
-            // What was known to be named is not there any more.
+            // Nothing is listed any more.
             state.withLock { if $0.names[folder]?.listed != nil { $0.names[folder]?.listed = [] } }
             return false
         default: throw answer(response, path)
         }
     }
 
-    /// Puts what is known into the file of a folder, besides what others have put there, if it lacks anything.
+    /// Adds known names to a folder's file, and drops absent ones, if that changes anything. Other devices' names stay.
     private func writeNames(_ folder: String) async throws(RemoteError) {
         let known = names(folder)
         if known.known.isSubset(of: known.listed ?? []), known.gone.isDisjoint(with: known.listed ?? []) { return }
@@ -118,7 +118,7 @@ extension WebDAVStorage {
         guard response.isDone else { throw answer(response, path) }
         state.withLock { state in
             for name in known.gone { state.names[folder]?.absences[name] = nil }
-            // What is in it, a look says.
+            // For other folders, the next reading of the file decides.
             if folder == BlobName.segments { state.names[folder]?.listed = all }
         }
     }
@@ -141,9 +141,9 @@ extension WebDAVStorage {
         return (String(path[..<slash]), String(path[path.index(after: slash)...]))
     }
 
-    // MARK: What is there
+    // MARK: Checking for files
 
-    /// Whether something is there, and what the server says of it.
+    /// Asks for a file; returns its version's properties, or `nil` if it is absent.
     private func look(at name: String, in folder: String) async throws(RemoteError) -> Multistatus.Member? {
         let path = folder.isEmpty ? name : folder + "/" + name
         let response = try await send(HTTPRequest("HEAD", address(path), headers: [("Cache-Control", "no-cache")]))
@@ -153,13 +153,13 @@ extension WebDAVStorage {
                 name: name, tag: response.headers["etag"], length: response.headers["content-length"],
                 modified: response.headers["last-modified"])
         case 404, 410: return nil
-        // It took what is named there.
+        // The server has accepted a file there.
         case 405, 501: throw lapse
         default: throw answer(response, path)
         }
     }
 
-    /// Sees that the place takes something. Only then nobody is known to have an account there.
+    /// Checks that the folder accepts a file. Only then does an empty list mean that it has no account.
     private func provePlace(wasNamed: Bool) async throws(RemoteError) {
         if state.withLock(\.makesPlace) { return }
         let name = Self.probeName + Self.file
@@ -169,7 +169,7 @@ extension WebDAVStorage {
         guard response.isDone else { throw answer(response, name) }
         try await delete(name)
         if wasNamed { return }
-        // A server that has come to list nothing may have one, and may list again.
+        // A server that has stopped listing may have an account, and may list again.
         state.withLock { $0.keepsNames = false }
         throw RemoteError(
             .noAccount,
@@ -177,7 +177,7 @@ extension WebDAVStorage {
     }
 }
 
-/// The file of names, for people to read, too.
+/// The file of names, which users can read too.
 enum NamesFile {
     static let mostBytes = 4 << 20
     private static let beginning = "UKVn 1"
@@ -187,7 +187,7 @@ enum NamesFile {
         return Array((text + "\(Bits128(digestOf: Array(text.utf8)))\n").utf8)
     }
 
-    /// `nil`: it is damaged, or something else.
+    /// Returns the names; `nil` if the file is corrupt, or something else.
     static func decode(_ bytes: [UInt8]) -> Set<String>? {
         let text = String(decoding: bytes, as: UTF8.self)
         var lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Blobs as files of a WebDAV server, of which nothing is believed but what is in a file when it is read. Servers ignore
-// conditions, take locks for advice, move files in two steps and give two contents one ETag (docs/webdav.md), so there
-// are no conditions, locks and moves here, and an ETag only says that a head is worth reading again.
+// Blobs as files of a WebDAV server, which is trusted only for a file's content when it is read. Servers ignore
+// conditions, take locks for advice, move files in two steps and give two contents one ETag (docs/webdav.md). So this
+// code uses no conditions, locks or moves, and an ETag only says that a head is worth reading again.
 
 internal import BackendSupport
 public import Blobs
@@ -16,21 +16,21 @@ public final class WebDAVStorage: BlobStorage {
     let client: HTTPClient
     private let hasCredentials: Bool
     let state = Mutex(State())
-    /// After so long whoever has read a file of names before it was written has written it, too.
+    /// The time after which a device that read a file of names before it was written has written it too.
     let settling: Duration
-    /// For answers, as long as they come.
+    /// The memory for responses, while they arrive.
     let budget: RemoteBudget
 
     struct State {
-        /// The folder itself may be made.
+        /// Whether the account's own folder may be created.
         var makesPlace = false
-        /// The server has PROPFIND: without it, it is not itself.
+        /// Whether the server has answered a PROPFIND. If it no longer does, something else is answering in its place.
         var hasListed = false
-        /// It has an index instead.
+        /// Whether the server has an index instead.
         var hasIndex = false
-        /// It has neither.
+        /// Whether the server has neither.
         var keepsNames = false
-        /// What is known of each folder then.
+        /// What is known of each folder's names in that case.
         var names: [String: Names] = [:]
         /// The heads' versions at the last listing.
         var versions: [String: String] = [:]
@@ -44,17 +44,17 @@ public final class WebDAVStorage: BlobStorage {
         hasCredentials = options.credentials != .none
     }
 
-    /// A change waits a little for others: servers keep every version of a file, and every change costs a request.
+    /// The storage's costs. Changes are batched: servers keep every version of a file, and a change costs a request.
     public var traits: BackendTraits { BackendTraits(coalescing: .seconds(1), tellsOfChanges: false) }
 
-    /// A server tells of nothing.
+    /// Returns an empty stream, since servers don't report changes.
     public func hints() -> AsyncStream<Void> { AsyncStream { $0.finish() } }
 
     /// Ends what is under way.
     public func close() { client.close() }
 
-    /// Asks nothing: whatever comes next finds out whether the server is there. A folder is made when it turns out that
-    /// it is missing.
+    /// Sends nothing, because the next request finds out whether the server is there. A missing folder is created once
+    /// it turns out to be missing.
     public func check(makingPlace makesPlace: Bool) async throws(RemoteError) -> [String] {
         state.withLock { $0.makesPlace = makesPlace }
         return [url.warning].compactMap(\.self)
@@ -73,7 +73,7 @@ public final class WebDAVStorage: BlobStorage {
         switch response.status {
         case 200 where response.isPage: throw page
         case 200, 204:
-            // What was listed before it was read: if it changed in between, it is read once more.
+            // The version is the last listing's. If the head has changed since, it is read once more.
             let version = state.withLock { $0.versions[String(name.dropFirst(BlobName.heads.count + 1))] }
             return .content(response.body, version: name.hasPrefix(BlobName.heads + "/") ? version : nil)
         case 404, 410: return .absent
@@ -91,12 +91,12 @@ public final class WebDAVStorage: BlobStorage {
         try await noteWritten(name)
     }
 
-    /// Writes a file that never replaces one: its name is random, or it is the same file. Servers that know how are
-    /// asked not to replace it all the same.
+    /// Writes a file that replaces no other: its name is random, or a file that exists has the same content. Servers
+    /// are asked not to replace it all the same, since some can do that.
     public func create(_ name: String, _ bytes: [UInt8]) async throws(RemoteError) {
         let response = try await write(name, bytes, [("If-None-Match", "*")])
         if response.status == 412 {
-            // The answer to the same request may have been lost.
+            // The response to the same request may have been lost.
             guard case .content(bytes, _) = try await get(name, limit: bytes.count, unless: nil) else {
                 throw RemoteError(.denied, "\(name) is there already.")
             }
@@ -115,7 +115,7 @@ public final class WebDAVStorage: BlobStorage {
         await noteRemoved(name)
     }
 
-    /// Writes a file, and makes its folder if it turns out to be missing.
+    /// Writes a file, and creates its folder if that turns out to be missing.
     func write(
         _ name: String, _ bytes: [UInt8], _ headers: [(name: String, value: String)] = []
     ) async throws(RemoteError) -> HTTPResponse {
@@ -128,14 +128,14 @@ public final class WebDAVStorage: BlobStorage {
         return Self.mayLackFolder(second) ? refusal ?? second : second
     }
 
-    /// nginx answers 500 where there is no folder. Apache answers 403 whenever it can't open the file, so also where
-    /// another device makes or removes the folder just then.
+    /// Whether the response may mean that the folder is missing. nginx then answers 500. Apache answers 403 whenever it
+    /// can't open the file, so also while another device creates or removes the folder.
     private static func mayLackFolder(_ response: HTTPResponse) -> Bool {
         [403, 404, 409, 500].contains(response.status)
     }
 
-    /// Makes a folder in the place, and the place itself if that is wanted. One that is there already is no failure.
-    /// - Returns: the answer that says why it can't be made.
+    /// Creates a folder in the account's, and that one too if it may be created. A folder that exists is no failure.
+    /// - Returns: the response that says why it can't be created; `nil` if none does.
     private func makeFolder(_ folder: String) async throws(RemoteError) -> HTTPResponse? {
         let response = try await send(HTTPRequest("MKCOL", address(folder)))
         guard [404, 409].contains(response.status), state.withLock(\.makesPlace) else { return response.refusal }
@@ -145,7 +145,7 @@ public final class WebDAVStorage: BlobStorage {
                 .unavailable,
                 "The folder \(url.address.path) can't be made on \(url.address.host): make the one above it first.")
         }
-        // Refused or not: Apache answers 403 where another device makes the same folder at that moment, as then it is there.
+        // Refused or not, try again: Apache answers 403 if another device has just created the same folder.
         let second = try await send(HTTPRequest("MKCOL", address(folder)))
         return [404, 409].contains(second.status) ? place.refusal : second.refusal
     }
@@ -156,14 +156,14 @@ public final class WebDAVStorage: BlobStorage {
         do throws(HTTPFailure) { return try await answer(to: request) } catch { throw failure(error) }
     }
 
-    /// Sends a request, and counts what comes.
+    /// Sends a request, and counts the response against the memory budget.
     private func answer(to request: HTTPRequest) async throws(HTTPFailure) -> HTTPResponse {
         var request = request
         request.mayKeep = budget.share().take
         return try await client.send(request)
     }
 
-    /// The address of something in the place; names need no encoding.
+    /// Returns the address of a file or folder in the account's. Names need no encoding.
     func address(_ name: String) -> HTTPAddress {
         var address = url.address
         let base = address.path == "/" ? "" : address.path
@@ -173,12 +173,12 @@ public final class WebDAVStorage: BlobStorage {
 
     // MARK: Failures
 
-    /// What it means that there is no answer.
+    /// Returns the error for a missing response.
     func failure(_ failure: HTTPFailure) -> RemoteError {
         RemoteError(webDAV: failure, isSecure: url.address.isSecure)
     }
 
-    /// What an answer means about the folder itself.
+    /// Returns the error for a response about the account's folder itself.
     func failure(_ response: HTTPResponse) -> RemoteError { answer(response, "") }
 
     func answer(_ response: HTTPResponse, _ name: String) -> RemoteError {
@@ -186,7 +186,7 @@ public final class WebDAVStorage: BlobStorage {
         return RemoteError(response, from: address(name), hasCredentials: hasCredentials)
     }
 
-    /// Known, or found out, not to be the server that it was.
+    /// The error if something other than the WebDAV server answers at its address.
     var lapse: RemoteError {
         RemoteError(
             .unavailable,
@@ -219,13 +219,13 @@ public final class WebDAVStorage: BlobStorage {
 }
 
 extension HTTPResponse {
-    /// What was asked for is done.
+    /// Whether the request was carried out.
     var isDone: Bool { status == 201 || status == 204 || (status == 200 && !isPage) }
 
-    /// It says why a folder is not made, other than that it is there or the one above it is not.
+    /// The response, if it says why a folder can't be created: not that it exists, or that the one above it doesn't.
     fileprivate var refusal: HTTPResponse? { status < 400 || [404, 405, 409, 501].contains(status) ? nil : self }
 
-    /// It is something for people to read, as no blob is.
+    /// Whether the response is a web page, which no blob is.
     var isPage: Bool {
         (mediaType == "text/html" || mediaType == "application/xhtml+xml")
             && body.first { ![0x20, 0x09, 0x0A, 0x0D, 0xEF, 0xBB, 0xBF].contains($0) } == UInt8(ascii: "<")

@@ -7,7 +7,7 @@ internal import Replication
 
 /// The address of a folder on a WebDAV server: `webdavs://cloud.example.org/remote.php/dav/files/ada/Sync`.
 struct WebDAVURL: Equatable {
-    /// Without a slash at its end, unless it is all of the server.
+    /// The folder's address, without a slash at its end unless it is the server's root.
     let address: HTTPAddress
 
     init(_ url: String) throws(RemoteError) {
@@ -19,7 +19,7 @@ struct WebDAVURL: Equatable {
         address = HTTPAddress(isSecure: url.isSecure, host: host, port: port, path: path)
     }
 
-    /// A path with everything encoded that has to be. What a person has encoded is taken as it is.
+    /// Returns a path with everything encoded that has to be. What users have encoded stays as it is.
     private static func path(_ text: Substring) throws(RemoteError) -> String {
         guard !text.contains("?"), !text.contains("#") else {
             throw flaw("it has no query and no fragment; write %3F and %23 in a name")
@@ -36,7 +36,7 @@ struct WebDAVURL: Equatable {
         return encoded.isEmpty ? "/" : encoded
     }
 
-    /// The folder above it; `nil` if it is all of the server.
+    /// The folder above; `nil` for the server's root.
     var above: HTTPAddress? {
         guard let slash = address.path.lastIndex(of: "/"), address.path != "/" else { return nil }
         var above = address
@@ -48,7 +48,7 @@ struct WebDAVURL: Equatable {
         RemoteError(.unsupported, "This is no WebDAV address: \(clause).")
     }
 
-    /// What to know before a password is sent there; `nil` if there is nothing.
+    /// A warning for users before a password is sent to the server; `nil` if there is none.
     var warning: String? {
         PlaceKind.webDAV.warning(isSecure: address.isSecure, hosts: [address.host])
     }

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What servers answer is read by expat as it comes. The input is taken for hostile: the depth, the namespaces and what
-// expat keeps of a token are bounded, nothing is loaded from elsewhere, and a document type is refused, and with it every
-// way to make much out of little.
+// expat parses responses as they arrive. The input is considered hostile: depth, namespaces and the length of a token
+// are bounded, nothing external is loaded, and a document type is refused, and with it all entities that expand to much
+// more than their text.
 
 internal import CExpat
 internal import Glibc
 
-/// Reads XML piece by piece and says what it found.
+/// Parses XML piece by piece, and reports what it finds.
 ///
 /// The corresponding C type is ``XML_Parser``.
 final class XMLScanner {
-    /// What was found.
+    /// What the parser has found.
     enum Event: Equatable {
-        /// An element begins, in the namespace `DAV:` or not.
+        /// The start of an element, in the namespace `DAV:` or another.
         case begin(String, isDAV: Bool)
-        /// The innermost element ends.
+        /// The end of the innermost element.
         case end
-        /// Text, perhaps not all of it.
+        /// Text, or a part of it.
         case text(String)
     }
 
-    /// It is no XML, or more than a server has reason to send; with a clause that says what.
+    /// The input is not XML, or more than a server has reason to send; a clause says which.
     struct Flaw: Error, Equatable { let clause: String }
 
     private let parser: XML_Parser?
-    /// What was found in the piece that is being read.
+    /// What was found in the present piece.
     private var events: [Event] = []
     private var flaw: Flaw?
     private var depth = 0
@@ -35,9 +35,9 @@ final class XMLScanner {
     private static let mostTokenBytes = 64 << 10
     private static let mostDepth = 32
     private static let mostNamespaces = 64
-    /// expat writes it before the name of each element and each attribute in it, of which four bytes may make one.
+    /// The most bytes of a namespace. expat puts it before every name in it, and four bytes of input can make a name.
     private static let longestNamespace = 256
-    /// Stands between a namespace and a name. Neither can have it.
+    /// Separates a namespace from a name. Neither can contain it.
     private static let separator = UInt8(ascii: "\n")
 
     init() {
@@ -60,7 +60,7 @@ final class XMLScanner {
 
     deinit { XML_ParserFree(parser) }
 
-    /// Takes the next bytes, and passes on what was found in them.
+    /// Parses the next bytes, and passes on what it finds.
     func feed(_ bytes: UnsafeRawBufferPointer, _ handle: (Event) -> Void) throws(Flaw) {
         receivedBytes += bytes.count
         try parse(bytes, isLast: false)
@@ -71,7 +71,7 @@ final class XMLScanner {
         }
     }
 
-    /// All has come.
+    /// Ends the input.
     func finish() throws(Flaw) {
         try parse(UnsafeRawBufferPointer(start: nil, count: 0), isLast: true)
     }
@@ -114,7 +114,7 @@ final class XMLScanner {
         events.append(.end)
     }
 
-    /// A namespace of so many bytes is declared.
+    /// Notes the declaration of a namespace, whose name has `length` bytes.
     private func declare(_ length: Int) {
         namespaces += 1
         if namespaces > Self.mostNamespaces { stop("it has too many namespaces") }
