@@ -18,7 +18,7 @@ public final class AccountClient: ObjectClient {
 
     private var match: Slot?
 
-    /// The account at a path.
+    /// Makes a view of the account at a path.
     public init(_ client: BusClient, path: String) {
         self.client = client
         self.path = path
@@ -133,7 +133,7 @@ public final class AccountClient: ObjectClient {
         }
     }
 
-    /// A property of the account that is a string.
+    /// Returns a property of the account that is a string.
     public func text(_ name: String) async throws -> String {
         if case .string(let text) = try await property(name) { text.string } else { "" }
     }
@@ -149,18 +149,18 @@ public final class AccountClient: ObjectClient {
         }
     }
 
-    /// The property State.
+    /// Returns the property State.
     public func state() async throws -> String {
         if case .string(let state) = try await property("State") { state.string } else { "" }
     }
 
-    /// The property LastErrorName, without the prefix of the service's errors.
+    /// Returns the property LastErrorName, without the prefix of the service's errors.
     public func lastError() async throws -> String {
         guard case .string(let name) = try await property("LastErrorName") else { return "" }
         return name.string.split(separator: ".").last.map(String.init) ?? ""
     }
 
-    /// The property InitialSyncDone.
+    /// Returns the property InitialSyncDone.
     public func isDownloaded() async throws -> Bool {
         try await property("InitialSyncDone") == .boolean(true)
     }

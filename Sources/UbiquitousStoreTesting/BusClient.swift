@@ -32,7 +32,7 @@ public final class BusClient {
         connection = try BusConnection.open(.address(address), description: "test")
     }
 
-    /// A store of the client's user.
+    /// Returns a store of the client's user.
     public func store(_ identifier: String) throws -> StoreClient {
         StoreClient(self, path: try BusNames.storePath(uid: uid, identifier: identifier))
     }
@@ -85,7 +85,7 @@ public final class BusClient {
         try await manager(member, build) { _ in }
     }
 
-    /// A property of an object of the service.
+    /// Returns a property of an object of the service.
     public func property(_ path: String, _ interface: String, _ name: String) async throws -> Value {
         try await call(path, "org.freedesktop.DBus.Properties", "Get") {
             try $0.append(interface)
@@ -95,7 +95,7 @@ public final class BusClient {
         }
     }
 
-    /// All properties of an object of the service.
+    /// Returns all properties of an object of the service.
     public func properties(_ path: String, _ interface: String) async throws -> [String: Value] {
         try await call(path, "org.freedesktop.DBus.Properties", "GetAll") {
             try $0.append(interface)
@@ -104,12 +104,12 @@ public final class BusClient {
         }
     }
 
-    /// The introspection of an object of the service.
+    /// Returns the introspection of an object of the service.
     public func introspect(_ path: String) async throws -> String {
         try await call(path, "org.freedesktop.DBus.Introspectable", "Introspect") { try $0.readString() }
     }
 
-    /// The unique name that owns the service's name; `nil` if there is no owner.
+    /// Returns the unique name that owns the service's name; `nil` if there is no owner.
     public func serviceOwner() async throws -> String? {
         let name = "org.freedesktop.DBus"
         do {

@@ -4,11 +4,11 @@ internal import Foundation
 
 /// The result of `busctl` or another program: what a client in another process sees.
 public struct ProgramResult: Equatable, Sendable {
-    /// How it ended; code 0 is success.
+    /// How the program ended; code 0 is success.
     public let exit: ChildProcess.Exit
-    /// What it wrote to standard output, without the newline at the end.
+    /// The program's standard output, without the newline at the end.
     public let output: String
-    /// What it wrote to standard error, without the newline at the end.
+    /// The program's standard error, without the newline at the end.
     public let error: String
 }
 

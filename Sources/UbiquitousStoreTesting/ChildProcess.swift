@@ -21,7 +21,7 @@ public final class ChildProcess: Sendable {
     /// Starts a program.
     ///
     /// - Parameters:
-    ///   - arguments: the program, which is searched in `PATH`, and its arguments.
+    ///   - arguments: the program, which is searched for in `PATH`, and its arguments.
     ///   - user: the user to run as; only root may choose another. The program gets that user's group and no others.
     ///   - environment: the whole environment; `nil` is this process's.
     ///   - output: files to append standard output and standard error to; `nil` discards both.
@@ -98,7 +98,7 @@ public final class ChildProcess: Sendable {
 }
 
 extension ChildProcess {
-    /// A program of the tested package, built beside the tests.
+    /// Finds a program of the tested package, built beside the tests.
     /// - Returns: its path.
     /// - Throws: ``StartFailure`` if it is missing.
     public static func built(_ name: String) throws(StartFailure) -> String {

@@ -136,7 +136,7 @@ extension BusClient {
     /// The defaults domains of the client's user.
     public var defaults: DefaultsClient { DefaultsClient(self, path: BusNames.defaultsPath(uid: uid)) }
 
-    /// A layer of a domain of the client's user.
+    /// Returns a layer of a domain of the client's user.
     public func domain(_ name: String, isHost: Bool = false) throws -> DomainClient {
         DomainClient(self, path: try BusNames.domainPath(uid: uid, domain: name, isHost: isHost))
     }

@@ -36,7 +36,7 @@ public final class Device: Sendable {
         public init() {}
     }
 
-    /// The bus that it is on.
+    /// The bus that the service is on.
     public let bus: PrivateBus
     /// Where the service keeps its data.
     public let stateDirectory: String
@@ -126,7 +126,7 @@ public final class Device: Sendable {
         return own.merging(options.environment) { $1 }
     }
 
-    /// The tested program.
+    /// Returns the path of the tested program.
     /// - Throws: ``StartFailure``, which says how to name one.
     public static func program() throws(StartFailure) -> String {
         if let program = ProcessInfo.processInfo.environment["UBIQUITOUS_STORED"] { return program }
@@ -190,7 +190,7 @@ public final class Device: Sendable {
         guard rename(path + ".part", path) == 0 else { throw CocoaError(.fileWriteUnknown) }
     }
 
-    // MARK: What it says
+    // MARK: Output
 
     /// What the service has written to standard error since its first start.
     public var log: String { text("log") }

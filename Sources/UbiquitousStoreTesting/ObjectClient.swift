@@ -30,7 +30,7 @@ extension ObjectClient {
         try await call(member, build) { _ in }
     }
 
-    /// The value of a property.
+    /// Returns the value of a property.
     public func property(_ name: String) async throws -> Value {
         try await client.property(path, Self.interface, name)
     }

@@ -65,7 +65,7 @@ public final class PrivateBus: Sendable {
     private static func command(_ program: Program, in directory: String) -> [String] {
         switch program {
         case .daemon: ["dbus-daemon", "--config-file=\(directory)/bus.conf", "--nofork", "--nopidfile"]
-        // It gets its socket from systemd, writes to the journal, and is a client of its own bus.
+        // dbus-broker gets its socket from systemd, writes to the journal, and is a client of its own bus.
         case .broker:
             [
                 "unshare", "--mount", "--propagation", "private", "sh", "-ec",
@@ -168,8 +168,8 @@ public final class PrivateBus: Sendable {
         </policy>
         """
 
-    /// Those of dbus-daemon, which the same file documents. dbus-broker has its own where none are configured, and would
-    /// take these for others: a user's are the product of a connection's and the number of connections.
+    /// The limits of dbus-daemon, which the same file documents. dbus-broker has its own defaults, and would misread
+    /// these: it takes a user's limit to be the product of a connection's limit and the number of connections.
     private static let systemLimits = """
         <limit name="max_incoming_bytes">133169152</limit>
         <limit name="max_incoming_unix_fds">64</limit>

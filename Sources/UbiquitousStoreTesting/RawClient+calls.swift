@@ -82,7 +82,7 @@ extension RawClient {
         for _ in 0..<127 { store(path, "GetSnapshot", 0, 0) }
     }
 
-    /// Sends a signal without arguments; to everybody if there is no destination.
+    /// Sends a signal without arguments; to all connections if there is no destination.
     public func signal(to destination: String?, _ interface: String, _ member: String) {
         var message = WireMessage()
         (message.type, message.flags) = (4, 1)

@@ -20,7 +20,7 @@ public final class RawClient {
         try self.init(address: bus.address, as: user)
     }
 
-    /// Connects to a bus of another process, at `unix:path=` and a path.
+    /// Connects to a bus of another process, whose address is `unix:path=` and a path.
     ///
     /// - Throws: ``StartFailure``.
     public init(address: String, as user: UInt32? = nil) throws {
@@ -74,7 +74,7 @@ public final class RawClient {
         return count > 0 ? Array(buffer[..<count]) : []
     }
 
-    /// The next message's serial number. Each is used once.
+    /// Returns the next message's serial number. Each is used once.
     public func nextSerial() -> UInt32 {
         serial += 1
         return serial
@@ -127,7 +127,7 @@ public final class RawClient {
     ///
     /// - Parameters:
     ///   - milliseconds: how long to wait until something is possible.
-    ///   - answersCalls: false is what libraries do while they wait for the answer to a call of their own.
+    ///   - answersCalls: whether to answer calls. Libraries don't while they wait for the answer to their own.
     /// - Returns: the messages that have arrived, except calls, which get an empty reply; `nil` if the other end has
     ///   closed the connection.
     public func turn(waiting milliseconds: Int32, answersCalls: Bool = true) -> [WireReply]? {
@@ -141,7 +141,7 @@ public final class RawClient {
         return replies.filter { $0.type != 1 }
     }
 
-    /// Gives the sign of life that a service may ask for, as every library does by itself.
+    /// Answers a service that asks whether the client is alive, as every library does by itself.
     private func answer(_ call: WireReply) {
         var message = WireMessage()
         (message.type, message.flags) = (2, 1)

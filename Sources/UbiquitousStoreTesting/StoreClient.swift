@@ -19,7 +19,7 @@ public final class StoreClient: KeyedClient {
     private var match: Slot?
     private var continuations: [AsyncStream<StoreSignal>.Continuation] = []
 
-    /// The store at a path.
+    /// Makes a view of the store at a path.
     public init(_ client: BusClient, path: String) {
         self.client = client
         self.path = path
@@ -36,10 +36,10 @@ public final class StoreClient: KeyedClient {
         }
     }
 
-    /// Everything that the store holds.
+    /// Returns everything that the store holds.
     public func everything() async throws -> [Text: Value] { try await snapshot().values }
 
-    /// The property Generation.
+    /// Returns the property Generation.
     public func generation() async throws -> UInt64 {
         guard case .integer(let generation) = try await property("Generation") else { return 0 }
         return UInt64(generation)
@@ -150,7 +150,7 @@ public final class StoreClient: KeyedClient {
         return found
     }
 
-    /// Discards what was received.
+    /// Discards the received signals.
     public func forgetSignals() { received = [] }
 
     /// Starts to receive this store's signals, from any sender.

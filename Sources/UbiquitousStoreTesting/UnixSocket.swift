@@ -75,7 +75,7 @@ final class NotifySocket: Sendable {
         }
     }
 
-    /// Discards what was received.
+    /// Discards the received assignments.
     func forget() {
         _ = received
         lines.withLock { $0 = [] }

@@ -15,24 +15,24 @@ public struct Wire {
         while bytes.count % size != 0 { bytes.append(0) }
     }
 
-    /// A number, aligned to its own size.
+    /// Writes a number, aligned to its own size.
     public mutating func number(_ value: some FixedWidthInteger) {
         align(value.bitWidth / 8)
         bytes += withUnsafeBytes(of: value.littleEndian) { Array($0) }
     }
 
-    /// A string or an object path.
+    /// Writes a string or an object path.
     public mutating func string(_ value: String) {
         number(UInt32(value.utf8.count))
         bytes += Array(value.utf8) + [0]
     }
 
-    /// A signature.
+    /// Writes a signature.
     public mutating func signature(_ value: String) {
         bytes += [UInt8(truncatingIfNeeded: value.utf8.count)] + Array(value.utf8) + [0]
     }
 
-    /// An array: its length, then the elements that `write` writes.
+    /// Writes an array: its length, then the elements that `write` writes.
     ///
     /// - Parameter alignment: the alignment of an element.
     public mutating func array(alignment: Int, _ write: (inout Wire) -> Void) {
@@ -45,7 +45,7 @@ public struct Wire {
         withUnsafeBytes(of: count.littleEndian) { bytes.replaceSubrange(length..<length + 4, with: $0) }
     }
 
-    /// A header field with a string, an object path or a signature.
+    /// Writes a header field with a string, an object path or a signature.
     mutating func field(_ code: UInt8, _ type: String, _ value: String) {
         align(8)
         bytes.append(code)
@@ -53,7 +53,7 @@ public struct Wire {
         if type == "g" { signature(value) } else { string(value) }
     }
 
-    /// A header field with a number.
+    /// Writes a header field with a number.
     mutating func field(_ code: UInt8, _ value: UInt32) {
         align(8)
         bytes.append(code)
@@ -66,7 +66,7 @@ public struct Wire {
 public struct WireMessage {
     /// 1 is a call, 2 a reply, 3 an error, 4 a signal.
     public var type: UInt8 = 1
-    /// 0x1: no reply expected.
+    /// 0x1 if no reply is expected.
     public var flags: UInt8 = 0
     /// The destination.
     public var destination: String?
@@ -78,15 +78,15 @@ public struct WireMessage {
     public var member: String?
     /// The error's name.
     public var errorName: String?
-    /// The serial number of the call that it replies to.
+    /// The serial number of the call that the message replies to.
     public var replySerial: UInt32?
     /// The signature of the body.
     public var signature = ""
     /// The body.
     public var body: [UInt8] = []
-    /// How many file descriptors it announces.
+    /// How many file descriptors the message announces.
     public var descriptors: UInt32 = 0
-    /// A header field that no specification knows has so many bytes, if they aren't none.
+    /// The size in bytes of a header field that no specification knows; 0 leaves it out.
     public var unknownField = 0
 
     /// Makes an empty call.
@@ -95,7 +95,7 @@ public struct WireMessage {
     /// Whether a reply is expected.
     public var expectsReply: Bool { type == 1 && flags & 1 == 0 }
 
-    /// The encoded message.
+    /// Returns the encoded message.
     public func bytes(serial: UInt32) -> [UInt8] {
         var fields = Wire()
         for (code, type, value) in [

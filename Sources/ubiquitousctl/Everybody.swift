@@ -9,11 +9,11 @@ enum Everybody {
         let uid: UInt32
         let account: AccountDescription
 
-        /// The name, or the number where there is none.
+        /// The user's name, or the uid if there is no name.
         var name: String { LocalUser.name(of: uid) ?? "\(uid)" }
     }
 
-    /// The accounts of all of them, signed in or not.
+    /// Returns the accounts of all these users, signed in or not.
     @BusActor
     static func accounts(_ connection: ServiceConnection) async throws -> [User] {
         var users: [User] = []

@@ -2,13 +2,13 @@
 
 internal import UbiquitousStore
 
-/// How the program ends; what scripts rely on.
+/// How the program ends. Scripts rely on these exit codes.
 enum Outcome: Int32 {
-    /// What was asked for is so.
+    /// What was asked for is done, or was so already.
     case done = 0
     /// There is no value, no history or no device of that name.
     case absent = 1
-    /// The command line, or a file that it names, isn't right; nothing was done.
+    /// The command line, or a file that it names, is invalid; nothing was done.
     case usage = 2
     /// The service refused, and changed nothing.
     case refused = 3
@@ -16,12 +16,12 @@ enum Outcome: Int32 {
     case unreachable = 4
 }
 
-/// An end that isn't well, where everything has been said.
+/// An unsuccessful end of a command that has already printed why.
 struct Ending: Error {
     let outcome: Outcome
 }
 
-/// Why a command didn't do what was asked.
+/// Why a command failed.
 struct Failure: Error, CustomStringConvertible {
     let outcome: Outcome
     /// What was wrong.
@@ -33,12 +33,12 @@ struct Failure: Error, CustomStringConvertible {
         (self.outcome, self.message, self.advice) = (outcome, message.text, advice?.text)
     }
 
-    /// Both, in lines.
+    /// The message, and the advice on the next line.
     var description: String { advice.map { "\(message)\n\($0)" } ?? message }
 }
 
 extension Failure {
-    /// What any error means to the person who called the program.
+    /// Describes any error to the program's user.
     init(_ error: any Error) {
         switch error {
         case let failure as Failure: self = failure
@@ -60,13 +60,13 @@ extension Failure {
         .backendUnavailable: .unreachable,
     ]
 
-    /// In place of what the bus says, which is of no use to a person.
+    /// Sentences that replace the bus's messages, which don't help users.
     private static let sentences: [UbiquitousStoreError.Code: Sentence] = [
         .timedOut: "The service doesn't answer.", .unknownObject: "The user has no data on this device.",
         .notSignedIn: "This device isn't signed in.",
     ]
 
-    /// What the service says in fixed words and people often meet, in their language.
+    /// The service's fixed sentences that users often see, for translation.
     static let said: [String: Sentence] = [
         "Only root may administer the data of all users.": "Only root may administer the data of all users.",
         "Only root may list the stores of every user.": "Only root may list the stores of every user.",

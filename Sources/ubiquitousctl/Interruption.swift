@@ -2,23 +2,23 @@
 
 internal import Glibc
 
-/// The signals that end the program: at once, as there is nothing to be undone, but for the moments named here.
+/// The signals that end the program: at once, because there is nothing to undo, unless they are deferred.
 ///
-/// The event loop blocks them when it starts, for services that want to be told.
+/// The event loop blocks them when it starts, for services that want to handle them.
 enum Interruption {
     static let signals = [SIGINT, SIGTERM, SIGHUP]
 
-    /// Lets them through, on this thread.
+    /// Unblocks the signals on this thread.
     static func allow() { change(SIG_UNBLOCK) }
 
-    /// Has them wait until `body` is done, which has to be soon.
+    /// Defers the signals until `body` is done, which has to be soon.
     static func deferring<Result>(_ body: () throws -> Result) rethrows -> Result {
         change(SIG_BLOCK)
         defer { allow() }
         return try body()
     }
 
-    /// Ends the program as a signal does: a shell sees which one it was.
+    /// Ends the program by a signal, so that a shell sees which one it was.
     static func end(_ number: Int32) -> Never {
         signal(number, SIG_DFL)
         allow()
@@ -26,8 +26,8 @@ enum Interruption {
         exit(128 + number)
     }
 
-    /// Stops the program as Ctrl-Z does, until it is continued. Without a shell that could continue it the system
-    /// ignores this.
+    /// Stops the program as Ctrl-Z does, until it is continued. The kernel ignores this if there is no shell that could
+    /// continue it.
     static func stop() {
         change(SIG_UNBLOCK, [SIGTSTP])
         raise(SIGTSTP)

@@ -4,7 +4,7 @@ internal import Glibc
 
 /// The users of this machine.
 enum LocalUser {
-    /// The number of a user, by name or number.
+    /// Returns the uid of a user who is given by name or number.
     /// - Throws: ``Failure`` if there is no such user.
     static func uid(of user: String) throws -> UInt32 {
         if let uid = uid(named: user) { return uid }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What ArgumentParser says of a command line, in the person's language.
+/// Translates ArgumentParser's messages into the user's language.
 ///
-/// It has no languages of its own. Its frequent sentences are known here by their English, which is what stays where they
-/// read otherwise. Helps are in English, as all of them are.
+/// ArgumentParser isn't localized. This code recognizes its frequent sentences by their English text; a sentence that
+/// reads differently stays English. All help texts are in English.
 enum ParserMessage {
-    /// The message of an error, with each line that is known in the person's language.
+    /// Returns an error message with all known lines translated.
     static func translated(_ message: String) -> String {
         message.split(separator: "\n", omittingEmptySubsequences: false).map { sentence(String($0)) ?? String($0) }
             .joined(separator: "\n")
@@ -52,7 +52,7 @@ enum ParserMessage {
         return nil
     }
 
-    /// What stands around a sentence.
+    /// Translates the lines around an error.
     private static func frame(_ line: String) -> String? {
         if let (_, command) = line.wholeMatch(of: #/  See '(.*)' for more information\./#)?.output {
             return localized("  See '\(command)' for more information.")

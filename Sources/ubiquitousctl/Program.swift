@@ -5,9 +5,9 @@ internal import Files
 internal import Glibc
 internal import StoreBus
 
-/// The command line, for the programs that have it in them.
+/// The command line, for the programs that include it.
 package enum ControlProgram {
-    /// Does what the process was called for, and ends it.
+    /// Runs what the process was called for, and ends the process.
     package static func main() {
         StandardStreams.occupy()
         if DefaultsProgram.isCalled(CommandLine.arguments.first) {
@@ -64,7 +64,7 @@ struct Program: ParsableCommand {
         }
     }
 
-    /// Swift would take an argument that isn't UTF-8 for another one.
+    /// Refuses arguments that aren't UTF-8, because Swift would change them.
     private static func checkEncoding() throws {
         for index in 1..<max(2, Int(CommandLine.argc)) {
             guard let argument = CommandLine.unsafeArgv[index], String(validatingCString: argument) == nil else {
@@ -74,7 +74,7 @@ struct Program: ParsableCommand {
         }
     }
 
-    /// Says where the options of subcommands belong. Those of the program itself are the parser's.
+    /// Refuses a subcommand's option that precedes the subcommand. ArgumentParser handles the program's own options.
     private static func checkOrder(_ words: ArraySlice<String>) throws {
         let name = words.first.map { $0.prefix { $0 != "=" } } ?? ""
         guard ["--bus", "--store", "-s", "--user", "--json", "--check"].contains(name) else { return }
@@ -87,12 +87,12 @@ struct Program: ParsableCommand {
             advice: "Options follow the subcommand.")
     }
 
-    /// Names the subcommand that was meant by a word that is none.
-    /// - Parameter line: the subcommands before it, each behind a space.
+    /// Refuses a word that isn't a subcommand, and suggests the one that was probably meant.
+    /// - Parameter line: the subcommands before the word, each preceded by a space.
     private static func checkSubcommand(
         _ words: ArraySlice<String>, of command: any ParsableCommand.Type, line: String = "", isForHelp: Bool = false
     ) throws {
-        // A word that is none of its subcommands is a key.
+        // For `history`, a word that isn't a subcommand is a key.
         if command == HistoryCommand.self { return }
         let subcommands = command.configuration.subcommands
         guard let word = words.first else { return }
@@ -110,7 +110,7 @@ struct Program: ParsableCommand {
             let line = "\(line) \(word)"
             return try checkSubcommand(words.dropFirst(), of: named, line: line, isForHelp: isForHelp)
         }
-        // What follows is the command's, but has no help.
+        // Further words are the command's arguments, but there is no help for them.
         if subcommands.isEmpty, !isForHelp { return }
         let meant = Spelling.nearest(to: word, in: subcommands.compactMap { $0.configuration.commandName })
         throw Failure(
@@ -121,9 +121,9 @@ struct Program: ParsableCommand {
                     : "\"ubiquitousctl\(line) --help\" lists the subcommands."))
     }
 
-    /// Ends with what ArgumentParser has to say, and with our codes.
+    /// Ends the process with ArgumentParser's message and this program's exit codes.
     private static func end(_ error: any Error) -> Never {
-        // A command has said what there was to say. For its code, ArgumentParser would make the help.
+        // A command has already printed everything. For an exit code alone, ArgumentParser would generate the help.
         if let code = error as? ExitCode { Glibc.exit(code.isSuccess ? Output.finish().rawValue : code.rawValue) }
         let code = exitCode(for: error)
         let message = fullMessage(for: error)
@@ -136,7 +136,7 @@ struct Program: ParsableCommand {
             Glibc.exit(failure.outcome.rawValue)
         }
         if !message.isEmpty { Output.write(ParserMessage.translated(message) + "\n", to: STDERR_FILENO) }
-        // ArgumentParser has EX_USAGE (64) for a command line that isn't right.
+        // ArgumentParser's code for an invalid command line is EX_USAGE (64).
         Glibc.exit(code == .validationFailure ? Outcome.usage.rawValue : code.rawValue)
     }
 }

@@ -3,14 +3,14 @@
 internal import ArgumentParser
 internal import SDBus
 
-/// A command that speaks to the service.
+/// A command that calls the service.
 protocol ServiceCommand: ParsableCommand, Sendable {
-    /// Does it, on the event loop of this process.
+    /// Runs the command on this process's event loop.
     @BusActor func perform() async throws
 }
 
 extension ServiceCommand {
-    /// Does it and ends with its outcome.
+    /// Runs the command, and throws its exit code.
     mutating func run() throws {
         let command = self
         let code = EventLoop.runOnThisThread {

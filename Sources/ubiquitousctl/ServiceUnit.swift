@@ -4,18 +4,18 @@ internal import SDBus
 internal import StoreBus
 internal import UbiquitousStore
 
-/// What systemd knows of the service where a call to it isn't answered.
+/// Asks systemd about the service when a call to it isn't answered.
 ///
-/// The bus has systemd start the service, and tells the caller of no failure: it would wait for 25 s.
+/// The bus lets systemd start the service, but doesn't report a failure to the caller, which would wait for 25 s.
 @BusActor
 enum ServiceUnit {
     private nonisolated static let name = "ubiquitous-store.service"
     private nonisolated static let systemd = "org.freedesktop.systemd1"
     private static var timer: EventSource?
-    /// The bus that is asked where a call has failed.
+    /// The bus on which to ask systemd after a failed call.
     static var current: BusConnection?
 
-    /// Ends the program with the reason, if the service can't start while it is waited for.
+    /// Ends the program with the reason if it waits for a service that can't start.
     static func watch(_ connection: ServiceConnection) {
         guard connection.owner == nil else { return timer = nil }
         timer = EventLoop.shared.after(.milliseconds(500)) {
@@ -30,13 +30,13 @@ enum ServiceUnit {
         }
     }
 
-    /// What a failure of a call is owed to: that the service can't start, if systemd says so.
+    /// Returns that the service can't start, if systemd says so, and otherwise the failure itself.
     static func explained(_ failure: Failure) async -> Failure {
         guard failure.outcome == .unreachable, let current, current.isOpen else { return failure }
         return await Self.failure(current) ?? failure
     }
 
-    /// Why the service can't start; `nil` if it can, or nobody here knows.
+    /// Returns why the service can't start; `nil` if it can or the reason is unknown.
     static func failure(_ bus: BusConnection) async -> Failure? {
         guard let unit = await Unit(bus, name), let reason = unit.reason else { return nil }
         return Failure(
@@ -44,7 +44,7 @@ enum ServiceUnit {
             advice: "See \"systemctl status ubiquitous-store\" and \"journalctl -u ubiquitous-store\".")
     }
 
-    /// The unit as systemd has it.
+    /// The service's unit, as systemd reports it.
     struct Unit {
         var load = "", active = "", sub = "", result = "", status = ""
         var exitStatus: Int32 = 0
@@ -74,14 +74,14 @@ enum ServiceUnit {
             }
         }
 
-        /// Why it can't start, as the end of a sentence; `nil` if nothing is wrong.
+        /// Why the service can't start, as the end of a sentence; `nil` if nothing is wrong.
         var reason: String? {
             if load == "not-found" { return localized("it isn't installed, as systemd knows no unit \(name)") }
             if load == "masked" {
                 return localized("its unit is masked; \"systemctl unmask ubiquitous-store\" ends that")
             }
             guard active == "failed" || sub == "auto-restart" else { return nil }
-            // What a service said that ran is from before.
+            // The status of a service that did run is outdated.
             if !status.isEmpty, !status.hasPrefix("Serving") { return status }
             switch result {
             case "exit-code": return Self.exits[exitStatus]?.text ?? localized("it ended with \(exitStatus)")
@@ -95,7 +95,7 @@ enum ServiceUnit {
             }
         }
 
-        /// Of systemd.exec(5).
+        /// Exit codes by systemd.exec(5).
         private static let exits: [Int32: Sentence] = [
             78: "its settings aren't right", 200: "its directory can't be entered", 203: "its program can't be run",
             217: "its user _ubiquitous-store doesn't exist",

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a person meant who typed something else.
+/// Suggests what the user meant by an unknown word.
 enum Spelling {
-    /// Words that other programs have for what ours call otherwise.
+    /// Other programs' words for this program's commands.
     private static let synonyms = [
         "rm": "remove", "del": "remove", "delete": "remove", "unset": "remove", "ls": "list", "read": "get",
         "cat": "get", "show": "get", "write": "set", "put": "set", "sync": "synchronize", "login": "sign-in",
         "logout": "sign-out", "info": "status", "log": "history", "undo": "restore",
     ]
 
-    /// The one of some words that differs least from what was typed; `nil` if none resembles it.
+    /// Returns the word that is most similar to what was typed; `nil` if none is similar enough.
     static func nearest(to typed: String, in words: [String]) -> String? {
         guard typed.utf8.count <= 64 else { return nil }
         if let word = synonyms[typed.lowercased()], words.contains(word) { return word }
@@ -18,7 +18,7 @@ enum Spelling {
         return best.distance <= max(1, best.word.count / 3) ? best.word : nil
     }
 
-    /// How many letters have to be put in, left out, replaced or swapped with their neighbour.
+    /// Returns how many letters have to be inserted, deleted, replaced or swapped with their neighbour.
     static func distance(_ left: String, _ right: String) -> Int {
         let (left, right) = (Array(left.lowercased()), Array(right.lowercased()))
         var rows = [Array(0...right.count)]

@@ -2,14 +2,14 @@
 
 internal import Glibc
 
-/// Variables of the environment that stand in for options.
+/// Environment variables that stand in for options.
 enum Variable: String {
     case bus = "UBIQUITOUS_STORE_BUS"
     case identifier = "UBIQUITOUS_STORE_IDENTIFIER"
     case noColor = "NO_COLOR"
     case terminal = "TERM"
 
-    /// What it holds; `nil` if nothing.
+    /// The variable's value; `nil` if it is unset or empty.
     var value: String? {
         getenv(rawValue).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
     }

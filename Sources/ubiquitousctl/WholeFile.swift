@@ -5,7 +5,7 @@ internal import Glibc
 
 /// Files that are read and written as a whole.
 enum WholeFile {
-    /// A store has a mebibyte, and no format makes more than thirty of it.
+    /// In bytes. A store has at most a mebibyte, and no format makes more than thirty times of it.
     private static let maximumSize = 64 << 20
 
     /// Reads all of a file.
@@ -26,14 +26,14 @@ enum WholeFile {
         return bytes
     }
 
-    /// Replaces a file by one with these contents: whoever looks sees the old one or the new one, whole.
+    /// Replaces a file's contents. Readers see either the old contents or the new ones, never a part.
     ///
-    /// It is written beside and renamed; a signal waits for that.
+    /// The new file is written beside the old one and renamed. Signals are deferred meanwhile.
     static func replace(_ path: String, with bytes: [UInt8]) throws {
         let target = FileName.resolved(path)
         var status = stat()
         let exists = stat(target, &status) == 0
-        // A pipe or a device can't be replaced, and is what the caller wants to have written to.
+        // A pipe or a device can't be replaced, so write into it.
         if exists && status.st_mode & S_IFMT != S_IFREG { return try write(bytes, into: target) }
         let mode = exists ? status.st_mode & 0o777 : 0o666 & ~currentMask()
         try Interruption.deferring { try write(bytes, beside: target, mode: mode) }
@@ -75,7 +75,7 @@ enum WholeFile {
         return mask
     }
 
-    /// What the last call of the system complained of.
+    /// The reason why the last system call failed.
     private static var reason: String { String(cString: strerror(errno)) }
 
     private static func failure(_ sentence: Sentence) -> Failure { Failure(.usage, sentence) }
@@ -83,7 +83,7 @@ enum WholeFile {
 
 /// Names of files.
 enum FileName {
-    /// Where links lead; the name itself where nothing is.
+    /// Returns a path with its links resolved, or the path itself if that fails.
     static func resolved(_ path: String) -> String {
         guard let resolved = realpath(path, nil) else { return path }
         defer { free(resolved) }
@@ -93,7 +93,7 @@ enum FileName {
     /// The directory that the program was started in.
     static var currentDirectory: String { resolved(".") }
 
-    /// A directory of the person's, by its variable or below the home.
+    /// Returns a directory of the user, given by an environment variable or else below the home directory.
     static func home(_ variable: String, _ fallback: String) -> String? {
         func value(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
         if let directory = value(variable), directory.hasPrefix("/") { return directory }
@@ -101,7 +101,7 @@ enum FileName {
     }
 }
 
-/// What comes through a pipe, or is typed.
+/// Standard input, from a pipe or a terminal.
 enum StandardInput {
     static func bytes() throws -> [UInt8] {
         if isatty(STDIN_FILENO) == 1 { Output.remark("Reading what is typed; end it with Ctrl-D") }
@@ -112,12 +112,12 @@ enum StandardInput {
         try WholeFile.readAll(STDIN_FILENO, "Standard input")
     }
 
-    /// As text, without the newline at the end.
+    /// Returns standard input as text, without the newline at the end.
     static func text() throws -> String {
         guard var text = String(validating: try bytes(), as: UTF8.self) else {
             throw Failure(.usage, "Standard input is no UTF-8.")
         }
-        // CR LF is one character.
+        // Swift considers CR LF one character.
         if text.last == "\n" || text.last == "\r\n" { text.removeLast() }
         return text
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the package installs as ubiquitousctl. Scripts get values again and again, and the program that has all commands
-// takes twice as long to start as the call takes. This one answers `get KEY` and `get --store IDENTIFIER KEY` where the
-// value is an integer, a truth value or a plain string. Everything else it leaves to the other, which begins anew: other
-// commands, other values, errors, a service that lets it wait. Getting a value changes nothing, so that is safe.
+// The package installs this program as ubiquitousctl. Scripts get values again and again, and the program with all
+// commands takes twice as long to start as the call takes. This one answers `get KEY` and `get --store IDENTIFIER KEY`
+// if the value is an integer, a truth value or a plain string. It leaves everything else to the other one, which begins
+// anew: other commands, other values, errors, a slow service. That is safe, because getting a value changes nothing.
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -23,7 +23,7 @@
 
 static char **words;
 
-// Becomes the program with all commands.
+// Replaces this process with the program that has all commands.
 static void leave_it(int number) {
     (void)number;
     alarm(0);
@@ -35,7 +35,7 @@ static void leave_it(int number) {
     _exit(4);
 }
 
-// Whether a word can't be an option, and is there.
+// Whether a word can't be an option, and isn't empty.
 static bool is_operand(const char *word) { return word[0] != '\0' && word[0] != '-'; }
 
 static const char *variable(const char *name) {
@@ -43,8 +43,8 @@ static const char *variable(const char *name) {
     return value && *value ? value : NULL;
 }
 
-// Whether a string is certain to be printed without quotes: it begins with a letter of ASCII, ends with no space, is no
-// word of JSON, and has nothing in it but printable ASCII and what follows U+00C0 in two bytes of UTF-8.
+// Whether a string is certain to be printed without quotes: it begins with an ASCII letter, doesn't end with a space,
+// isn't a word of JSON, and has only printable ASCII and characters from U+00C0 on that take two bytes in UTF-8.
 static bool is_plain(const char *text) {
     if (!((text[0] >= 'a' && text[0] <= 'z') || (text[0] >= 'A' && text[0] <= 'Z'))) return false;
     if (!strcmp(text, "true") || !strcmp(text, "false") || !strcmp(text, "null")) return false;
@@ -56,7 +56,7 @@ static bool is_plain(const char *text) {
     return byte[-1] != ' ';
 }
 
-// sd-bus, loaded when it is needed: other commands shouldn't wait for it twice.
+// sd-bus, loaded only when it is needed, because other commands shouldn't wait for it twice.
 #define FUNCTIONS(f) \
     f(sd_bus_new) f(sd_bus_set_address) f(sd_bus_set_bus_client) f(sd_bus_start) f(sd_bus_open_system) \
     f(sd_bus_path_encode) f(sd_bus_call_method) f(sd_bus_message_enter_container) f(sd_bus_message_peek_type) \
@@ -78,7 +78,7 @@ static bool open_bus(sd_bus **bus) {
         p_sd_bus_set_bus_client(*bus, true) >= 0 && p_sd_bus_start(*bus) >= 0;
 }
 
-// Prints the value of a key. Returns false where that is for the other program.
+// Prints the value of a key. Returns false if that is left to the other program.
 static bool get(const char *identifier, const char *key) {
     sd_bus *bus = NULL;
     sd_bus_message *reply = NULL;
@@ -112,10 +112,10 @@ int main(int count, char **arguments) {
     if (named) identifier = arguments[3];
     bool is_get = (count == 3 || named) && !strcmp(arguments[1], "get") && is_operand(key) && identifier &&
         is_operand(identifier);
-    // Where one of these is closed, the connection to the bus would take its number.
+    // If one of these is closed, the connection to the bus would get its number.
     for (int stream = 1; is_get && stream < 3; stream++) is_get = fcntl(stream, F_GETFD) >= 0;
     if (is_get) {
-        // After a second the other program takes over: it shows on a terminal that it waits.
+        // After a second the other program takes over, because it shows on a terminal that it waits.
         struct sigaction late = {.sa_handler = leave_it, .sa_flags = SA_NODEFER};
         sigaction(SIGALRM, &late, NULL);
         alarm(1);

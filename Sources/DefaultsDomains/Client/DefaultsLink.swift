@@ -8,22 +8,22 @@ internal import SDBus
 internal import StoreBus
 internal import UbiquitousStore
 
-/// What `OpenDomains` answers of one domain.
+/// The answer of `OpenDomains` about one domain.
 struct OpenedDomain: Sendable {
     let name: Text
-    /// `nil` if it has to be read by itself, since it didn't fit.
+    /// The domain's layer; `nil` if it has to be read separately, because it didn't fit into the answer.
     var values: (generation: UInt64, values: [Text: Value])?
     var host: (generation: UInt64, values: [Text: Value])?
     var managed: ManagedDomain?
-    /// The store of keys that roam, for the app's own domain; empty: none roam.
+    /// The store of the keys that roam, for the app's own domain; empty if none roam.
     var store: String?
 }
 
-/// What keeps the copies of a process like the service's: one connection for all domains.
+/// Keeps a process's copies the same as the service's: one connection for all domains.
 @BusActor
 final class DefaultsLink {
     private let address: BusAddress
-    /// Whose domains they are.
+    /// The user whose domains these are.
     private let uid: UInt32
     private weak var process: DefaultsProcess?
     private var connection: ServiceConnection?
@@ -31,7 +31,7 @@ final class DefaultsLink {
     private var opened: Set<Text> = []
     private var isOpening = false
     private var isUp = false
-    /// What belongs to an earlier attempt is of no use any more.
+    /// The number of the attempt. What belongs to an earlier one is discarded.
     private var attempt = 0
     private var failures = 0
     private var retry: EventSource?
@@ -43,7 +43,7 @@ final class DefaultsLink {
         (self.address, self.uid) = (address, uid)
     }
 
-    // The last of a process's settings may go on any thread, and libsystemd's objects belong to the loop's.
+    // Any thread may release the last reference, and libsystemd's objects belong to the loop's thread.
     isolated deinit {}
 
     nonisolated func start(_ process: DefaultsProcess) {
@@ -54,7 +54,7 @@ final class DefaultsLink {
 
     // MARK: Opening
 
-    /// Domains are wanted that were not before.
+    /// Opens domains that were not wanted before.
     func domainsWanted() {
         if retry != nil && !isUp { return }
         open()
@@ -64,7 +64,7 @@ final class DefaultsLink {
         if isOpening { return }
         isOpening = true
         retry = nil
-        // Calls that are under way go on: only what is lost makes them worthless.
+        // Calls that are under way continue: only the loss of the service invalidates them.
         let attempt = attempt
         EventLoop.task {
             do {
@@ -92,7 +92,7 @@ final class DefaultsLink {
                     names.map(\.string), program: process.program, ofUser: uid)
                 guard attempt == self.attempt else { return }
                 for domain in domains { process.opened(domain) }
-                // One that does not exist for this program is empty.
+                // A domain that doesn't exist for this program is empty.
                 process.gates.open(names)
                 opened.formUnion(names)
                 for domain in domains where domain.values == nil { readAlone(domain.name) }
@@ -104,7 +104,7 @@ final class DefaultsLink {
         for layer in process.unsettled { EventLoop.task { await self.send(layer) } }
     }
 
-    /// The layers of each are held by the service, which bounds how many these are.
+    /// How many domains a call may open. The service limits them, because it holds the layers of each.
     private static let domainsInACall = 24
 
     private func connected() async throws -> ServiceConnection {
@@ -119,7 +119,7 @@ final class DefaultsLink {
         match = try await connection.bus.addMatch(rule) { [weak self, weak connection] signal in
             guard let owner = connection?.owner, signal.sender == owner, let path = signal.path else { return }
             guard let self, let change = try? DomainSignal(signal, path: path, uid: self.uid) else { return }
-            // An answer that came before resumes its task in a job: so that both are heard of in order, this is one too.
+            // An earlier answer resumes its task in a job. Signals use a job too, so that both are handled in order.
             EventLoop.task { self.received(change) }
         }
         self.connection = connection
@@ -154,9 +154,9 @@ final class DefaultsLink {
         retryLater()
     }
 
-    /// Tries again after 0.1 s, and after twice as long each time, a minute at most.
+    /// Retries after 0.1 s, and after twice as long each time, at most a minute.
     private func retryLater() {
-        // The bus tells when a service comes.
+        // The bus signals when a service starts.
         if connection?.isOpen == true && connection?.owner == nil && failures > 2 { return }
         let delay = Duration.milliseconds(min(60_000, 100 << min(failures, 10)))
         failures += 1
@@ -172,7 +172,7 @@ final class DefaultsLink {
 
     // MARK: Writing
 
-    /// Sends what waits.
+    /// Sends the pending writes of a layer.
     func send(_ layer: SearchList.Layer) async {
         guard isUp, let connection, let process, let place = place(layer), opened.contains(place.domain),
             let call = process.nextCall(layer)
@@ -182,7 +182,7 @@ final class DefaultsLink {
             let generation = try await connection.apply(call.changes, to: place, unlessChangedSince: call.since)
             guard attempt == self.attempt else { return }
             process.acknowledged(layer, generation)
-            // Only a snapshot tells which late writes won; the next call follows it.
+            // Only a snapshot tells which late writes won. The next call follows it.
             if call.since != nil { return fetch(layer) }
         } catch let error as UbiquitousStoreError where error.isRefusal {
             guard attempt == self.attempt else { return }
@@ -194,7 +194,7 @@ final class DefaultsLink {
         await send(layer)
     }
 
-    /// What is not acknowledged after a second is put where the next process finds it.
+    /// Puts what is not acknowledged after a second into outboxes, where the next process finds it.
     func fillOutboxesLater() {
         guard outboxTimer == nil, process?.isUnsettled == true else { return }
         outboxTimer = EventLoop.shared.after(.seconds(1)) { [weak self] in
@@ -204,19 +204,19 @@ final class DefaultsLink {
         }
     }
 
-    /// Everything that was written is on the disk.
+    /// Waits until everything that was written is on disk.
     func synchronize(_ domain: Text) async throws {
         guard let connection, isUp else { throw UbiquitousStoreError(.serviceUnavailable, "The service has gone.") }
         try await connection.synchronize(LayerPlace(domain, uid: uid))
     }
 
-    /// The domains that the service has.
+    /// Returns the domains that the service has.
     func listDomains() async throws -> [String] {
         guard let connection, isUp else { throw UbiquitousStoreError(.serviceUnavailable, "The service has gone.") }
         return try await connection.domains(ofUser: uid)
     }
 
-    /// Earlier values of a key.
+    /// Returns earlier values of a key.
     func history(_ key: String, _ place: LayerPlace) async throws -> [[String: Value]] {
         guard let connection, isUp else { throw UbiquitousStoreError(.serviceUnavailable, "The service has gone.") }
         return try await connection.history(key, place)
@@ -263,7 +263,7 @@ final class DefaultsLink {
         EventLoop.task {
             guard let connection = self.connection, let process = self.process else { return }
             if process.mayRoam(domain) {
-                // Only this call names the keys that the manifest has roam.
+                // Only this call returns the keys that the manifest makes roam.
                 let opened = try? await connection.openDomains(
                     [domain.string], program: process.program, subscribing: false)
                 if let domain = opened?.first { process.managed(domain) }
@@ -275,7 +275,7 @@ final class DefaultsLink {
 }
 
 extension UbiquitousStoreError {
-    /// Whether the service refuses what was written, for good.
+    /// Whether the service refuses a write for good.
     var isRefusal: Bool {
         switch code {
         case .quotaExceeded, .invalidKey, .keyTooLong, .invalidValue, .depthExceeded, .invalidArguments, .conflict,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Locks, in the order in which they are taken: that of filling outboxes, the one of this object, then that of a search
-// list. Nothing of the app is called while one is held: what is to be told is collected, and told afterwards.
+// Locks, in the order in which they are taken: the one for filling outboxes, this object's, a search list's. No code of
+// the app is called while one is held: notifications are collected, and sent afterwards.
 
 internal import Foundation
 internal import Glibc
@@ -11,30 +11,30 @@ internal import SDBus
 internal import Synchronization
 internal import UbiquitousStore
 
-/// The domains of one person on one bus, in this process.
+/// The domains of one user on one bus, in this process.
 final class DefaultsProcess: Sendable {
-    /// Observers are called here.
+    /// The queue on which observers are called.
     static let queue = DispatchQueue(label: "org.example.UbiquitousStore.defaults")
 
-    /// How long the first read may wait for a service that is there and doesn't answer, in seconds.
+    /// How long the first read may wait for a service that exists but doesn't answer, in seconds.
     static let readPatience: TimeInterval = 5
 
     let link: DefaultsLink
     /// `system`, `session` or an address.
     let bus: String
-    /// Whose domains they are.
+    /// The user whose domains these are.
     let uid: UInt32
-    /// The path of this program; `nil` if its name can't be a domain's.
+    /// The path of this program; `nil` for another user's domains, and if the program's name can't be a domain's.
     let program: String?
-    /// What this process keeps where the next one finds it.
+    /// The outboxes, in which this process leaves writes for the next one.
     let outboxes: Outboxes
-    /// Which domains are wanted, and who waits for them.
+    /// The wanted domains, and the threads that wait for them.
     let gates = DomainGates()
     let state: Mutex<DefaultsState>
-    /// What properties track, by their domain.
+    /// What properties observe, by domain.
     let storage = Mutex<[Text: StorageBoxes]>([:])
 
-    /// - Parameter outboxes: the directory of the outboxes; `nil`: there are none.
+    /// - Parameter outboxes: the directory of the outboxes; `nil` if there are none.
     init(bus: String, uid: UInt32, outboxes: String?) {
         (self.bus, self.uid) = (bus, uid)
         let path = ProcessDefaults.program
@@ -67,7 +67,7 @@ final class DefaultsProcess: Sendable {
         state.withLock { $0.boxes.remove(box) }
     }
 
-    /// Has a list search other suites.
+    /// Makes a list search other suites.
     func search(_ suites: [Text], _ box: SearchBox) {
         need(suites)
         let changes = state.withLock { state in
@@ -82,7 +82,7 @@ final class DefaultsProcess: Sendable {
 
     // MARK: Domains
 
-    /// Has domains opened that are not yet.
+    /// Opens those of the domains that aren't open yet.
     func need(_ domains: [Text]) {
         let (missing, isAbsent) = gates.want(domains)
         if missing.isEmpty { return }
@@ -90,7 +90,7 @@ final class DefaultsProcess: Sendable {
         EventLoop.task { [link] in link.domainsWanted() }
     }
 
-    /// Waits until domains are here, for a while.
+    /// Waits a while until domains have arrived.
     func awaitDomains(_ domains: [Text]) {
         need(domains)
         // The bus's own thread would wait for itself.
@@ -98,7 +98,7 @@ final class DefaultsProcess: Sendable {
         gates.wait(for: domains, atMost: Self.readPatience)
     }
 
-    /// A domain's layers have arrived, with what is managed of it.
+    /// Takes over a domain's layers and managed settings, which have arrived.
     func opened(_ domain: OpenedDomain) {
         gates.found()
         change(reason: DefaultsChange.otherProcess) { state, update in
@@ -117,7 +117,7 @@ final class DefaultsProcess: Sendable {
         gates.open([domain.name])
     }
 
-    /// There is no way to the service now: who waits goes on with what is here.
+    /// Handles the loss of the service: whatever waits for it continues with what is known.
     func lost() {
         state.withLock { state in
             for layer in state.layers.keys { state.layers[layer]?.lost() }
@@ -126,7 +126,7 @@ final class DefaultsProcess: Sendable {
         gates.openAll()
     }
 
-    /// Shows what outboxes have of domains of which nothing else is known.
+    /// Shows what outboxes hold for domains of which nothing else is known.
     private func preload(_ domains: [Text]) {
         for domain in domains {
             let isUnknown = state.withLock { state in state.layers[.domain(domain)]?.generation == nil }
@@ -156,8 +156,8 @@ final class DefaultsProcess: Sendable {
 
     // MARK: Writing
 
-    /// Changes a layer, here at once, and in the service soon.
-    /// - Returns: whether a stored value is another one now.
+    /// Changes a layer: here at once, and in the service soon.
+    /// - Returns: whether a stored value has changed.
     @discardableResult
     func write(
         _ layer: SearchList.Layer, _ changes: Changes, isWhole: Bool = false,
@@ -181,7 +181,7 @@ final class DefaultsProcess: Sendable {
         return isNews
     }
 
-    /// Changes a layer to have these values and no others, all or nothing.
+    /// Replaces all values of a layer, all or nothing.
     @discardableResult
     func replace(_ layer: SearchList.Layer, by values: [Text: Value]) -> Bool {
         var changes = Changes(values.map { ($0, .some($1)) }) { $1 }
@@ -189,7 +189,7 @@ final class DefaultsProcess: Sendable {
         return changes.isEmpty ? false : write(layer, changes, isWhole: true)
     }
 
-    /// Replaces or merges what the app registered, or its arguments.
+    /// Replaces or extends what the app registered, or its arguments.
     @discardableResult
     func setVolatile(_ layer: SearchList.Layer, merging: Bool = false, _ values: [Text: Value]) -> Bool {
         change(reason: DefaultsChange.own) { state, update in
@@ -219,13 +219,13 @@ final class DefaultsProcess: Sendable {
         if let domain = layer.place?.domain { emptyOutbox(domain) }
     }
 
-    /// Takes out of an outbox what the service has by now, so that nobody delivers it over what is newer.
+    /// Removes from an outbox what the service has by now, so that no process delivers it over newer values.
     func emptyOutbox(_ domain: Text) {
         guard outboxes.hasBoxed(domain) else { return }
         Self.queue.async { [self] in outboxes.removeTaken(domain) { pendingWrites(of: domain) } }
     }
 
-    /// An outbox has been delivered: what is no longer in it need not be sent.
+    /// Handles the delivery of an outbox: writes that are gone from it need not be sent.
     func outboxDelivered(_ domain: Text) {
         let gone = outboxes.delivered(domain)
         if gone.isEmpty { return }
@@ -260,7 +260,7 @@ final class DefaultsProcess: Sendable {
         }
     }
 
-    /// What is managed of the app's domain is another.
+    /// Takes over the managed settings of the app's domain, and which of its keys roam.
     func managed(_ domain: OpenedDomain) {
         guard let managed = domain.managed else { return }
         self.managed(domain.name, managed)
@@ -275,19 +275,19 @@ final class DefaultsProcess: Sendable {
 
     func generation(_ layer: SearchList.Layer) -> UInt64 { state.withLock { $0.layers[layer]?.generation ?? 0 } }
 
-    // MARK: What the service has not
+    // MARK: Pending writes
 
-    /// Layers with writes that the service has not acknowledged.
+    /// The layers with writes that the service has not acknowledged.
     var unsettled: [SearchList.Layer] { state.withLock { $0.layers.filter { !$0.value.isSettled }.map(\.key) } }
 
-    /// Whether the service has not acknowledged everything.
+    /// Whether there are writes that the service has not acknowledged.
     var isUnsettled: Bool { !unsettled.isEmpty || !unsettledMirrors.isEmpty }
 
     var unsettledMirrors: [StoreMirror] {
         state.withLock { $0.roaming.values.compactMap(\.mirror) }.filter { !$0.pending.changes.isEmpty }
     }
 
-    /// The domains that have values here or in the service, sorted.
+    /// Returns the domains that have values here or in the service, sorted.
     func domainNames() -> [String] {
         var names = state.withLock { state in
             Set(state.layers.filter { !$0.value.visible.isEmpty }.compactMap(\.key.place?.domain))
@@ -308,7 +308,7 @@ final class DefaultsProcess: Sendable {
         return names.sorted().map(\.string)
     }
 
-    /// Changes what is known, and tells of it once the lock is released.
+    /// Changes the state, and notifies observers once the lock is released.
     @discardableResult
     func change<T>(
         reason: UInt32, error: (any Error)? = nil, _ body: (inout DefaultsState, inout DefaultsUpdate) -> T
@@ -320,7 +320,7 @@ final class DefaultsProcess: Sendable {
     }
 }
 
-/// What the service lists, for the thread that waits for it.
+/// The domains that the service lists, for the thread that waits for them.
 private final class ListedDomains: Sendable {
     let names = Mutex<[Text]>([])
 }

@@ -3,7 +3,7 @@
 internal import Glibc
 internal import Synchronization
 
-/// The ``DefaultsProcess`` of each person and bus. It lives as long as the process.
+/// The ``DefaultsProcess`` of each user and bus. Each lives as long as the process.
 enum DefaultsProcesses {
     private struct Place: Hashable {
         let bus: String
@@ -12,11 +12,11 @@ enum DefaultsProcesses {
 
     private static let all = Mutex<[Place: DefaultsProcess]>([:])
 
-    /// The one of a bus: `system`, `session` or an address.
+    /// Returns the one of a bus: `system`, `session` or an address.
     ///
     /// - Parameters:
-    ///   - uid: whose domains; another person's are root's to use.
-    ///   - outboxes: the directory of the outboxes; `nil`: the person's. There are none for other people.
+    ///   - uid: the user whose domains are used; only root may use another user's.
+    ///   - outboxes: the directory of the outboxes; `nil` for the user's own. Other users' domains have none.
     static func on(bus: String, uid: UInt32 = geteuid(), outboxes: String? = nil) -> DefaultsProcess {
         let process = all.withLock { all in
             let place = Place(bus: bus, uid: uid)

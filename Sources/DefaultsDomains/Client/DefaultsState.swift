@@ -3,11 +3,11 @@
 internal import ManagedDefaults
 internal import PropertyList
 
-/// What a process knows of the domains of its person: a copy of each layer, what is managed, arguments, registered
-/// values, and the search lists that are flattened from them.
+/// What a process knows of its user's domains: a copy of each layer, managed settings, arguments, registered values,
+/// and the search lists that are flattened from them.
 struct DefaultsState {
     var layers: [SearchList.Layer: LayerCopy] = [:]
-    /// Those with writes of which the link has been told, and has not looked at yet.
+    /// The layers whose writes the link was told of but has not handled yet.
     var toBeSent: Set<SearchList.Layer> = []
     var managed: [Text: ManagedDomain] = [:]
     var argument: [Text: Value]
@@ -16,14 +16,14 @@ struct DefaultsState {
     var waiters = Waiters()
     /// The app's own domain, if keys of it may roam.
     var roaming: [Text: Roaming] = [:]
-    /// Whether somebody has signed in was asked once.
+    /// Whether this process has asked once whether the user is signed in.
     var hasAskedForAccount = false
 
     init(argument: [Text: Value], registration: [Text: Value]) {
         (self.argument, self.registration) = (argument, registration)
     }
 
-    /// Gives a list what is known of a domain.
+    /// Gives a list everything that is known of a domain.
     func fill(_ list: inout SearchList, _ domain: Text) {
         for isHost in [true, false] {
             let layer = SearchList.Layer(of: domain, isHost: isHost)
@@ -35,7 +35,7 @@ struct DefaultsState {
         _ = list.lock(domain, managed.locked)
     }
 
-    /// What the service has not acknowledged of a domain.
+    /// Returns a domain's writes that the service has not acknowledged.
     func pendingWrites(of domain: Text, time: Int64 = 0) -> [Outbox.Write] {
         [false, true].flatMap { isHost -> [Outbox.Write] in
             guard let copy = layers[.init(of: domain, isHost: isHost)] else { return [] }
@@ -47,7 +47,7 @@ struct DefaultsState {
         } + (roaming[domain]?.pendingWrites(time: time) ?? [])
     }
 
-    /// The same, which go to the outbox now: from now on any process may deliver them.
+    /// Returns these writes for the outbox, and notes that from now on any process may deliver them.
     mutating func keepInOutbox(_ domain: Text, time: Int64) -> [Outbox.Write] {
         let writes = pendingWrites(of: domain, time: time)
         for isHost in [false, true] {
@@ -58,31 +58,31 @@ struct DefaultsState {
     }
 }
 
-/// The search boxes of a process that are in use, and what their observers will be told later.
+/// The search boxes that are in use, and the former values that their observers know.
 struct SearchBoxes {
     private struct Entry {
         weak var box: SearchBox?
-        /// Values before changes of the store that it has not announced yet.
+        /// Values before changes that the store has not announced yet.
         var untold: [Text: Value?] = [:]
     }
 
     private var entries: [ObjectIdentifier: Entry] = [:]
 
-    /// Those that are in use.
+    /// The boxes that are in use.
     var present: [SearchBox] { entries.values.compactMap(\.box) }
 
     mutating func insert(_ box: SearchBox) { entries[ObjectIdentifier(box)] = Entry(box: box) }
 
     mutating func remove(_ box: ObjectIdentifier) { entries[box] = nil }
 
-    /// Keeps what keys had before changes that the store will announce.
+    /// Keeps the former values of keys whose changes the store will announce.
     mutating func keep(_ changes: [SearchList.Change], in box: SearchBox) {
         for change in changes {
             entries[ObjectIdentifier(box)]?.untold.merge([change.key: change.old]) { first, _ in first }
         }
     }
 
-    /// A change of a key is told now.
+    /// Removes the former value of a key whose change is announced now.
     /// - Returns: the value that observers know; `nil` if they know the present one.
     mutating func announced(_ key: Text, in box: SearchBox) -> Value?? {
         entries[ObjectIdentifier(box)]?.untold.removeValue(forKey: key)
@@ -90,10 +90,10 @@ struct SearchBoxes {
 }
 
 extension SearchList.Layer {
-    /// The layer of a domain that the service has: this host's, or every host's.
+    /// Makes a layer of the service: a domain's for this host, or for every host.
     init(of domain: Text, isHost: Bool) { self = isHost ? .host(domain) : .domain(domain) }
 
-    /// The domain of a layer that the service has, and whether it is this host's.
+    /// The domain of a layer of the service, and whether the layer is for this host; `nil` for other layers.
     var place: LayerPlace? {
         switch self {
         case .host(let domain): LayerPlace(domain, isHost: true)

@@ -4,13 +4,13 @@ internal import ManagedDefaults
 internal import PropertyList
 internal import Synchronization
 
-/// Takes one event to the search lists, and collects who is to be told of what it does there.
+/// Applies one event to the search lists, and collects the notifications that result.
 struct DefaultsUpdate {
     private let reason: UInt32
     private let error: (any Error)?
     private var changes: [(box: SearchBox, changes: [SearchList.Change])] = []
     private var finished: [(Waiters.Action, (any Error)?)] = []
-    /// Held until the lock is released: who lets go of one last takes the lock.
+    /// Kept until the lock is released, because releasing the last reference to a box takes the lock.
     private var held: [SearchBox] = []
 
     /// - Parameter error: why a write was refused.
@@ -18,7 +18,7 @@ struct DefaultsUpdate {
         (self.reason, self.error) = (reason, error)
     }
 
-    /// Keys of a layer may have other visible values.
+    /// Updates keys of a layer whose visible values may have changed.
     mutating func layer(_ layer: SearchList.Layer, _ keys: some Sequence<Text>, _ state: borrowing DefaultsState) {
         let visible = state.layers[layer]?.visible ?? [:]
         let changes = Changes(keys.map { ($0, visible[$0]) }) { $1 }
@@ -26,12 +26,12 @@ struct DefaultsUpdate {
         each(state) { $0.change(layer, changes) }
     }
 
-    /// A layer has other values.
+    /// Replaces all values of a layer.
     mutating func replace(_ layer: SearchList.Layer, _ values: [Text: Value], _ state: borrowing DefaultsState) {
         each(state) { $0.replace(layer, by: values) }
     }
 
-    /// An administrator decides something else about a domain.
+    /// Takes over what an administrator decides about a domain.
     mutating func managed(_ domain: Text, _ managed: ManagedDomain, _ state: inout DefaultsState) {
         if state.managed[domain] == managed { return }
         state.managed[domain] = managed
@@ -41,11 +41,11 @@ struct DefaultsUpdate {
         }
     }
 
-    /// Takes over what the store has of the keys that roam.
+    /// Takes over the store's values of the keys that roam.
     ///
     /// - Parameters:
-    ///   - keys: those that changed; `nil`: any may have.
-    ///   - isTold: false if the store will announce the change, with its reason.
+    ///   - keys: the keys that have changed; `nil` if any may have.
+    ///   - isTold: whether to notify observers now; false if the store will announce the change, with its reason.
     mutating func roaming(_ domain: Text, _ state: inout DefaultsState, _ keys: [Text]? = nil, isTold: Bool = true) {
         guard let roaming = state.roaming[domain] else { return }
         for box in boxes(state) where box.own == domain {
@@ -62,7 +62,7 @@ struct DefaultsUpdate {
         }
     }
 
-    /// The store says why keys changed.
+    /// Notifies observers of changes that the store announces.
     mutating func announce(_ keys: [Text], isRefusal: Bool, of domain: Text, _ state: inout DefaultsState) {
         for box in boxes(state) where box.own == domain {
             let changes = keys.compactMap { key -> SearchList.Change? in
@@ -76,14 +76,14 @@ struct DefaultsUpdate {
         }
     }
 
-    /// Who waits for writes is told how they went.
+    /// Collects the result for callers that wait for writes.
     mutating func finish(_ tickets: [Ticket], _ error: (any Error)?, _ state: inout DefaultsState) {
         for ticket in tickets {
             if let done = state.waiters.remove(ticket) { finished.append((done, error)) }
         }
     }
 
-    /// Tells everyone, once the lock is released.
+    /// Sends the notifications, once the lock is released.
     func tell() {
         for (box, changes) in changes { box.tell(DefaultsChange(reason: reason, changes: changes, error: error)) }
         for (done, error) in finished { done(error) }

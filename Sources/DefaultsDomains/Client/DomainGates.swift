@@ -5,9 +5,9 @@ internal import PropertyList
 internal import Synchronization
 internal import UbiquitousStore
 
-/// The domains that a process has asked for, and who waits for them.
+/// The domains that a process has asked for, and the threads that wait for them.
 ///
-/// A domain's gate opens once its answer is here, or there is none to be had.
+/// A domain's gate opens once its answer has arrived, or can't be expected.
 final class DomainGates: Sendable {
     private struct State {
         var gates: [Text: Gate] = [:]
@@ -16,14 +16,14 @@ final class DomainGates: Sendable {
 
     private let state = Mutex(State())
 
-    /// The service has not been found, and nothing is waited for.
+    /// Whether the service was not found, so that nothing waits for it.
     var isAbsent: Bool { state.withLock { $0.isAbsent } }
 
     /// The domains that are wanted.
     var wanted: [Text] { state.withLock { Array($0.gates.keys) } }
 
-    /// Domains are wanted.
-    /// - Returns: those that were not before, and whether the service is absent.
+    /// Adds wanted domains.
+    /// - Returns: those that were not wanted before, and whether the service is absent.
     func want(_ domains: [Text]) -> (missing: [Text], isAbsent: Bool) {
         state.withLock { state in
             let missing = domains.filter { state.gates[$0] == nil }
@@ -36,28 +36,28 @@ final class DomainGates: Sendable {
         }
     }
 
-    /// Waits until domains are here.
+    /// Waits until the gates of domains are open, for a number of seconds at most.
     func wait(for domains: [Text], atMost seconds: Double) {
         let gates = state.withLock { state in domains.compactMap { state.gates[$0] } }
         let end = DispatchTime.now() + seconds
         for gate in gates { _ = gate.wait(until: end) }
     }
 
-    /// The service has said of domains all that it will: who waits for them goes on.
+    /// Opens the gates of domains, because the service has answered.
     func open(_ domains: some Sequence<Text>) {
         for gate in state.withLock({ state in domains.compactMap { state.gates[$0] } }) { gate.open() }
     }
 
-    /// Who waits goes on with what is here.
+    /// Opens all gates, so that threads continue with what is known.
     func openAll() {
         for gate in state.withLock({ Array($0.gates.values) }) { gate.open() }
     }
 
-    /// The service is there.
+    /// Notes that the service exists.
     func found() { state.withLock { $0.isAbsent = false } }
 
-    /// There is no way to the service.
-    /// - Returns: the domains that are wanted.
+    /// Notes that the service can't be reached.
+    /// - Returns: the wanted domains.
     func lost() -> [Text] {
         state.withLock { state in
             state.isAbsent = true

@@ -1,95 +1,95 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The copy of a layer that reads come from: it is told what happened, and knows no bus, no thread and no clock.
+// The copy of a layer, from which reads are answered. It is told of events, and knows no bus, thread or clock.
 //
-//     base     what the service has, as of `generation`
+//     base     the service's values, as of `generation`
 //     sent     writes that were sent and not answered yet: one call at a time
-//     queue    writes that wait for their turn
-//     visible  base with the writes of `sent` and then of `queue` on it: what reads see
+//     queue    writes that are not sent yet
+//     visible  base with the writes of `sent` and then of `queue` applied: what reads see
 //
-// Settings have no order among each other, so writes that wait are one dictionary: the last one of a key counts. Only
-// a write that goes as a whole (setPersistentDomain) stays apart. A call that is refused is sent again in parts, until
-// what is refused by itself is left, and taken back.
+// Settings have no order among each other, so queued writes are one dictionary, in which the last write of a key
+// counts. Only a write that must be made as a whole (setPersistentDomain) stays separate. A refused call is sent again
+// in parts, until only writes remain that are refused by themselves; these are taken back.
 //
-// A write that could not be sent before the service went comes late: another program may have written the key since.
-// It is sent with the generation that was known when the service went, and the service keeps what changed after that.
-// Only the next snapshot tells which of these writes won, so they cover the copy until then.
+// A write is late if it could not be sent before the service went, because another program may have written the key
+// since. It is sent with the generation that was known when the service went, and the service keeps what changed after
+// that. Only the next snapshot tells which of these writes won, so until then they cover the service's values.
 
 internal import ManagedDefaults
 package import PropertyList
 
-/// Keys with their new values; `nil` removes.
+/// Keys with their new values; `nil` removes a key.
 package typealias Changes = [Text: Value?]
 
-/// Who waits for a write's answer.
+/// Identifies a caller that waits for a write's answer.
 package typealias Ticket = UInt64
 
-/// The state machine above.
+/// The state machine described above.
 package struct LayerCopy {
-    /// Changes that go together.
+    /// Changes that are sent together.
     package struct Write: Equatable {
-        /// What it changes.
+        /// The changes.
         package var changes: Changes
-        /// All or nothing.
+        /// Whether the changes are made all or not at all.
         package var isWhole = false
-        /// Who waits for its answer.
+        /// The tickets of callers that wait for the answer.
         package var tickets: [Ticket] = []
-        /// Of a late write: the generation that was known when the service went; what changed after it wins.
+        /// For a late write, the generation that was known when the service went. What changed after it wins.
         package var since: UInt64?
     }
 
-    /// What is sent at once.
+    /// The contents of one call.
     package struct Call: Equatable {
         /// The new values.
         package let changes: Changes
-        /// Keys that changed after this generation stay as they are; `nil`: none do.
+        /// Keys that changed after this generation stay as they are; `nil` to change all keys.
         package let since: UInt64?
 
-        /// A call of its parts.
+        /// Makes a call from its parts.
         package init(changes: Changes, since: UInt64?) {
             (self.changes, self.since) = (changes, since)
         }
     }
 
-    /// What reads see.
+    /// The values that reads see.
     package private(set) var visible: [Text: Value] = [:]
     private var base: [Text: Value] = [:]
-    /// Of the last snapshot; `nil` before the first one.
+    /// The generation of the last snapshot; `nil` before the first one.
     package private(set) var generation: UInt64?
     /// The newest generation that this process knows of, its own writes included.
     package private(set) var seen: UInt64 = 0
     private var sent: [Write] = []
     private var queue: [Write] = []
     private var isUp = false
-    /// So many writes are sent one by one, after they were refused together.
+    /// How many writes are still to be sent one by one, after they were refused together.
     private var singles = 0
-    /// ``sent`` are late writes that were answered with this generation; a snapshot of it tells which of them won.
+    /// If ``sent`` are late writes: the generation of their answer. A snapshot of it tells which of them won.
     private var verifying: UInt64?
-    /// What was sent when the service went, and may have been taken.
+    /// Writes that were on their way when the service went, and may have been taken.
     private var uncertain: Changes = [:]
-    /// What was put into an outbox, and may have been delivered since: the last two values of a key. Those before were
-    /// replaced in the file.
+    /// The values that were put into an outbox and may have been delivered since: the last two of each key. Earlier
+    /// ones were replaced in the file.
     private var boxed: [Text: [Value?]] = [:]
 
-    /// A layer of which nothing is known.
+    /// Makes a layer of which nothing is known.
     package init() {}
 
     /// Whether the service has everything that was written.
     package var isSettled: Bool { waiting.isEmpty }
 
-    /// What the service has not acknowledged.
+    /// The changes that the service has not acknowledged.
     package var pending: Changes { waiting.reduce(into: [:]) { $0.merge($1.changes) { $1 } } }
 
-    /// The generation that was known when the pending write of a key was made.
+    /// Returns the generation that was known when the pending write of a key was made.
     package func known(_ key: Text) -> UInt64 { waiting.last { $0.changes[key] != nil }?.since ?? seen }
 
-    /// What the service may have taken of a key without this process hearing of it.
+    /// Returns values of a key that the service may have taken without this process hearing of it.
     package func unanswered(_ key: Text) -> [Value?] {
         let onItsWay = verifying == nil ? sent.last { $0.changes[key] != nil }?.changes[key] : nil
         return (boxed[key] ?? []) + [onItsWay ?? uncertain[key]].compactMap { $0 }
     }
 
-    /// The last values of some keys are in an outbox.
+    /// Notes that the last values of some keys are in an outbox.
     package mutating func keptInOutbox(_ keys: some Sequence<Text>) {
         let pending = pending
         for key in keys {
@@ -102,7 +102,7 @@ package struct LayerCopy {
 
     // MARK: The app
 
-    /// The app writes.
+    /// Takes a write of the app.
     package mutating func write(_ changes: Changes, isWhole: Bool = false, ticket: Ticket? = nil) {
         let write = Write(changes: changes, isWhole: isWhole, tickets: ticket.map { [$0] } ?? [])
         if let last = queue.indices.last, !isWhole, !queue[last].isWhole, queue[last].since == nil {
@@ -114,8 +114,8 @@ package struct LayerCopy {
         visible.make(changes)
     }
 
-    /// Somebody wants to know when everything that was written until now is answered.
-    /// - Returns: false if it is already.
+    /// Adds a ticket for the answer to everything that was written until now.
+    /// - Returns: false if everything is answered already.
     package mutating func wait(_ ticket: Ticket) -> Bool {
         if let last = queue.indices.last {
             queue[last].tickets.append(ticket)
@@ -127,7 +127,7 @@ package struct LayerCopy {
         return true
     }
 
-    /// What an outbox has is shown as long as nothing is known of the service.
+    /// Shows what an outbox holds, as long as nothing is known of the service's values.
     package mutating func preload(_ changes: Changes) {
         guard generation == nil else { return }
         base.make(changes)
@@ -136,7 +136,7 @@ package struct LayerCopy {
 
     // MARK: The service
 
-    /// What is to be sent now; `nil`: nothing.
+    /// Returns the next call; `nil` if there is nothing to send.
     package mutating func nextCall() -> Call? {
         guard isUp, sent.isEmpty, let first = queue.first else { return nil }
         let count = singles > 0 ? 1 : queue.prefix { $0.since == first.since }.count
@@ -146,9 +146,9 @@ package struct LayerCopy {
         return Call(changes: sent.reduce(into: [:]) { $0.merge($1.changes) { $1 } }, since: first.since)
     }
 
-    /// Another process has given the service what an outbox had of this layer.
+    /// Notes that another process has delivered a write of this layer from an outbox.
     package mutating func delivered(_ key: Text, _ value: Value?) {
-        // Where a generation is known, the service decides.
+        // If a generation is known, the service decides.
         guard seen == 0 else { return }
         for index in queue.indices where !queue[index].isWhole && queue[index].tickets.isEmpty {
             if queue[index].changes[key] == .some(value) { queue[index].changes[key] = nil }
@@ -157,8 +157,8 @@ package struct LayerCopy {
         base[key] = value
     }
 
-    /// The service has taken what was sent.
-    /// - Returns: who waited for that.
+    /// Notes that the service has taken what was sent.
+    /// - Returns: the tickets of callers that waited for this.
     package mutating func acknowledged(_ generation: UInt64) -> [Ticket] {
         let tickets = sent.flatMap(\.tickets)
         seen = max(seen, generation)
@@ -169,14 +169,14 @@ package struct LayerCopy {
         }
         let writes = sent
         sent = []
-        // A snapshot that was ahead of this answer has what is right.
+        // A snapshot that is newer than this answer is right already.
         if generation > self.generation ?? 0 { for write in writes { base.make(write.changes) } }
         for write in writes { uncover(write.changes.keys) }
         return tickets
     }
 
-    /// The service refuses what was sent, for good.
-    /// - Returns: the write that is taken back; `nil`: it is sent again in parts.
+    /// Notes that the service refuses what was sent, for good.
+    /// - Returns: the write that is taken back; `nil` if it is sent again in parts.
     package mutating func refused() -> Write? {
         let writes = sent
         sent = []
@@ -190,12 +190,12 @@ package struct LayerCopy {
         return write
     }
 
-    /// The service has gone, or the way to it.
+    /// Notes that the service, or the connection to it, is gone.
     package mutating func lost() {
         isUp = false
         singles = 0
         if verifying != nil {
-            // They were answered. The next snapshot tells which of them won, whatever its generation.
+            // The writes were answered. The next snapshot tells which of them won, whatever its generation.
             verifying = 0
             return
         }
@@ -204,14 +204,14 @@ package struct LayerCopy {
         sent = []
     }
 
-    /// Everything that the service has, or what changed since the last snapshot.
-    /// - Returns: the keys that may have another visible value now.
+    /// Takes over a snapshot: all the service's values, or what has changed since the last snapshot.
+    /// - Returns: the keys whose visible values may have changed.
     package mutating func loaded(
         _ generation: UInt64, isComplete: Bool, _ values: [Text: Value], removed: [Text] = []
     ) -> Set<Text> {
         if !isUp { noteLateWrites(generation, values) }
         isUp = true
-        // What is older than what is here was overtaken.
+        // An older snapshot of changes was overtaken by what is known.
         guard isComplete || generation >= self.generation ?? 0 else { return [] }
         let keys = Set(values.keys).union(isComplete ? Array(base.keys) : removed)
         for key in keys { base[key] = values[key] }
@@ -222,11 +222,11 @@ package struct LayerCopy {
         return keys.union(verified)
     }
 
-    /// What waits comes late: each key is sent once, with the generation that was known when it was written last.
+    /// Makes the waiting writes late: each key is sent once, with the generation known when it was last written.
     ///
     /// - Parameters:
-    ///   - generation: that of the snapshot which the service has sent on its return.
-    ///   - values: what is in it.
+    ///   - generation: the generation of the first snapshot after the service's return.
+    ///   - values: the snapshot's values.
     private mutating func noteLateWrites(_ generation: UInt64, _ values: [Text: Value]) {
         defer { (uncertain, boxed) = ([:], [:]) }
         guard seen > 0, !queue.isEmpty else { return }
@@ -234,7 +234,7 @@ package struct LayerCopy {
         for write in queue {
             for key in write.changes.keys { since[key] = write.since ?? seen }
         }
-        // The service had taken these before it went: what was written here since must not lose to them.
+        // The service had taken writes of these keys before it went. What was written here since must not lose to them.
         let taken = since.keys.filter { unanswered($0).contains(values[$0]) }
         for key in taken { since[key] = generation }
         let (changes, tickets) = (pending, queue.flatMap(\.tickets))
@@ -248,7 +248,7 @@ package struct LayerCopy {
         queue[queue.count - 1].tickets = tickets
     }
 
-    /// - Returns: the keys of late writes of which it is known now whether they won.
+    /// - Returns: the keys of late writes whose outcome this snapshot tells.
     private mutating func verify(_ generation: UInt64) -> [Text] {
         guard let verifying, generation >= verifying else { return [] }
         let keys = sent.flatMap(\.changes.keys)
@@ -262,14 +262,14 @@ package struct LayerCopy {
         (queue.last { $0.changes[key] != nil } ?? sent.last { $0.changes[key] != nil })?.changes[key]
     }
 
-    /// Makes the visible values of keys what they are with the writes that are left.
+    /// Makes the visible values of keys those of the remaining writes, or else of ``base``.
     private mutating func uncover(_ keys: some Sequence<Text>) {
         for key in keys { visible[key] = pendingValue(key) ?? base[key] }
     }
 }
 
 extension LayerCopy.Write {
-    /// The same, key by key.
+    /// The write, split by key.
     fileprivate var parts: [Self] {
         var parts = changes.map { Self(changes: [$0: $1], since: since) }
         if !parts.isEmpty { parts[parts.count - 1].tickets = tickets }
@@ -278,7 +278,7 @@ extension LayerCopy.Write {
 }
 
 extension [Text: Value] {
-    /// Makes changes.
+    /// Applies changes.
     mutating func make(_ changes: Changes) {
         for (key, value) in changes { self[key] = value }
     }

@@ -4,7 +4,7 @@ internal import PropertyList
 internal import SDBus
 internal import UbiquitousStore
 
-/// Gives the service what other processes could not. A key that changed since stays as it is.
+/// Delivers to the service what other processes left in outboxes. A key that changed since stays as it is.
 @BusActor
 struct OutboxDelivery {
     let domain: Text
@@ -15,7 +15,7 @@ struct OutboxDelivery {
         (self.domain, self.process, self.connection) = (domain, process, connection)
     }
 
-    /// Delivers what is in the outbox; what the service doesn't answer waits for the next time.
+    /// Delivers the outbox. What the service doesn't answer stays for the next time.
     func run() async {
         guard let file = process.outboxes.file(domain), file.exists, let right = await right(to: file),
             let outbox = file.read()
@@ -25,16 +25,16 @@ struct OutboxDelivery {
             do {
                 try await deliver(writes, to: target)
                 file.remove(writes)
-                // The store has a connection of its own, and its copy may be older.
+                // The store has a connection of its own, so its copy may be older.
                 if target.store != nil { await process.mirror(domain)?.refresh() }
             } catch {
-                // They wait for the next time.
+                // The writes stay for the next time.
             }
         }
     }
 
-    /// The right to deliver. Where this process has put something into the outbox, another one's delivery is waited for:
-    /// what is read of the service then has it.
+    /// Returns the right to deliver. If this process has put writes into the outbox, waits up to two seconds for
+    /// another process's delivery, so that what is read from the service next includes them.
     private func right(to file: OutboxFile) async -> OutboxFile.Delivery? {
         let end = EventLoop.now + 2_000_000
         while true {
@@ -48,7 +48,7 @@ struct OutboxDelivery {
         do {
             try await connection.deliver(writes, to: target)
         } catch let error as UbiquitousStoreError where error.isRefusal {
-            // One by one, those are left that the service refuses by themselves. It will never take them.
+            // Sent one by one, only those fail that the service refuses by themselves. It will never take them.
             if let only = writes.first, writes.count == 1 {
                 return logDefaults([only.key], "of \(target.name) was not stored and is lost: \(error)")
             }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Where an outbox is: $XDG_STATE_HOME/ubiquitous-store/outbox/<domain>.plist, 0600, replaced atomically. Several
-// processes may write it, so it is changed under a lock, which is a file of its own: that of the outbox is replaced.
-// An outbox of another version of this library stays for that version; ours is <domain>.v1.plist then.
+// The outbox's file is $XDG_STATE_HOME/ubiquitous-store/outbox/<domain>.plist, 0600, replaced atomically. Several
+// processes may change it, under a lock. The lock is a file of its own, because the outbox's file is replaced. An
+// outbox of another version of this library stays for that version; this one then uses <domain>.v1.plist.
 
 internal import Files
 internal import Foundation
@@ -15,11 +15,11 @@ internal import UbiquitousStore
 package struct OutboxFile: Sendable {
     private let domain: Text
     private let directory: String
-    /// Without what the name ends with.
+    /// The path without its extension.
     private let stem: String
 
-    /// Where the outboxes of the process's user are; `nil` where there is no place for them: without a home, and in
-    /// set-user-id programs.
+    /// Returns the directory for the outboxes of the process's user; `nil` if there is none: without a home directory,
+    /// and in set-user-id programs.
     package static func standardDirectory(
         _ environment: [String: String] = ProcessInfo.processInfo.environment
     ) -> String? {
@@ -29,14 +29,14 @@ package struct OutboxFile: Sendable {
         return (state ?? home).map { $0 + "/ubiquitous-store/outbox" }
     }
 
-    /// The file of a domain, in a directory.
+    /// Makes the file of a domain, in a directory.
     package init(domain: Text, directory: String) {
         self.domain = domain
         self.directory = directory
         stem = "\(directory)/\(Self.fileName(domain.string))"
     }
 
-    /// A domain's name in percent-encoding; beyond 200 bytes, its SHA-256.
+    /// Returns a domain's name in percent-encoding; if that has more than 200 bytes, the name's SHA-256.
     package static func fileName(_ domain: String) -> String {
         let name = domain.utf8.reduce(into: "") { name, byte in
             switch byte {
@@ -52,17 +52,17 @@ package struct OutboxFile: Sendable {
 
     private var paths: [String] { [stem + ".plist", "\(stem).v\(Outbox.version).plist"] }
 
-    /// Whether there is one.
+    /// Whether the outbox exists.
     package var exists: Bool { paths.contains { access($0, F_OK) == 0 } }
 
-    /// What is in it; `nil` if there is none. A file that can't be read is renamed, for a person to look at.
+    /// Returns the outbox; `nil` if there is none. An unreadable file is renamed, for the user to examine.
     package func read() -> Outbox? {
-        // Where nothing can be written there is no lock, and what is there doesn't change.
+        // If nothing can be written, there is no lock, and the file doesn't change.
         withLock { merged(settingAside: true) } ?? merged(settingAside: false)
     }
 
     /// Adds writes.
-    /// - Returns: whether they are on the disk.
+    /// - Returns: whether the writes are on disk.
     @discardableResult
     package func add(_ writes: [Outbox.Write]) -> Bool {
         withLock {
@@ -80,7 +80,7 @@ package struct OutboxFile: Sendable {
         } ?? complain("Settings of \(domain) can't be kept in \(directory): \(SystemError()).")
     }
 
-    /// Removes writes that the service has taken; those that were added meanwhile stay.
+    /// Removes writes that the service has taken. Writes that were added meanwhile stay.
     package func remove(_ taken: [Outbox.Write]) {
         _ = withLock {
             for path in paths {
@@ -94,15 +94,15 @@ package struct OutboxFile: Sendable {
 
     // MARK: Delivery
 
-    /// The right to deliver the outbox, until it goes or the process ends.
+    /// The right to deliver the outbox. It ends when this object is released or the process ends.
     package final class Delivery: Sendable {
         private let descriptor: Int32
         fileprivate init(_ descriptor: Int32) { self.descriptor = descriptor }
         deinit { close(descriptor) }
     }
 
-    /// - Returns: `nil` while another process delivers it, and if it could not be removed afterwards: it would be
-    ///   delivered again and again, over what is newer.
+    /// Returns the right to deliver; `nil` while another process has it, and if the outbox could not be removed
+    /// afterwards: it would be delivered again and again, over newer values.
     package func delivery() -> Delivery? {
         guard isOwn(directory, S_IFDIR), access(directory, W_OK) == 0 else { return nil }
         let descriptor = open(stem + ".delivery", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
@@ -113,7 +113,7 @@ package struct OutboxFile: Sendable {
 
     // MARK: Files
 
-    /// Two layers of 4 MiB, with what the format adds.
+    /// In bytes: two layers of 4 MiB, and what the format adds.
     private static let maximumSize = 64 << 20
 
     private enum Contents {
@@ -135,7 +135,7 @@ package struct OutboxFile: Sendable {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else { return .none }
         defer { close(descriptor) }
-        // The directory is this user's alone, so what is there is what was opened.
+        // Only this user can write to the directory, so the file that is checked is the one that was opened.
         guard isOwn(directory, S_IFDIR), isOwn(path, S_IFREG),
             let bytes = try? Files.read(descriptor, atMost: Self.maximumSize)
         else { return .none }
@@ -160,7 +160,7 @@ package struct OutboxFile: Sendable {
         }
     }
 
-    /// - Returns: false, as what is complained about has not been done.
+    /// - Returns: false, for callers that return whether they succeeded.
     @discardableResult
     private func complain(_ sentence: String) -> Bool {
         logDefaults(sentence)
@@ -176,7 +176,7 @@ package struct OutboxFile: Sendable {
         return body()
     }
 
-    /// Nothing is put into another user's directory.
+    /// Makes the directory; returns false if it is another user's, because nothing may be put there.
     private func makeDirectory() -> Bool {
         try? FileManager.default.createDirectory(
             atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
@@ -189,10 +189,10 @@ package struct OutboxFile: Sendable {
     }
 }
 
-/// Tells the person at the terminal, or the journal, what a member that can't throw has not done.
+/// Writes an error to standard error, for members that can't throw.
 func logDefaults(_ sentence: String) { logLine("UserDefaults: \(sentence)") }
 
-/// The same of keys, the first three of which it names.
+/// Writes an error about keys, of which it names the first three.
 func logDefaults(_ keys: some Collection<Text>, _ sentence: String) {
     let names = keys.sorted().prefix(3).map { "\"\($0.string.cleaned(atMost: 100))\"" }.joined(separator: ", ")
     logDefaults("\(names)\(keys.count > 3 ? " and \(keys.count - 3) more keys" : "") \(sentence)")

@@ -4,14 +4,14 @@ internal import PropertyList
 internal import SDBus
 internal import UbiquitousStore
 
-/// What writes of an outbox go to, together.
+/// The target of writes in an outbox that are delivered together.
 struct OutboxTarget: Hashable {
     let domain: Text
     let isHost: Bool
-    /// The store of keys that roam; `nil`: the domain's layer.
+    /// The store of keys that roam; `nil` for the domain's layer.
     let store: Text?
-    /// What the process knew that made the writes. What changed after it wins. With 0 the process knew nothing: its
-    /// writes are as late as their delivery.
+    /// The generation that the writing process knew. What changed after it wins. With 0 the process knew none, and its
+    /// writes count as made at their delivery.
     let generation: UInt64
 
     init(_ write: Outbox.Write, of domain: Text) {
@@ -19,14 +19,14 @@ struct OutboxTarget: Hashable {
         (isHost, store, generation) = (write.isHost, write.store, write.generation)
     }
 
-    /// For a person.
+    /// The target's name, for messages.
     var name: Text { store ?? domain }
 
     fileprivate var since: UInt64? { generation == 0 ? nil : generation }
 }
 
 extension ServiceConnection {
-    /// Gives the service writes of an outbox.
+    /// Delivers writes of an outbox to the service.
     func deliver(_ writes: [Outbox.Write], to target: OutboxTarget) async throws {
         if let store = target.store {
             return try await deliver(writes, to: store.string, target.since)
@@ -40,13 +40,13 @@ extension ServiceConnection {
         for (since, writes) in groups { try await apply(writes.changes, to: place, unlessChangedSince: since) }
     }
 
-    /// Stores have no option for this: what has changed is looked up, and the write made if nothing changes meanwhile.
+    /// Stores have no option for this: read what has changed, and write if nothing changes meanwhile.
     private func deliver(_ writes: [Outbox.Write], to identifier: String, _ since: UInt64?) async throws {
         let store = try store(try await manager.openStore(identifier).identifier)
         while true {
             let snapshot = try await store.snapshot(since: since ?? 0)
             let changed = Set(snapshot.values.keys).union(snapshot.removed)
-            // Where the generation is known no longer, nobody knows what was later.
+            // If the store no longer knows the generation, nothing tells what was later.
             let kept = writes.filter {
                 snapshot.isComplete || !changed.contains($0.key) || $0.follows(on: snapshot.values[$0.key])
             }.changes
@@ -62,7 +62,7 @@ extension ServiceConnection {
 }
 
 extension Outbox.Write {
-    /// Whether its process had given the service another value before, and that is the one that the service has.
+    /// Whether the process had given the service another value before, and the service still has that one.
     fileprivate func follows(on present: Value?) -> Bool { unanswered.contains(present) }
 }
 

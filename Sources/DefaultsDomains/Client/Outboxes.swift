@@ -3,32 +3,32 @@
 package import PropertyList
 internal import Synchronization
 
-/// The outboxes of a process: what it puts into them, and takes out again once the service has it.
+/// The outboxes of a process: what it puts into them, and removes once the service has it.
 package final class Outboxes: Sendable {
     private let directory: String?
-    /// Held while outboxes are changed, and longer than any other lock. One at a time: what is older must not be
-    /// written over what is newer.
+    /// Held while outboxes are changed, and longer than any other lock. It serializes the changes, because older writes
+    /// must not replace newer ones.
     private let filling = Mutex(())
-    /// What this process has put in and not seen in the service since.
+    /// What this process has put into outboxes and not seen in the service since.
     private let boxed = Mutex<[Text: [Outbox.Write]]>([:])
 
-    /// - Parameter directory: where they are; `nil`: there is no place for them.
+    /// - Parameter directory: the directory of the outboxes; `nil` if there is none.
     package init(directory: String?) {
         self.directory = directory
     }
 
-    /// The file of a domain's outbox.
+    /// Returns the file of a domain's outbox; `nil` if there is no directory.
     package func file(_ domain: Text) -> OutboxFile? { directory.map { OutboxFile(domain: domain, directory: $0) } }
 
-    /// Whether this process has put something into an outbox that it has not seen in the service since.
+    /// Whether this process has put writes into a domain's outbox that it has not seen in the service since.
     package func hasBoxed(_ domain: Text) -> Bool { boxed.withLock { $0[domain]?.isEmpty == false } }
 
     /// Puts writes into the outboxes of domains.
     ///
     /// - Parameters:
-    ///   - writes: what is to go into a domain's.
-    ///   - pending: what the service still hasn't of a domain once they are there.
-    /// - Returns: whether all of them are there.
+    ///   - writes: returns the writes for a domain's outbox.
+    ///   - pending: returns what the service still lacks of a domain, once the writes are in the outbox.
+    /// - Returns: whether all writes are in the outboxes.
     package func fill(
         _ domains: some Sequence<Text>, writes: (Text) -> [Outbox.Write], pending: (Text) -> [Outbox.Write]
     ) -> Bool {
@@ -48,7 +48,7 @@ package final class Outboxes: Sendable {
         }
     }
 
-    /// Takes out what this process has put in and is no longer pending.
+    /// Removes the writes that this process has put into an outbox and that are no longer pending.
     package func removeTaken(_ domain: Text, pending: () -> [Outbox.Write]) {
         filling.withLock { _ in remove(from: domain, allBut: pending()) }
     }
@@ -62,8 +62,8 @@ package final class Outboxes: Sendable {
         if !taken.isEmpty { file(domain)?.remove(taken) }
     }
 
-    /// An outbox has been delivered.
-    /// - Returns: what this process had put in and is in it no longer.
+    /// Takes note of an outbox's delivery.
+    /// - Returns: the writes that this process had put into the outbox and that are gone from it.
     package func delivered(_ domain: Text) -> [Outbox.Write] {
         guard hasBoxed(domain), let file = file(domain) else { return [] }
         let left = file.read()?.writes ?? []
@@ -76,11 +76,11 @@ package final class Outboxes: Sendable {
 }
 
 extension Outbox.Write {
-    /// Whether both are of the same key.
+    /// Whether both writes are to the same key.
     fileprivate func isAbout(_ other: Self) -> Bool {
         key == other.key && isHost == other.isHost && store == other.store
     }
 
-    /// Whether both make the same of it.
+    /// Whether both writes give the same key the same value.
     fileprivate func isSame(as other: Self) -> Bool { isAbout(other) && value == other.value }
 }

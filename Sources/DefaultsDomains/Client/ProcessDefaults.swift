@@ -8,19 +8,19 @@ internal import PropertyList
 internal import Synchronization
 internal import UbiquitousStore
 
-/// What the process itself says: which domain is its own, its arguments, and what the library registers.
+/// What the process itself contributes: its own domain, its arguments, and what the library registers.
 enum ProcessDefaults {
     /// The process's own domain, and the bus.
     struct Place: Sendable {
         let domain: Text
         let bus: String
-        /// Where outboxes are; `nil`: where the person's are.
+        /// The directory of the outboxes; `nil` for the user's own.
         var outboxes: String?
-        /// Whose settings; `nil`: the process's user's.
+        /// The user whose settings these are; `nil` for the process's user.
         var uid: UInt32?
-        /// The store where its roaming keys live; `nil`: none roam.
+        /// The store of the keys that roam; `nil` if none roam.
         var store: String?
-        /// The keys that its manifest has roam.
+        /// The keys that the manifest makes roam.
         var ubiquitous = KeyPatterns.none
     }
 
@@ -32,7 +32,7 @@ enum ProcessDefaults {
 
     private static let choice = Mutex(Choice())
 
-    /// Says which domain is the process's own, unless it is in use.
+    /// Sets the process's own domain and its bus; returns false if they are in use already.
     static func use(domain: String?, bus: String?) -> Bool {
         choice.withLock { choice in
             guard choice.place == nil else { return false }
@@ -41,7 +41,7 @@ enum ProcessDefaults {
         }
     }
 
-    /// The process's own domain; found out at its first use.
+    /// The process's own domain, which is found at its first use.
     static var place: Place {
         choice.withLock { choice in
             if let place = choice.place { return place }
@@ -53,7 +53,7 @@ enum ProcessDefaults {
         }
     }
 
-    /// What the app, or else the environment, or else the manifest of this program says, or else the program's name.
+    /// Finds the domain: the app's, or else the environment's, the manifest's, the flatpak's, or the program's name.
     static func find(
         domain: String?, bus: String?, program: String, environment: [String: String],
         manifestDirectories: [String]? = nil
@@ -82,7 +82,7 @@ enum ProcessDefaults {
         DomainName.problem(name) == nil && name != ManagedFile.globalDomain.string
     }
 
-    /// Whether this is a flatpak, which does not see the manifests that are installed.
+    /// Whether this is a flatpak, which doesn't see the installed manifests.
     static let isSandboxed = access("/.flatpak-info", F_OK) == 0
 
     static var program: String {
@@ -92,13 +92,13 @@ enum ProcessDefaults {
 
     // MARK: Volatile domains
 
-    /// The settings on the command line, as Foundation reads them: `-fontSize 14`.
+    /// Returns the settings on the command line, as Foundation reads them: `-fontSize 14`.
     static func arguments() -> [Text: Value] {
         let objects = Foundation.UserDefaults().volatileDomain(forName: Foundation.UserDefaults.argumentDomain)
         return values(objects)
     }
 
-    /// What is registered in every process: the person's languages and region, of the variables of the locale.
+    /// Returns what is registered in every process: the user's languages and region, from the locale's variables.
     static func registered(_ environment: [String: String] = ProcessInfo.processInfo.environment) -> [Text: Value] {
         func named(_ names: String...) -> String? {
             names.lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
@@ -109,13 +109,13 @@ enum ProcessDefaults {
         return ["AppleLocale": .string(Text(locale)), "AppleLanguages": .array(languages.map { .string(Text($0)) })]
     }
 
-    /// `de_DE` of `de_DE.UTF-8@euro`.
+    /// Returns `de_DE` for `de_DE.UTF-8@euro`.
     private static func identifier(_ locale: String) -> String {
         let name = String(locale.prefix { $0 != "." && $0 != "@" })
         return name == "C" || name == "POSIX" || name.isEmpty ? "en_US" : name
     }
 
-    /// Property lists by key, without what is none.
+    /// Returns the property lists by key, without other objects.
     static func values(_ objects: [String: Any]) -> [Text: Value] {
         var values: [Text: Value] = [:]
         for (key, object) in objects { values[Text(key)] = try? Value(object: object) }
@@ -123,11 +123,11 @@ enum ProcessDefaults {
     }
 }
 
-/// Keeps what was set and not acknowledged when the process ends.
+/// Keeps unacknowledged writes when the process ends.
 enum ExitFlush {
     private static let isArmed = Atomic<Bool>(false)
 
-    /// Has the process do so.
+    /// Registers this for the end of the process, once.
     static func arm() {
         guard !isArmed.exchange(true, ordering: .relaxed) else { return }
         atexit {

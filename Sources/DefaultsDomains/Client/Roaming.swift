@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Keys that roam: a manifest or an administrator has them live in the app's synced store. They are a layer above the
-// domain's own values. What is written to them goes to the store, and what the domain has of them is dropped, so that
-// a removal on another device shows.
+// A manifest or an administrator makes keys roam: they live in the app's synced store. They are a layer above the
+// domain's own values. Writes to them go to the store, and the domain's own values of them are removed, so that a
+// removal on another device shows.
 
 internal import Foundation
 internal import ManagedDefaults
@@ -13,18 +13,18 @@ internal import UbiquitousStore
 
 /// The keys of the app's own domain that roam, and their store.
 struct Roaming: Sendable {
-    /// The store's identifier; `nil`: none roam.
+    /// The store's identifier; `nil` if no keys roam.
     var store: String?
-    /// The keys.
+    /// The keys that roam.
     var keys: KeyPatterns
-    /// The store's copy, once a key roams.
+    /// The store's copy; `nil` until a key roams.
     var mirror: StoreMirror?
-    /// What an outbox has, which is shown until the store's values are here.
+    /// What an outbox holds, which is shown until the store's values arrive.
     var preloaded: Changes = [:]
-    /// Whether the store's values have been here.
+    /// Whether the store's values have arrived.
     var isLoaded = false
 
-    /// What the layer has.
+    /// The layer's values.
     var values: [Text: Value] {
         guard let mirror else { return [:] }
         var values = mirror.values
@@ -32,7 +32,7 @@ struct Roaming: Sendable {
         return values.filter { keys.contains($0.key) }
     }
 
-    /// What the service has not acknowledged.
+    /// Returns the writes that the service has not acknowledged.
     func pendingWrites(time: Int64) -> [Outbox.Write] {
         guard let mirror else { return [] }
         let (changes, unanswered, known) = mirror.pending
@@ -43,7 +43,7 @@ struct Roaming: Sendable {
         }
     }
 
-    /// What the layer has of some keys.
+    /// Returns the layer's values of some keys.
     func values(of names: [Text]) -> Changes {
         let values = mirror?.values ?? [:]
         return Changes(names.filter(keys.contains).map { ($0, values[$0]) }) { $1 }
@@ -51,7 +51,7 @@ struct Roaming: Sendable {
 }
 
 extension DefaultsProcess {
-    /// Says which keys of the app's domain roam, and where they live.
+    /// Sets which keys of the app's domain roam, and their store.
     func roam(_ domain: Text, store: String?, keys: KeyPatterns) {
         let isNew = change(reason: DefaultsChange.managed) { state, update in
             var roaming = state.roaming[domain] ?? Roaming(keys: .none)
@@ -73,12 +73,12 @@ extension DefaultsProcess {
         }
     }
 
-    /// What the manifest says that this process found; the service's word counts more.
+    /// Sets what this process's manifest declares, unless the service has answered before.
     func declare(_ domain: Text, store: String, keys: KeyPatterns) {
         if state.withLock({ $0.roaming[domain] == nil }) { roam(domain, store: store, keys: keys) }
     }
 
-    /// The store's copy, if keys of the domain roam.
+    /// Returns the store's copy; `nil` if no keys of the domain roam.
     func mirror(_ domain: Text) -> StoreMirror? { state.withLock { $0.roaming[domain]?.mirror } }
 
     /// Whether the domain has a store, so that some of its keys may roam. In a sandbox only the service knows.
@@ -86,7 +86,7 @@ extension DefaultsProcess {
         state.withLock { $0.roaming[domain]?.store != nil } || ProcessDefaults.isSandboxed
     }
 
-    /// Waits until the store's values are here, for a while.
+    /// Waits a while for the store's values.
     func awaitRoaming(_ domain: Text) {
         if EventLoop.shared.isIsolatingCurrentContext() == true || gates.isAbsent { return }
         guard let mirror = mirror(domain), !mirror.isLoaded else { return }
@@ -96,15 +96,15 @@ extension DefaultsProcess {
 
     // MARK: Writing
 
-    /// Splits what is written to a domain into what goes to the store, and the rest, which drops what the domain has of
-    /// keys that roam.
+    /// Splits changes of a domain into those for the store and the rest, which removes the domain's own values of keys
+    /// that roam. Returns `nil` if nothing goes to the store.
     func split(_ domain: Text, _ changes: Changes) -> (mirror: StoreMirror, roaming: Changes, rest: Changes)? {
         state.withLock { state in
             guard let roaming = state.roaming[domain], let mirror = roaming.mirror else { return nil }
             let own = changes.filter { roaming.keys.contains($0.key) }
             if own.isEmpty { return nil }
             let layer = state.layers[.domain(domain)]
-            // Before the service has answered, nobody knows what the domain has.
+            // Before the service's answer, the domain's values are unknown.
             let dropped = own.keys.filter { layer?.generation == nil || layer?.visible[$0] != nil }
             var rest = changes.filter { !roaming.keys.contains($0.key) }
             for key in dropped { rest[key] = .some(nil) }
@@ -114,7 +114,7 @@ extension DefaultsProcess {
 
     /// Changes a domain: keys that roam in the store, and others in the domain's layer.
     ///
-    /// - Returns: whether a stored value is another one now.
+    /// - Returns: whether a stored value has changed.
     /// - Throws: ``UbiquitousStoreError`` for what the store can't hold; nothing has changed then.
     func writeRoaming(
         _ domain: Text, _ changes: Changes, isWhole: Bool, done: (@Sendable ((any Error)?) -> Void)?
@@ -142,7 +142,7 @@ extension DefaultsProcess {
         return isNews
     }
 
-    /// Posts, once in a process, that what is set stays on this device.
+    /// Posts, once per process, that settings stay on this device, if the user isn't signed in.
     private func tellIfSignedOut(_ mirror: StoreMirror) {
         guard
             state.withLock({ state in
@@ -156,15 +156,15 @@ extension DefaultsProcess {
         }
     }
 
-    // MARK: What the store tells
+    // MARK: Events of the store
 
-    /// The store's copy is another one.
+    /// Takes over changes of the store's copy.
     ///
-    /// - Parameter written: the keys that this process wrote; `nil`: the service said something.
+    /// - Parameter written: the keys that this process wrote; `nil` if the service has sent the change.
     private func storeChanged(_ domain: Text, _ written: [Text]?) {
         let reason = written == nil ? DefaultsChange.otherProcess : DefaultsChange.own
         change(reason: reason) { state, update in
-            // What arrives first is not announced, other changes of others are, with their reason.
+            // The store doesn't announce its first values. Other changes by others are announced, with their reason.
             let isFirst = state.roaming[domain]?.isLoaded == false
             for key in written ?? [] { state.roaming[domain]?.preloaded[key] = nil }
             let isLoaded = state.roaming[domain]?.mirror?.isLoaded == true

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// SHA-256 of FIPS 180-4, for the names of files: a program that only uses the libraries has no package of cryptography.
+// SHA-256 of FIPS 180-4, for file names. Programs that only use the libraries have no package of cryptography.
 
-/// The SHA-256 of bytes, in hexadecimal digits.
+/// Returns the SHA-256 of bytes, in hexadecimal digits.
 package func sha256(_ bytes: some Sequence<UInt8>) -> String {
     var message = Array(bytes)
     let bits = UInt64(message.count) &* 8

@@ -4,15 +4,15 @@ internal import Foundation
 internal import PropertyList
 internal import Synchronization
 
-/// A search list behind a lock that is held for a lookup, and those who are told when what it finds is another value.
+/// A search list behind a lock that is held for a lookup, and the observers of the values that it finds.
 final class SearchBox: Sendable {
     let own: Text
     let process: DefaultsProcess
     let list: Mutex<SearchList>
-    /// Opened when the domains are here, or when waiting for them is of no use.
+    /// Whether the domains have arrived, or waiting for them is of no use.
     private let isReady = Atomic<Bool>(false)
     private let observers = Mutex<[UUID: @Sendable (DefaultsChange) -> Void]>([:])
-    /// Whether properties are told of changes.
+    /// Whether properties observe changes.
     private let isObservedForStorage = Atomic<Bool>(false)
 
     init(own: Text, process: DefaultsProcess) {
@@ -24,7 +24,7 @@ final class SearchBox: Sendable {
 
     deinit { process.remove(ObjectIdentifier(self)) }
 
-    /// Runs with what the search finds.
+    /// Runs `body` with the search list.
     func read<T>(_ body: (SearchList) -> T) -> T {
         becomeReady()
         return list.withLock { body($0) }
@@ -36,7 +36,7 @@ final class SearchBox: Sendable {
         return list.withLock { $0.found[key]?.value }
     }
 
-    /// Waits for a while until everything is here that the search looks in.
+    /// Waits a while until everything that is searched has arrived.
     func becomeReady() {
         if !isReady.load(ordering: .acquiring) { awaitReady() }
     }
@@ -47,21 +47,21 @@ final class SearchBox: Sendable {
         isReady.store(true, ordering: .releasing)
     }
 
-    /// More domains are searched: the next read waits for them.
+    /// Notes that more domains are searched, so that the next read waits for them.
     func searchesMore() { isReady.store(false, ordering: .releasing) }
 
     // MARK: Observers
 
-    /// Calls `action` with each change of an effective value, and with writes that are refused; on the serial queue.
+    /// Calls `action` on the serial queue, with each change of an effective value and with each refused write.
     func observe(_ action: @escaping @Sendable (DefaultsChange) -> Void) -> UUID {
-        // What arrives first is no change.
+        // The first values are not a change.
         becomeReady()
         let observer = UUID()
         observers.withLock { $0[observer] = action }
         return observer
     }
 
-    /// The same for properties, which share one observer for as long as this lives.
+    /// Observes for properties, which share one observer as long as this object lives.
     func observeForStorage(_ action: @escaping @Sendable (DefaultsChange) -> Void) {
         if !isObservedForStorage.exchange(true, ordering: .relaxed) { _ = observe(action) }
     }
@@ -70,25 +70,25 @@ final class SearchBox: Sendable {
         observers.withLock { $0[observer] = nil }
     }
 
-    /// Tells the observers.
+    /// Notifies the observers.
     func tell(_ change: DefaultsChange) {
         if observers.withLock({ $0.isEmpty }) { return }
         DefaultsProcess.queue.async { [self] in
             for observer in observers.withLock({ Array($0.keys) }) {
-                // One that was called before may have ended it.
+                // An observer that was called before may have removed this one.
                 observers.withLock { $0[observer] }?(change)
             }
         }
     }
 }
 
-/// What observers are told.
+/// A change, as observers are told of it.
 struct DefaultsChange: Sendable {
-    /// Why.
+    /// Why the values changed.
     var reason: UInt32
     /// Keys with their effective values before and after.
     var changes: [SearchList.Change]
-    /// Why a write was refused, and taken back.
+    /// Why a write was refused and taken back; `nil` if none was.
     var error: (any Error)?
 
     /// This process wrote.
@@ -99,17 +99,17 @@ struct DefaultsChange: Sendable {
     static let otherProcess: UInt32 = 16
     /// The first download of the account is complete.
     static let initialSync: UInt32 = 1
-    /// The person has signed in, out, or to another account.
+    /// The user has signed in, out, or to another account.
     static let account: UInt32 = 3
-    /// An administrator.
+    /// An administrator has changed managed settings.
     static let managed: UInt32 = 32
 }
 
 extension UserDefaults {
-    /// Whether something that was set has not been acknowledged.
+    /// Whether there are writes that the service has not acknowledged.
     package var isUnsettled: Bool { box.process.isUnsettled }
 
-    /// Calls `action` when observers have been told of everything that happened until now.
+    /// Calls `action` after observers were notified of everything that has happened until now.
     package static func afterObservers(_ action: @escaping @Sendable () -> Void) {
         DefaultsProcess.queue.async(execute: action)
     }

@@ -7,7 +7,7 @@ package import SDBus
 internal import StoreBus
 package import UbiquitousStore
 
-/// `DidChange`.
+/// The signal `DidChange`.
 struct DomainSignal: Sendable {
     let domain: Text
     let isHost: Bool
@@ -26,22 +26,22 @@ struct DomainSignal: Sendable {
     }
 }
 
-/// A layer of a domain of a person.
+/// A layer of a user's domain.
 package struct LayerPlace: Hashable, Sendable {
     /// The domain's name.
     package let domain: Text
     /// Whether it is the layer for this host only.
     package let isHost: Bool
-    /// Whose it is.
+    /// The user whose layer it is.
     package let uid: UInt32
 
-    /// A layer; of this process's user if nobody is named.
+    /// Makes a layer; by default of this process's user.
     package init(_ domain: Text, isHost: Bool = false, uid: UInt32 = geteuid()) {
         (self.domain, self.isHost, self.uid) = (domain, isHost, uid)
     }
 }
 
-/// The calls of domains.
+/// Calls that concern domains.
 extension ServiceConnection {
     /// `ListDomains`.
     package func domains(includingManaged: Bool = false, ofUser uid: UInt32 = geteuid()) async throws -> [String] {
@@ -65,7 +65,7 @@ extension ServiceConnection {
     ///
     /// - Parameters:
     ///   - program: the path of this program, if it may have a domain of its own.
-    ///   - isSubscribing: whether to subscribe to each.
+    ///   - isSubscribing: whether to subscribe to each domain.
     func openDomains(
         _ names: [String], program: String?, subscribing isSubscribing: Bool = true, ofUser uid: UInt32 = geteuid()
     ) async throws -> [OpenedDomain] {
@@ -86,9 +86,9 @@ extension ServiceConnection {
     /// `Apply`.
     ///
     /// - Parameters:
-    ///   - replacing: whether what is set becomes all that the layer has.
-    ///   - expected: the generation that the layer must have; it is a ``UbiquitousStoreError/Code/conflict`` otherwise.
-    ///   - base: keys that changed after this generation stay as they are; goes alone.
+    ///   - replacing: whether the set values replace everything that the layer has.
+    ///   - expected: the generation that the layer must have; otherwise throws ``UbiquitousStoreError/Code/conflict``.
+    ///   - base: keys that changed after this generation stay as they are; excludes the other options.
     @discardableResult
     package func apply(
         _ changes: Changes, to place: LayerPlace, replacing: Bool = false, ifGeneration expected: UInt64? = nil,
@@ -151,7 +151,7 @@ extension ServiceConnection {
     }
 
     /// Calls `handler` with each change of a layer that the service signals to this connection, as long as the slot is
-    /// held. There are none before ``subscribe(to:)``.
+    /// held. The service sends none before ``subscribe(to:)``.
     package func onChange(of place: LayerPlace, _ handler: @escaping @BusActor () -> Void) async throws -> Slot {
         let path = try BusNames.domainPath(uid: place.uid, domain: place.domain.string, isHost: place.isHost)
         let rule = """
@@ -203,7 +203,7 @@ extension ManagedDomain {
         forced = Self.dictionary(answer["forced"])
         recommended = Self.dictionary(answer["recommended"])
         locked = KeyPatterns(Self.texts(answer["locked"]))
-        // Absent: the manifest's keys roam. Empty: none do.
+        // If absent, the manifest's keys roam; if empty, none do.
         ubiquitous = answer["ubiquitous"].map { KeyPatterns(Self.texts($0)) }
         sources = Self.dictionary(answer["sources"]).compactMapValues { value in
             if case .string(let path) = value { path.string } else { nil }

@@ -7,15 +7,15 @@ internal import SDBus
 internal import Synchronization
 internal import UbiquitousStore
 
-/// Has the service take what was written, for a while, and keeps the rest in outboxes: when it is asked for, and at the
-/// end of the process.
+/// Waits a while for the service to take what was written, and keeps the rest in outboxes: on request, and at the end
+/// of the process.
 struct Settlement {
     let process: DefaultsProcess
 
-    /// How long it may wait, in seconds.
+    /// How long to wait, in seconds.
     static let patience = 1.0
 
-    /// Waits until the service has everything that was written, and puts what it hasn't into outboxes.
+    /// Waits until the service has everything that was written, and puts the rest into outboxes.
     ///
     /// - Returns: whether everything is in the service or in an outbox.
     func settle() -> Bool {
@@ -44,9 +44,9 @@ struct Settlement {
         return fillOutboxes()
     }
 
-    /// Waits until everything that was set is on the disk, in the service's database or in outboxes.
+    /// Waits until everything that was set is on disk, in the service's database or in outboxes.
     ///
-    /// - Parameter domain: one of the layers whose database is written.
+    /// - Parameter domain: any domain in the database that is synced.
     func synchronize(_ domain: Text) -> Bool {
         let isKept = settle()
         guard isKept, !process.isUnsettled, EventLoop.shared.isIsolatingCurrentContext() != true,
@@ -57,9 +57,9 @@ struct Settlement {
         return gate.wait(atMost: Self.patience) ?? false
     }
 
-    /// Puts what the service has not acknowledged into outboxes.
+    /// Puts writes that the service has not acknowledged into outboxes.
     ///
-    /// - Returns: whether all of it is there.
+    /// - Returns: whether all of them are there.
     func fillOutboxes() -> Bool {
         let domains = process.state.withLock { state in
             Set(state.layers.keys.compactMap(\.place?.domain)).union(state.roaming.keys)
@@ -73,7 +73,7 @@ struct Settlement {
         }
     }
 
-    /// The same on the queue of the observers.
+    /// Fills the outboxes on the observers' queue.
     func fillOutboxesSoon() {
         DefaultsProcess.queue.async { if process.isUnsettled { _ = fillOutboxes() } }
     }

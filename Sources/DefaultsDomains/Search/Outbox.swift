@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What a process has set and the service has not taken, as a file: a binary property list.
+// The writes of a process that the service has not taken, as a file: a binary property list.
 //
 //     Version   1
 //     Domain    the domain's name
-//     Writes    [ Key, Value (absent: it is removed), Host, Store (of a key that roams), Time, Generation,
-//                 Unanswered [ [ value ], or [ ] for a removal ] (absent: nothing) ]
+//     Writes    [ Key, Value (absent if removed), Host, Store (of a key that roams), Time, Generation,
+//                 Unanswered [ [ value ], or [ ] for a removal ] (absent if there are none) ]
 //
-// A reader takes nothing from a file of another version, of another domain, or that it can't read to its end.
+// A reader ignores a file of another version, of another domain, or that it can't read to its end.
 
 package import PropertyList
 internal import PropertyListFiles
 
 /// The writes of a domain that wait for the service.
 package struct Outbox: Equatable, Sendable {
-    /// One of them.
+    /// A write that waits for the service.
     package struct Write: Equatable, Sendable {
         /// The key.
         package var key: Text
-        /// The value; `nil` removes.
+        /// The value; `nil` to remove the key.
         package var value: Value?
-        /// Whether it is of the layer for this host only.
+        /// Whether the write is to the layer for this host only.
         package var isHost: Bool
-        /// The store where the key lives; `nil`: the domain.
+        /// The store of the key; `nil` for the domain.
         package var store: Text?
-        /// When it was made, in microseconds since 1970-01-01T00:00:00Z.
+        /// When the write was made, in microseconds since 1970-01-01T00:00:00Z.
         package var time: Int64
-        /// The layer's or store's generation that the process had seen; 0: it had seen none.
+        /// The layer's or store's generation that the process had seen; 0 if it had seen none.
         package var generation: UInt64
-        /// What the process may have given the service for the key before, without hearing of it; `nil` is a removal.
-        /// If the service has one of these, this write is the later one.
+        /// Values that the process may have given the service for the key before, without an answer; `nil` is a
+        /// removal. If the service has one of these, this write is the later one.
         package var unanswered: [Value?]
 
-        /// A write.
+        /// Makes a write from its parts.
         package init(
             key: Text, value: Value?, isHost: Bool, store: Text? = nil, time: Int64, generation: UInt64,
             unanswered: [Value?] = []
@@ -52,22 +52,22 @@ package struct Outbox: Equatable, Sendable {
     /// The writes, one for each key and layer, oldest first.
     package private(set) var writes: [Write] = []
 
-    /// An outbox without writes.
+    /// Makes an outbox without writes.
     package init(domain: Text) {
         self.domain = domain
     }
 
-    /// Why a file is not read.
+    /// Why a file can't be read.
     package enum Failure: Error, Equatable {
-        /// It is torn, or no outbox.
+        /// The file is incomplete, or no outbox.
         case unreadable(String)
         /// Another version of this library wrote it.
         case version(Int64)
-        /// It is another domain's.
+        /// The outbox is another domain's.
         case otherDomain
     }
 
-    /// Adds writes; a later one of the same key and layer takes the place of an earlier one.
+    /// Adds writes. A later one of the same key and layer replaces an earlier one.
     package mutating func add(_ added: [Write]) {
         var replaced: Set<Place> = []
         let latest = added.reversed().filter { replaced.insert(Place($0)).inserted }.reversed()
@@ -95,7 +95,7 @@ package struct Outbox: Equatable, Sendable {
         let root: Value = .dictionary([
             "Version": .integer(Self.version), "Domain": .string(domain), "Writes": .array(writes.map(\.encoded)),
         ])
-        // Only XML can't hold every string.
+        // This can't fail: only XML can't hold every string.
         return (try? FileFormat.binary.write(root)) ?? []
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Where a setting comes from: the layers in their order, flattened into one dictionary, so that a read is one lookup.
-// A change of a layer computes its keys anew and no others. It is told of layers, and knows no bus, thread or process.
+// The layers of settings in their order, flattened into one dictionary, so that a read is one lookup. A change of a
+// layer recomputes its keys and no others. This code is told of layers, and knows no bus, thread or process.
 //
 //     1  managed (forced): own domain, then global      6  each suite: forced, this host, any host
 //     2  arguments                                      7  global: this host, any host
@@ -14,11 +14,11 @@ package import PropertyList
 
 /// The layers that a `UserDefaults` object searches, and what the search finds.
 package struct SearchList: Sendable {
-    /// One place that a search looks in.
+    /// A source of values.
     package enum Layer: Hashable, Sendable {
         /// Values that an administrator forces on a domain.
         case forced(Text)
-        /// What stands behind the program's name on its command line.
+        /// The settings on the program's command line.
         case argument
         /// Keys that live in the app's synced store.
         case ubiquitous
@@ -28,28 +28,28 @@ package struct SearchList: Sendable {
         case domain(Text)
         /// Values that an administrator recommends for a domain.
         case recommended(Text)
-        /// What the app registered.
+        /// Values that the app registered.
         case registration
     }
 
-    /// What a search finds.
+    /// The result of a search.
     package struct Found: Equatable, Sendable {
         /// The value.
         package var value: Value
-        /// The first layer that has one.
+        /// The first layer that has a value.
         package var layer: Layer
     }
 
-    /// A key whose effective value is another one.
+    /// A change of a key's effective value.
     package struct Change: Equatable, Sendable {
         /// The key.
         package var key: Text
-        /// The value before; `nil`: there was none.
+        /// The value before; `nil` if there was none.
         package var old: Value?
-        /// The value after; `nil`: there is none.
+        /// The value after; `nil` if there is none.
         package var new: Value?
 
-        /// A change of its parts.
+        /// Makes a change from its parts.
         package init(key: Text, old: Value?, new: Value?) {
             self.key = key
             self.old = old
@@ -62,16 +62,16 @@ package struct SearchList: Sendable {
 
     /// The domain that the object reads and writes.
     package let own: Text
-    /// Domains that are searched after it, in this order.
+    /// The domains that are searched after it, in this order.
     package private(set) var suites: [Text] = []
-    /// The layers, the first one first.
+    /// The layers, in the order of the search.
     package private(set) var layers: [Layer]
-    /// Every key that a layer has, with what a search finds.
+    /// Every key of the layers, with the result of its search.
     package private(set) var found: [Text: Found] = [:]
     private var contents: [Layer: [Text: Value]] = [:]
     private var locks: [Text: KeyPatterns] = [:]
 
-    /// A list in which every layer is empty.
+    /// Makes a list in which every layer is empty.
     package init(own: Text) {
         self.own = own
         layers = Self.order(own, suites: [])
@@ -86,7 +86,7 @@ package struct SearchList: Sendable {
             ]
     }
 
-    /// The domains of which layers are searched: the own one first, the global one last.
+    /// The domains whose layers are searched: the own one first, the global one last.
     package var domains: [Text] { [own] + suites + [Self.globalDomain] }
 
     // MARK: Reading
@@ -94,14 +94,14 @@ package struct SearchList: Sendable {
     /// The effective value of a key.
     package subscript(key: Text) -> Value? { found[key]?.value }
 
-    /// What each layer has for a key, in the order of the search; layers that a lock hides are left out.
+    /// Returns each layer's value of a key, in the order of the search, without the layers that a lock hides.
     package func all(_ key: Text) -> [Found] {
         layers.compactMap { layer in
             isHidden(key, in: layer) ? nil : contents[layer]?[key].map { Found(value: $0, layer: layer) }
         }
     }
 
-    /// What a layer has.
+    /// Returns the values of a layer.
     package func contents(of layer: Layer) -> [Text: Value] { contents[layer] ?? [:] }
 
     /// Whether an administrator decides about a key, by a forced value or a lock.
@@ -116,8 +116,8 @@ package struct SearchList: Sendable {
 
     // MARK: Changing
 
-    /// Gives a layer other contents.
-    /// - Returns: the keys whose effective value is another one.
+    /// Replaces all values of a layer.
+    /// - Returns: the keys whose effective values have changed.
     package mutating func replace(_ layer: Layer, by values: [Text: Value]) -> [Change] {
         let former = contents.updateValue(values, forKey: layer) ?? [:]
         guard layers.contains(layer) else { return [] }
@@ -126,22 +126,22 @@ package struct SearchList: Sendable {
         return update(keys)
     }
 
-    /// Changes some keys of a layer; `nil` removes.
-    /// - Returns: the keys whose effective value is another one.
+    /// Changes some keys of a layer; `nil` removes a key.
+    /// - Returns: the keys whose effective values have changed.
     package mutating func change(_ layer: Layer, _ changes: [Text: Value?]) -> [Change] {
         for (key, value) in changes { contents[layer, default: [:]][key] = value }
         return layers.contains(layer) ? update(changes.keys) : []
     }
 
-    /// Gives a domain other locks.
-    /// - Returns: the keys whose effective value is another one.
+    /// Replaces the locks of a domain.
+    /// - Returns: the keys whose effective values have changed.
     package mutating func lock(_ domain: Text, _ patterns: KeyPatterns) -> [Change] {
         guard locks.updateValue(patterns, forKey: domain) ?? .none != patterns else { return [] }
         return update(Array(everyKey))
     }
 
-    /// Searches other suites.
-    /// - Returns: the keys whose effective value is another one.
+    /// Replaces the suites that are searched.
+    /// - Returns: the keys whose effective values have changed.
     package mutating func search(_ suites: [Text]) -> [Change] {
         guard suites != self.suites else { return [] }
         self.suites = suites
@@ -170,7 +170,7 @@ package struct SearchList: Sendable {
         return nil
     }
 
-    /// Whether a lock has the search pass over a layer.
+    /// Whether a lock makes the search skip a layer.
     private func isHidden(_ key: Text, in layer: Layer) -> Bool {
         let domain: Text?
         switch layer {

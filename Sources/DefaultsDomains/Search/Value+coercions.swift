@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What the typed getters of UserDefaults make of a value: Apple's page of each getter, where Apple's header differs.
-// Strings are read as NSString reads them.
+// How the typed getters of UserDefaults convert a value: as Apple's page of each getter says, even if Apple's header
+// differs. Strings are read as NSString reads them.
 
 package import Foundation
 package import PropertyList
@@ -26,7 +26,7 @@ extension Value {
         }
     }
 
-    /// `integer(forKey:)`: a real number without its fraction, as near as an integer can be to it.
+    /// `integer(forKey:)`: a real number without its fraction, clamped to the range of integers.
     package var defaultsInteger: Int {
         switch self {
         case .boolean(let value): value ? 1 : 0
@@ -51,14 +51,14 @@ extension Value {
     /// `float(forKey:)`.
     package var defaultsFloat: Float { Float(defaultsDouble) }
 
-    /// A text as NSString reads numbers from it, up to the first character beyond 16 bits, which is in no number.
+    /// Returns a text for NSString to read as a number: up to a character beyond 16 bits, which no number has.
     ///
-    /// Foundation's `doubleValue` ends the process there: it takes half of a surrogate pair for a character.
+    /// There, Foundation's `doubleValue` crashes the process: it takes half of a surrogate pair for a character.
     private static func numeral(_ text: Text) -> NSString {
         String(String.UnicodeScalarView(text.string.unicodeScalars.prefix { $0.value < 0x10000 })) as NSString
     }
 
-    /// `string(forKey:)`: a number as few digits can say it, "1" for true.
+    /// `string(forKey:)`: a number with as few digits as possible, "1" for true.
     package var defaultsString: String? {
         switch self {
         case .string(let text): text.string
@@ -70,7 +70,7 @@ extension Value {
     }
 
     private static func shortText(_ value: Double) -> String {
-        // A number that was set as a Float is said as one: 12.34, and not 12.34000015258789.
+        // A number that was set as a Float is written as one: 12.34, and not 12.34000015258789.
         let isFloat = value.magnitude < 16_777_216 && Double(Float(value)) == value
         let text = isFloat ? "\(Float(value))" : "\(value)"
         return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
@@ -98,9 +98,9 @@ extension Value {
         }
     }
 
-    /// What `set(_: URL?, forKey:)` stores: of a file its path, with `~` for the home; of others an archive.
+    /// Makes the value of `set(_: URL?, forKey:)`: a file's path, with `~` for the home; an archive of other URLs.
     ///
-    /// - Parameter home: the person's home; `nil`: there is none.
+    /// - Parameter home: the user's home directory; `nil` if there is none.
     package init(defaultsURL url: URL, home: String?) throws {
         if url.isFileURL {
             self = .string(Text(Self.abbreviate(url.path, home: home)))
@@ -117,7 +117,7 @@ extension Value {
 }
 
 extension Int {
-    /// The integer that is nearest to a real number, towards 0; 0 for what is no number.
+    /// Rounds a real number towards 0, and clamps it to the range of integers; 0 for NaN.
     fileprivate init(clamping value: Double) {
         if value.isNaN {
             self = 0

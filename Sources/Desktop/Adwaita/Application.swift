@@ -4,14 +4,14 @@ internal import CAdwaita
 public import GLibLoop
 internal import Glibc
 
-/// An application with windows of one process per user session: `AdwApplication`.
+/// An application with windows: `AdwApplication`.
 @MainActor
 public final class Application: Object {
-    /// An application.
+    /// Makes an application.
     ///
     /// - Parameters:
-    ///   - id: the name that it owns on the session bus and that its desktop file has.
-    ///   - isUnique: a second start activates the first and ends. Without it every start is a process of its own.
+    ///   - id: the name that the application owns on the session bus, and that its desktop file has.
+    ///   - isUnique: whether a second start activates the first and ends. If not, every start is a process of its own.
     public init(id: String, isUnique: Bool = true) {
         MainLoop.install()
         let flags = isUnique ? G_APPLICATION_DEFAULT_FLAGS : G_APPLICATION_NON_UNIQUE
@@ -31,7 +31,7 @@ public final class Application: Object {
         setShortcuts(shortcuts, of: "app.\(name)")
     }
 
-    /// Has shortcuts call an action, such as `window.close` of the window that has the keyboard.
+    /// Makes shortcuts call an action, such as `window.close` of the window that has the keyboard focus.
     public func setShortcuts(_ shortcuts: [String], of action: String) {
         var accelerators: [UnsafePointer<CChar>?] = shortcuts.map { UnsafePointer(strdup($0)) } + [nil]
         gtk_application_set_accels_for_action(self.as(GtkApplication.self), action, &accelerators)
@@ -40,8 +40,8 @@ public final class Application: Object {
 
     /// Runs until the last window is closed.
     ///
-    /// - Parameter readsArguments: whether GLib reads the program's arguments, of which it refuses those that it doesn't
-    ///   know: settings, as `-fontSize 14`, are among them.
+    /// - Parameter readsArguments: whether GLib parses the program's arguments. It refuses those that it doesn't know,
+    ///   such as settings: `-fontSize 14`.
     /// - Returns: the exit status.
     public func run(readingArguments readsArguments: Bool = true) -> Int32 {
         g_application_run(

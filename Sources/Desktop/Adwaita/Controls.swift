@@ -7,19 +7,19 @@ internal import GLibLoop
 public final class Button: Widget {
     override class var type: GType { gtk_button_get_type() }
 
-    /// Calls a handler when it is pressed.
+    /// Calls a handler when the button is pressed.
     public func onPress(_ handler: @escaping @MainActor () -> Void) { connect("clicked", handler) }
 
-    /// A button of a text.
+    /// Makes a button with a text.
     ///
-    /// - Parameter label: with an underscore before the letter that chooses it.
+    /// - Parameter label: the text, with an underscore before its mnemonic letter.
     public convenience init(_ label: String) {
         guard let button = gtk_button_new_with_mnemonic(label) else { preconditionFailure("GTK gives no button") }
         self.init(checked: UnsafeMutableRawPointer(button))
         gtk_widget_set_valign(self.as(GtkWidget.self), GTK_ALIGN_CENTER)
     }
 
-    /// Its text, with an underscore before the letter that chooses it.
+    /// The button's text, with an underscore before its mnemonic letter.
     public var label: String {
         get { gtk_button_get_label(self.as(GtkButton.self)).map { String(cString: $0) } ?? "" }
         set { gtk_button_set_label(self.as(GtkButton.self), newValue) }
@@ -30,13 +30,13 @@ public final class Button: Widget {
 public final class Switch: Widget {
     override class var type: GType { gtk_switch_get_type() }
 
-    /// Whether it is on.
+    /// Whether the switch is on.
     public var isOn: Bool {
         get { gtk_switch_get_active(opaque) != 0 }
         set { gtk_switch_set_active(opaque, newValue ? 1 : 0) }
     }
 
-    /// Calls a handler when it is switched, by the user or by ``isOn``.
+    /// Calls a handler when the switch changes, by the user or by ``isOn``.
     public func onSwitch(_ handler: @escaping @MainActor () -> Void) { connect("notify::active", handler) }
 }
 
@@ -44,18 +44,18 @@ public final class Switch: Widget {
 public final class LevelBar: Widget {
     override class var type: GType { gtk_level_bar_get_type() }
 
-    /// From 0 to 1.
+    /// The share, from 0 to 1.
     public var share: Double {
         get { gtk_level_bar_get_value(opaque) }
         set { gtk_level_bar_set_value(opaque, newValue) }
     }
 
-    /// Whether it has the color of warnings.
+    /// Whether the bar has the color of warnings.
     public var isWarning = false {
         didSet { if isWarning { addStyle("warning-bar") } else { removeStyle("warning-bar") } }
     }
 
-    // libadwaita's own style for low levels loses against its style for filled ones.
+    // libadwaita's style for filled levels overrides its style for low ones.
     private static let styles: Void = StyleSheet.add(
         "levelbar.warning-bar > trough > block.filled { background-color: @warning_bg_color; }")
 
@@ -66,11 +66,11 @@ public final class LevelBar: Widget {
     }
 }
 
-/// What turns while something is under way: `GtkSpinner`.
+/// A spinner that turns while something is under way: `GtkSpinner`.
 public final class Spinner: Widget {
     override class var type: GType { gtk_spinner_get_type() }
 
-    /// Whether it turns; it is shown only then.
+    /// Whether the spinner turns. It is visible only then.
     public var isSpinning: Bool {
         get { gtk_spinner_get_spinning(opaque) != 0 }
         set {
@@ -84,13 +84,13 @@ public final class Spinner: Widget {
 public final class Image: Widget {
     override class var type: GType { gtk_image_get_type() }
 
-    /// An icon by its name in the icon theme.
+    /// Makes an image of an icon, by its name in the icon theme.
     public convenience init(icon: String) {
         guard let image = gtk_image_new_from_icon_name(icon) else { preconditionFailure("GTK gives no image") }
         self.init(checked: UnsafeMutableRawPointer(image))
     }
 
-    /// Its name in the icon theme.
+    /// The icon's name in the icon theme.
     public var icon: String {
         get { gtk_image_get_icon_name(opaque).map { String(cString: $0) } ?? "" }
         set { gtk_image_set_from_icon_name(opaque, newValue) }
@@ -101,18 +101,18 @@ public final class Image: Widget {
 public final class Label: Widget {
     override class var type: GType { gtk_label_get_type() }
 
-    /// The text. It is no markup.
+    /// The text, which isn't markup.
     public var text: String {
         get { String(cString: gtk_label_get_text(opaque)) }
         set { gtk_label_set_text(opaque, newValue) }
     }
 }
 
-/// Lines of as many widgets as there is room for: `GtkFlowBox`.
+/// Lines of as many widgets as fit: `GtkFlowBox`.
 public final class FlowBox: Widget {
     override class var type: GType { gtk_flow_box_get_type() }
 
-    /// Adds something at the end.
+    /// Adds a widget at the end.
     public func add(_ widget: Widget) { gtk_flow_box_append(opaque, widget.as(GtkWidget.self)) }
 }
 

@@ -7,7 +7,7 @@ public import GLibLoop
 public final class FileChooser: Object {
     private static var open: FileChooser?
 
-    /// Asks, and calls a handler with the path if one is chosen.
+    /// Shows a file chooser, and calls a handler with the path if the user chooses one.
     public static func choose(
         folder isFolder: Bool, title: String, over window: Window, _ handler: @escaping @MainActor (String) -> Void
     ) {
@@ -34,7 +34,7 @@ public final class FileChooser: Object {
     }
 }
 
-/// What other programs of the desktop do for this one.
+/// The desktop's clipboard and browser.
 @MainActor
 public enum Desktop {
     /// Puts a text into the clipboard.
@@ -43,7 +43,7 @@ public enum Desktop {
         gdk_clipboard_set_text(gdk_display_get_clipboard(display), text)
     }
 
-    /// Has the browser show a page.
+    /// Opens a page in the browser.
     public static func browse(_ address: String, from window: Window) {
         gtk_show_uri(window.as(GtkWindow.self), address, UInt32(GDK_CURRENT_TIME))
     }

@@ -8,7 +8,7 @@ public import GLibLoop
 public final class Interface: Object {
     /// Builds what a `.ui` file describes, with its texts in the user's language.
     ///
-    /// - Parameter ui: the file's bytes; it is part of the program, so what is wrong with it ends the program.
+    /// - Parameter ui: the file's bytes. The file is part of the program, so an error in it ends the program.
     public init(_ ui: [UInt8]) {
         guard let builder = gtk_builder_new() else { preconditionFailure("GTK gives no builder") }
         super.init(owned: UnsafeMutableRawPointer(builder))
@@ -20,7 +20,7 @@ public final class Interface: Object {
         precondition(isRead != 0, error.map { String(cString: $0.pointee.message) } ?? "the interface can't be read")
     }
 
-    /// The widget of an identifier, which has to be there and of this type.
+    /// Returns the widget with an identifier, which has to exist and to be of this type.
     public func widget<W: Widget>(_ id: String, as type: W.Type = W.self) -> W {
         guard let object = gtk_builder_get_object(opaque, id) else { preconditionFailure("no widget \(id)") }
         let pointer = UnsafeMutableRawPointer(object)

@@ -19,7 +19,7 @@ public class ActionRow: Widget {
         set { adw_preferences_row_set_title(self.as(AdwPreferencesRow.self), newValue) }
     }
 
-    /// A row that is in no group yet.
+    /// Makes a row that is not in a group yet.
     public convenience init(title: String, subtitle: String = "") {
         guard let row = adw_action_row_new() else { preconditionFailure("libadwaita gives no row") }
         self.init(checked: UnsafeMutableRawPointer(row))
@@ -27,12 +27,12 @@ public class ActionRow: Widget {
         self.subtitle = subtitle
     }
 
-    /// Puts something before the title.
+    /// Adds a widget before the title.
     public func addPrefix(_ widget: Widget) {
         adw_action_row_add_prefix(self.as(AdwActionRow.self), widget.as(GtkWidget.self))
     }
 
-    /// Puts something at the end.
+    /// Adds a widget at the end.
     public func addSuffix(_ widget: Widget) {
         adw_action_row_add_suffix(self.as(AdwActionRow.self), widget.as(GtkWidget.self))
     }
@@ -49,11 +49,11 @@ public class ActionRow: Widget {
     }
 }
 
-/// A row that chooses one of a list: `AdwComboRow`.
+/// A row for choosing from a list: `AdwComboRow`.
 public final class ComboRow: ActionRow {
     override class var type: GType { adw_combo_row_get_type() }
 
-    /// The place of what is chosen, from 0; `nil`: nothing is.
+    /// The index of the choice, from 0; `nil` if nothing is chosen.
     public var selection: Int? {
         get {
             let selected = adw_combo_row_get_selected(self.as(AdwComboRow.self))
@@ -62,7 +62,7 @@ public final class ComboRow: ActionRow {
         set { adw_combo_row_set_selected(self.as(AdwComboRow.self), newValue.map(UInt32.init) ?? .max) }
     }
 
-    /// Offers these texts, in their order.
+    /// Offers these texts, in this order.
     public func offer(_ choices: [String]) {
         let list = gtk_string_list_new(nil)
         for choice in choices { gtk_string_list_append(list, choice) }
@@ -70,11 +70,11 @@ public final class ComboRow: ActionRow {
         g_object_unref(list.map(UnsafeMutableRawPointer.init))
     }
 
-    /// Calls a handler when another one is chosen, by the user or by ``selection``.
+    /// Calls a handler when the choice changes, by the user or by ``selection``.
     public func onSelection(_ handler: @escaping @MainActor () -> Void) { connect("notify::selected", handler) }
 }
 
-/// A row with rows of its own, which can be hidden: `AdwExpanderRow`.
+/// A row with nested rows, which can be hidden: `AdwExpanderRow`.
 public final class ExpanderRow: Widget {
     override class var type: GType { adw_expander_row_get_type() }
 
@@ -90,25 +90,25 @@ public final class ExpanderRow: Widget {
         set { adw_expander_row_set_subtitle(self.as(AdwExpanderRow.self), newValue) }
     }
 
-    /// Whether its rows are shown.
+    /// Whether the nested rows are shown.
     public var isExpanded: Bool {
         get { adw_expander_row_get_expanded(self.as(AdwExpanderRow.self)) != 0 }
         set { adw_expander_row_set_expanded(self.as(AdwExpanderRow.self), newValue ? 1 : 0) }
     }
 
-    /// Whether it has an arrow and can be opened.
+    /// Whether the row has an arrow and can be expanded.
     public var canExpand: Bool {
         get { adw_expander_row_get_enable_expansion(self.as(AdwExpanderRow.self)) != 0 }
         set { adw_expander_row_set_enable_expansion(self.as(AdwExpanderRow.self), newValue ? 1 : 0) }
     }
 
-    /// Calls a handler when its rows are shown or hidden.
+    /// Calls a handler when the nested rows are shown or hidden.
     public func onExpansion(_ handler: @escaping @MainActor () -> Void) { connect("notify::expanded", handler) }
 
-    /// Adds a row of its own.
+    /// Adds a nested row.
     public func add(_ row: Widget) { adw_expander_row_add_row(self.as(AdwExpanderRow.self), row.as(GtkWidget.self)) }
 
-    /// Removes a row of its own.
+    /// Removes a nested row.
     public func remove(_ row: Widget) { adw_expander_row_remove(self.as(AdwExpanderRow.self), row.as(GtkWidget.self)) }
 
     package required init(checked pointer: UnsafeMutableRawPointer) {
@@ -121,10 +121,10 @@ public final class ExpanderRow: Widget {
 public final class PreferencesGroup: Widget {
     override class var type: GType { adw_preferences_group_get_type() }
 
-    /// The text above its rows. It is no markup.
+    /// The text above the rows, which isn't markup.
     public var explanation = "" {
         didSet {
-            // The description is.
+            // The description of an `AdwPreferencesGroup` is markup.
             guard explanation != oldValue, let markup = g_markup_escape_text(explanation, -1) else { return }
             defer { g_free(markup) }
             adw_preferences_group_set_description(self.as(AdwPreferencesGroup.self), markup)

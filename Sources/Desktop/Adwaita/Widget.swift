@@ -3,16 +3,16 @@
 internal import CAdwaita
 public import GLibLoop
 
-/// Something on the screen: `GtkWidget`.
+/// A widget: `GtkWidget`.
 @MainActor
 public class Widget: Object {
-    /// Whether it takes input; otherwise it is greyed out.
+    /// Whether the widget takes input. If not, it is greyed out.
     public var isSensitive: Bool {
         get { gtk_widget_get_sensitive(self.as(GtkWidget.self)) != 0 }
         set { gtk_widget_set_sensitive(self.as(GtkWidget.self), newValue ? 1 : 0) }
     }
 
-    /// Whether it is shown.
+    /// Whether the widget is shown.
     public var isVisible: Bool {
         get { gtk_widget_get_visible(self.as(GtkWidget.self)) != 0 }
         set { gtk_widget_set_visible(self.as(GtkWidget.self), newValue ? 1 : 0) }
@@ -24,13 +24,13 @@ public class Widget: Object {
     /// Removes a class for the style sheet.
     public func removeStyle(_ name: String) { gtk_widget_remove_css_class(self.as(GtkWidget.self), name) }
 
-    /// Takes the keyboard.
+    /// Takes the keyboard focus.
     ///
-    /// - Returns: whether it could.
+    /// - Returns: whether it did.
     @discardableResult
     public func focus() -> Bool { gtk_widget_grab_focus(self.as(GtkWidget.self)) != 0 }
 
-    /// The type that a widget in a `.ui` file has to have.
+    /// The type that the widget must have in a `.ui` file.
     class var type: GType { gtk_widget_get_type() }
 
     package required init(checked pointer: UnsafeMutableRawPointer) { super.init(pointer) }

@@ -7,31 +7,31 @@ internal import GLibLoop
 public class Window: Widget {
     override class var type: GType { gtk_window_get_type() }
 
-    /// Shows it, or brings it to the front.
+    /// Shows the window, or brings it to the front.
     public func present() { gtk_window_present(self.as(GtkWindow.self)) }
 
-    /// Has it be of an application, which ends with its last window.
+    /// Adds the window to an application, which ends with its last window.
     public func join(_ application: Application) {
         gtk_window_set_application(self.as(GtkWindow.self), application.as(GtkApplication.self))
     }
 
-    /// Asks it to close.
+    /// Asks the window to close.
     public func close() { gtk_window_close(self.as(GtkWindow.self)) }
 
-    /// Whether it has the keyboard.
+    /// Whether the window has the keyboard focus.
     public var isActive: Bool { gtk_window_is_active(self.as(GtkWindow.self)) != 0 }
 
-    /// Calls a handler when it gets or loses the keyboard.
+    /// Calls a handler when the window gets or loses the keyboard focus.
     public func onActiveChange(_ handler: @escaping @MainActor () -> Void) { connect("notify::is-active", handler) }
 
-    /// Has it be in front of another, which takes no input meanwhile.
+    /// Keeps the window in front of another one, which takes no input meanwhile.
     public func attach(to parent: Window) {
         gtk_window_set_transient_for(self.as(GtkWindow.self), parent.as(GtkWindow.self))
         gtk_window_set_modal(self.as(GtkWindow.self), 1)
     }
 
-    /// Calls a handler when somebody closes it, or ``close()`` does. It is not `destroy`, which GTK emits only once nobody
-    /// has a reference any more: ours would outlive the window.
+    /// Calls a handler when the user or ``close()`` closes the window. This isn't the signal `destroy`, which GTK emits
+    /// only after the last reference is gone: this object has one.
     public func onClose(_ handler: @escaping @MainActor () -> Void) { connect("close-request", handler) }
 
     /// The title, which assistive technology reads.
@@ -45,11 +45,11 @@ public class Window: Widget {
 public final class PreferencesWindow: Window {
     override class var type: GType { adw_preferences_window_get_type() }
 
-    /// Shows a message for ten seconds, perhaps with a button. Adwaita's five are too few for a sentence that somebody has
-    /// to notice first.
+    /// Shows a message for ten seconds, perhaps with a button. Adwaita's five seconds are too short for a sentence that
+    /// the user has to notice first.
     public func toast(_ text: String, button: String? = nil, onPress: (@MainActor () -> Void)? = nil) {
         let toast = Object(owned: UnsafeMutableRawPointer(adw_toast_new("")))
-        // Its own title has one line, of which a narrow window would cut off the end, and is markup.
+        // The toast's own title is markup, and a single line, whose end a narrow window would cut off.
         let label = gtk_label_new(text)
         gtk_label_set_wrap(label.map(OpaquePointer.init), 1)
         gtk_widget_add_css_class(label, "heading")
@@ -59,20 +59,20 @@ public final class PreferencesWindow: Window {
             toast.connect("button-clicked", onPress)
         }
         adw_toast_set_timeout(toast.opaque, 10)
-        // It takes over a reference.
+        // The window takes over a reference.
         g_object_ref(toast.pointer)
         adw_preferences_window_add_toast(self.as(AdwPreferencesWindow.self), toast.opaque)
     }
 
-    /// Puts a page over the others.
+    /// Shows a page over the others.
     public func present(subpage: Widget) {
         adw_preferences_window_present_subpage(self.as(AdwPreferencesWindow.self), subpage.as(GtkWidget.self))
     }
 
-    /// Takes the page that is over the others away.
+    /// Closes the page that is over the others.
     public func closeSubpage() { adw_preferences_window_close_subpage(self.as(AdwPreferencesWindow.self)) }
 
-    /// The page that is shown, by the name that it has in the `.ui` file.
+    /// The page that is shown, by its name in the `.ui` file.
     public var page: String {
         get {
             adw_preferences_window_get_visible_page_name(self.as(AdwPreferencesWindow.self))
@@ -99,7 +99,7 @@ public final class MessageDialog: Window {
         self.init(checked: UnsafeMutableRawPointer(dialog))
     }
 
-    /// Offers an answer.
+    /// Adds an answer.
     public func offer(_ answer: String, label: String, _ appearance: Appearance = .plain) {
         let dialog = self.as(AdwMessageDialog.self)
         adw_message_dialog_add_response(dialog, answer, label)
@@ -117,14 +117,14 @@ public final class MessageDialog: Window {
         adw_message_dialog_set_response_enabled(self.as(AdwMessageDialog.self), answer, isEnabled ? 1 : 0)
     }
 
-    /// What is below the text.
+    /// The widget below the text.
     public var extra: Widget? {
         didSet {
             adw_message_dialog_set_extra_child(self.as(AdwMessageDialog.self), extra?.as(GtkWidget.self))
         }
     }
 
-    /// What Escape answers, and what Enter does.
+    /// Sets the answers of Escape and Enter.
     public func presume(close: String, enter: String? = nil) {
         adw_message_dialog_set_close_response(self.as(AdwMessageDialog.self), close)
         if let enter { adw_message_dialog_set_default_response(self.as(AdwMessageDialog.self), enter) }

@@ -5,16 +5,16 @@ internal import CGio
 /// An installed application: `GDesktopAppInfo`.
 @MainActor
 public final class DesktopApplication: Object {
-    /// The application of a desktop file, such as `org.example.App.desktop`; `nil` if it is not installed.
+    /// Finds the application of a desktop file, such as `org.example.App.desktop`; `nil` if it is not installed.
     public init?(_ desktopFile: String) {
         guard let application = g_desktop_app_info_new(desktopFile) else { return nil }
         super.init(owned: UnsafeMutableRawPointer(application))
     }
 
-    /// What people know it by.
+    /// The application's name for users.
     public var name: String { String(cString: g_app_info_get_display_name(opaque)) }
 
-    /// The name of its icon in the icon theme; `nil` if it has another one.
+    /// The name of its icon in the icon theme; `nil` if it has none there.
     public var icon: String? {
         guard let text = g_desktop_app_info_get_string(opaque, "Icon") else { return nil }
         defer { g_free(text) }
@@ -22,7 +22,7 @@ public final class DesktopApplication: Object {
         return icon.hasPrefix("/") ? nil : icon
     }
 
-    /// Starts it, or activates the one that runs. A failure is logged.
+    /// Starts the application, or activates the one that runs. A failure is logged.
     public func launch() {
         var error: UnsafeMutablePointer<GError>?
         if g_app_info_launch(opaque, nil, nil, &error) != 0 { return }
@@ -31,9 +31,9 @@ public final class DesktopApplication: Object {
     }
 }
 
-/// Writes a warning to GLib's log, which is the terminal or the journal.
+/// Writes a warning to GLib's log: the terminal or the journal.
 public func logWarning(_ text: String) {
-    // Not `g_warning`, which is a macro. The text is no format.
+    // Swift can't call `g_warning`, which is a macro. The text is not a format.
     text.withCString { text in
         "MESSAGE".withCString { key in
             var fields = [GLogField(key: key, value: text, length: -1)]

@@ -3,13 +3,13 @@
 internal import CGio
 internal import Glibc
 
-/// A small file of groups, keys and values, as `GKeyFile` has them.
+/// A small file of groups, keys and values: `GKeyFile`.
 @MainActor
 public final class KeyFile {
     private let file = g_key_file_new()
     private let path: String
 
-    /// Reads a file of the user's configuration directory; one that is not there, or is broken, is empty.
+    /// Reads a file of the user's configuration directory. A missing or broken file counts as empty.
     ///
     /// - Parameter name: a path below `$XDG_CONFIG_HOME`.
     public init(configuration name: String) {
@@ -21,7 +21,7 @@ public final class KeyFile {
         g_key_file_unref(file)
     }
 
-    /// A whole number; `nil` where there is none.
+    /// Returns an integer; `nil` if there is none.
     public func integer(_ key: String, in group: String) -> Int? {
         var error: UnsafeMutablePointer<GError>?
         let value = g_key_file_get_int64(file, group, key, &error)
@@ -32,9 +32,9 @@ public final class KeyFile {
         return Int(value)
     }
 
-    /// Sets a whole number and replaces the file, atomically.
+    /// Sets an integer, and replaces the file atomically.
     ///
-    /// - Throws: ``Failure``, with what the system says.
+    /// - Throws: ``Failure``, with the system's message.
     public func set(_ value: Int, for key: String, in group: String) throws(Failure) {
         g_key_file_set_int64(file, group, key, gint64(value))
         let directory = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
@@ -49,7 +49,7 @@ public final class KeyFile {
 
     /// Why a file could not be written.
     public struct Failure: Error, CustomStringConvertible {
-        /// What the system said.
+        /// The system's message.
         public let description: String
     }
 }

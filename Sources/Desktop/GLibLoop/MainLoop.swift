@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// GLib's main loop as the main actor's.
+// Runs the main actor on GLib's main loop.
 //
-// On Linux, code of the main actor is queued on libdispatch's main queue, which signals an eventfd. Here that eventfd is
-// a source of GLib's default main context, whose callback drains the queue. So @MainActor, DispatchQueue.main and
-// OperationQueue.main all run between GTK's events. Timers of RunLoop.main don't fire: use tasks that sleep, or GLib's.
+// On Linux, the main actor's code is queued on libdispatch's main queue, which signals an eventfd. Here that eventfd is
+// a source of GLib's default main context, and its callback drains the queue. So @MainActor, DispatchQueue.main and
+// OperationQueue.main all run between GTK's events. Timers of RunLoop.main don't: use tasks that sleep, or GLib's.
 
 internal import CGio
 internal import Glibc
 
 /// GLib's main loop.
 public enum MainLoop {
-    /// Has GLib's default main context run what is queued for the main actor. Call it once, before the loop runs.
+    /// Makes GLib's default main context run the main actor's jobs. Call it once, before the loop runs.
     @MainActor public static func install() {
         _ = g_unix_fd_add(
             _dispatch_get_main_queue_handle_4CF(), G_IO_IN,
             { descriptor, _, _ in
-                // First: a source that stays readable would spin, and starve drawing, which has a lower priority.
+                // Clear it first: a source that stays readable would spin, and starve drawing, whose priority is lower.
                 var count: eventfd_t = 0
                 _ = eventfd_read(descriptor, &count)
                 _dispatch_main_queue_callback_4CF(nil)

@@ -2,10 +2,10 @@
 
 internal import Dispatch
 
-/// Runs tasks on the main queue, also where they are not the main actor's.
+/// Runs tasks on the main queue, even those that are not the main actor's.
 ///
-/// A task without this preference resumes on libdispatch's pool of threads before it returns to the main actor, and from
-/// then on the pool wakes up every second.
+/// A task without this preference resumes on libdispatch's pool of threads before it returns to the main actor, and
+/// from then on the pool wakes up every second.
 public final class MainThread: TaskExecutor {
     private static let shared = MainThread()
 

@@ -2,13 +2,13 @@
 
 internal import CGio
 
-/// A GObject with one reference of ours.
+/// A GObject, with one reference to it.
 @MainActor
 open class Object {
     /// The object, for the layer that wraps its type.
     package let pointer: UnsafeMutableRawPointer
 
-    /// Takes a reference to an object that somebody else owns, or that nobody owns yet.
+    /// Takes a reference to an object that has another owner, or none yet.
     package init(_ pointer: UnsafeMutableRawPointer) {
         self.pointer = pointer
         g_object_ref_sink(pointer)
@@ -24,7 +24,7 @@ open class Object {
         g_object_unref(pointer)
     }
 
-    /// The object as a type that C declares.
+    /// Returns the object as a type that C declares.
     package func `as`<Instance>(_ type: Instance.Type) -> UnsafeMutablePointer<Instance> {
         pointer.assumingMemoryBound(to: type)
     }
@@ -32,10 +32,10 @@ open class Object {
     /// The object as a type that C does not declare.
     package var opaque: OpaquePointer { OpaquePointer(pointer) }
 
-    /// Calls a handler whenever the object emits a signal, for as long as the object lives. To a signal that asks whether
-    /// it was dealt with, the answer is no.
+    /// Calls a handler whenever the object emits a signal, for as long as the object lives. If the signal asks whether
+    /// it was handled, the answer is no.
     ///
-    /// What the signal says besides is ignored: a handler asks the object for its state. See `g_signal_connect_data`.
+    /// The signal's arguments are ignored: a handler asks the object for its state. See `g_signal_connect_data`.
     package func connect(_ signal: String, _ handler: @escaping @MainActor () -> Void) {
         let callback: @convention(c) (UnsafeMutableRawPointer) -> gboolean = { data in
             nonisolated(unsafe) let data = data
@@ -49,7 +49,7 @@ open class Object {
             G_CONNECT_SWAPPED)
     }
 
-    /// Calls a handler with the text of a signal that has one.
+    /// Calls a handler with the text that a signal has as its argument.
     package func connect(_ signal: String, text handler: @escaping @MainActor (String) -> Void) {
         let callback: @convention(c) (UnsafeMutableRawPointer, UnsafePointer<CChar>) -> Void = { data, text in
             nonisolated(unsafe) let data = data
@@ -64,14 +64,14 @@ open class Object {
     }
 }
 
-/// What a signal's closure data points to.
+/// The closure data of a signal.
 private final class Handler {
     let body: @MainActor () -> Void
 
     init(_ body: @escaping @MainActor () -> Void) { self.body = body }
 }
 
-/// What the closure data of a signal with a text points to.
+/// The closure data of a signal with a text.
 private final class TextHandler {
     let body: @MainActor (String) -> Void
 

@@ -2,20 +2,20 @@
 
 internal import CGio
 
-/// Calls a handler again and again, or once, on the main loop; ends when it is released.
+/// Calls a handler repeatedly or once, on the main loop, until the timer is released.
 @MainActor
 public final class Timer {
     private let handler: @MainActor () -> Void
     private let repeats: Bool
     private var source: guint = 0
 
-    /// - Parameter seconds: between two calls, at least 1. Whole seconds, so that the system can put wakeups together.
+    /// - Parameter seconds: the time between two calls, at least 1. Whole seconds let the system combine wakeups.
     public init(every seconds: UInt32, _ handler: @escaping @MainActor () -> Void) {
         (self.handler, repeats) = (handler, true)
         start(seconds)
     }
 
-    /// - Parameter seconds: until the only call.
+    /// - Parameter seconds: the time until the only call, at least 1.
     public init(after seconds: UInt32, _ handler: @escaping @MainActor () -> Void) {
         (self.handler, repeats) = (handler, false)
         start(seconds)
@@ -26,7 +26,7 @@ public final class Timer {
             G_PRIORITY_DEFAULT, max(1, seconds),
             { data in
                 nonisolated(unsafe) let data = data
-                // The source goes in deinit, so the timer is there.
+                // The timer still exists, because deinit removes the source.
                 return MainActor.assumeIsolated {
                     data.map { Unmanaged<Timer>.fromOpaque($0).takeUnretainedValue().fire() } ?? 0
                 }

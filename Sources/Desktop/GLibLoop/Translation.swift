@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Texts that people read, through gettext. The catalogues are made by `xgettext -L Vala -ktr -ktrn:1,2`, which finds
-// literals only: never pass an interpolated string, since a translator would not see what it says.
+// Texts for users, through gettext. `xgettext -L Vala -ktr -ktrn:1,2` makes the catalogues, and finds only literals:
+// never pass an interpolated string, because translators would not see what it says.
 
 internal import CGio
 internal import Glibc
 
 private let domain = "ubiquitous-store"
 
-/// Sets the process's locale from the environment, and where its translations are: `$TEXTDOMAINDIR`, or else where the
-/// package installs them.
+/// Sets the process's locale from the environment, and the directory of its translations: `$TEXTDOMAINDIR`, or else the
+/// package's.
 public func installTranslations() {
     setlocale(LC_ALL, "")
     bindtextdomain(domain, environmentVariable("TEXTDOMAINDIR") ?? "/usr/share/locale")
@@ -17,13 +17,13 @@ public func installTranslations() {
     textdomain(domain)
 }
 
-/// A text in the user's language, with `%1`, `%2` … replaced by the arguments.
+/// Returns a text in the user's language, with `%1`, `%2` … replaced by the arguments.
 public func tr(_ text: String, _ arguments: String...) -> String {
-    // gettext returns its argument where there is no translation.
+    // gettext returns its argument if there is no translation.
     insert(arguments, into: text.withCString { String(cString: dgettext(domain, $0)) })
 }
 
-/// A text about a number of things in the user's language, with `%1` replaced by the number.
+/// Returns a text about a number of things in the user's language, with `%1` replaced by the number.
 public func trn(_ one: String, _ many: String, _ count: Int) -> String {
     let text = one.withCString { one in
         many.withCString { String(cString: dngettext(domain, one, $0, UInt(clamping: count))) }

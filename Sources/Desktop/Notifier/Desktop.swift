@@ -3,7 +3,7 @@
 internal import GLibLoop
 internal import SDBus
 
-/// The user's desktop: what shows notifications, and the panel that they open.
+/// The user's desktop: the notification server, and the settings panel.
 @BusActor
 final class Desktop {
     private let bus: BusConnection
@@ -21,7 +21,7 @@ final class Desktop {
         self.bus = bus
         try await listen("ActivationToken") { desktop, signal in
             let number = try signal.readUInt32()
-            // One at a time is in use.
+            // Only one token is in use at a time.
             desktop.tokens = [number: try signal.readString()]
         }
         try await listen("ActionInvoked") { desktop, signal in desktop.onPress?(try signal.readUInt32()) }
@@ -38,8 +38,8 @@ final class Desktop {
 
     /// Shows a notification with a button that opens the panel.
     ///
-    /// - Returns: its number.
-    /// - Throws: `BusError` where nothing shows notifications.
+    /// - Returns: the notification's number.
+    /// - Throws: `BusError` if there is no notification server.
     func notify(_ trouble: Trouble) async throws -> UInt32 {
         try await bus.call(
             Self.name, Self.path, Self.name, "Notify",
@@ -58,15 +58,15 @@ final class Desktop {
             }, decode: { try $0.readUInt32() })
     }
 
-    /// Takes a notification away.
+    /// Withdraws a notification.
     func withdraw(_ number: UInt32) async {
-        // It may be gone already.
+        // It may be closed already.
         try? await bus.call(Self.name, Self.path, Self.name, "CloseNotification") { try $0.append(number) }
     }
 
-    /// Opens the panel at a page; the bus starts it if need be.
+    /// Opens the panel at a page; the bus starts the panel if it isn't running.
     ///
-    /// - Parameter number: the notification that was pressed: its token lets the window come to the front.
+    /// - Parameter number: the notification that was pressed. Its token lets the window come to the front.
     func openPanel(at page: String, from number: UInt32) async throws {
         let token = tokens.removeValue(forKey: number)
         try await bus.call(
@@ -80,7 +80,7 @@ final class Desktop {
         }
     }
 
-    /// Notifications' texts are markup.
+    /// Escapes a text, because the server reads a notification's text as markup.
     private static func escaped(_ text: String) -> String {
         text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
     }

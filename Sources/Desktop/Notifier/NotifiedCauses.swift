@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// When the user was notified of what, so that the same cause is not told twice within a day.
+/// When the user was notified of each cause, so that no cause is reported twice within a day.
 struct NotifiedCauses: Equatable {
     private static let day: Int64 = 86_400
     private static let largestCount = 256
     private var times: [String: Int64] = [:]
 
-    /// Nothing yet.
+    /// Makes a record without notifications.
     init() {}
 
-    /// Reads lines of seconds since 1970 and a cause; others are ignored.
+    /// Reads lines of a time in seconds since 1970 and a cause. Other lines are ignored.
     init(_ text: String) {
         for line in text.split(separator: "\n").prefix(Self.largestCount) {
             let parts = line.split(separator: " ", maxSplits: 1)
@@ -18,23 +18,23 @@ struct NotifiedCauses: Equatable {
         }
     }
 
-    /// Whether the user may be told of a cause.
+    /// Whether the user may be notified of a cause.
     ///
     /// - Parameter now: seconds since 1970-01-01T00:00:00Z.
     func isDue(_ cause: String, at now: Int64) -> Bool { !isRecent(times[cause], at: now) }
 
-    /// Notes that the user was told, and forgets what was longer ago than a day.
+    /// Notes that the user was notified, and forgets what is older than a day.
     mutating func note(_ cause: String, at now: Int64) {
         times = times.filter { isRecent($0.value, at: now) }
         if times.count < Self.largestCount { times[cause] = now }
     }
 
-    /// A time in the future is of a clock that was wrong, and counts for nothing.
+    /// Whether a time is within the last day. A time in the future comes from a wrong clock, and doesn't count.
     private func isRecent(_ time: Int64?, at now: Int64) -> Bool {
         guard let time, time <= now else { return false }
         return now - time < Self.day
     }
 
-    /// What ``init(_:)`` reads.
+    /// The text that ``init(_:)`` reads.
     var text: String { times.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)\n" }.joined() }
 }

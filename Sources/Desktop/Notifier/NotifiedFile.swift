@@ -8,16 +8,16 @@ struct NotifiedFile {
     private let directory: String
     private var path: String { directory + "/notified" }
 
-    /// - Parameter environment: a variable's value; `nil` where it is not set or empty.
+    /// - Parameter environment: returns a variable's value; `nil` if it is unset or empty.
     init(_ environment: (String) -> String?) {
         let state = environment("XDG_STATE_HOME") ?? (environment("HOME") ?? "") + "/.local/state"
         directory = state + "/ubiquitous-store"
     }
 
-    /// What is there; nothing where it can't be read.
+    /// Reads the causes; none if the file can't be read.
     func read() -> NotifiedCauses { NotifiedCauses(Files.text(of: path, atMost: 1 << 16) ?? "") }
 
-    /// Replaces what is there.
+    /// Replaces the file.
     /// - Throws: `SystemError`.
     func write(_ causes: NotifiedCauses) throws {
         var part = ""

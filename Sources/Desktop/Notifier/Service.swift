@@ -5,17 +5,17 @@ internal import PropertyList
 internal import SDBus
 internal import StoreBus
 
-/// The service, as far as this program asks it. It doesn't use the client library, which would bring
-/// Foundation along.
+/// Calls the service, as far as this program needs it. It doesn't use the client library, which would bring Foundation
+/// along.
 ///
-/// Who sent a signal is not checked, for a signal has it look at the service and nothing else.
+/// It doesn't verify the senders of signals, because a signal only makes it read the service's state.
 @BusActor
 final class Service {
     private let bus: BusConnection
     private let account = BusNames.accountPath(uid: geteuid())
     private var matches: [Slot] = []
     private var isSubscribed = false
-    /// Called when the account has changed, or another service has come.
+    /// Called when the account has changed, or a service has started.
     var onChange: (@BusActor () -> Void)?
 
     private static let daemon = "org.freedesktop.DBus"
@@ -31,7 +31,7 @@ final class Service {
         try await listen("sender='\(Self.daemon)',interface='\(Self.daemon)',\(owner)") { service, signal in
             service.isSubscribed = false
             for _ in 0..<2 { _ = try signal.readString() }
-            // One that has ended is started by those who use it, not by this.
+            // A service that has ended is started by the programs that use it, not by this one.
             if !(try signal.readString()).isEmpty { service.onChange?() }
         }
     }
@@ -45,7 +45,7 @@ final class Service {
         matches.append(slot)
     }
 
-    /// What the account is like; the service tells of changes from then on.
+    /// Returns the account's state, and subscribes to its changes.
     /// - Throws: `BusError`.
     func look() async throws -> Look {
         if !isSubscribed {
@@ -60,15 +60,15 @@ final class Service {
             account: properties.text("AccountIdentifier"))
     }
 
-    /// An account at a moment.
+    /// The account's state at one moment.
     struct Look: Equatable, Sendable {
         let state: String
-        /// The D-Bus name of what went wrong; "": nothing.
+        /// The D-Bus name of the last error; empty if there is none.
         let errorName: String
         let account: String
     }
 
-    /// The stores that have reached a limit.
+    /// Returns the stores that have reached a limit.
     /// - Throws: `BusError`.
     func fullStores() async throws -> [String] {
         var full: [String] = []
@@ -76,7 +76,7 @@ final class Service {
             do {
                 if Self.isFull(try await properties(path, BusNames.storeInterface)) { full.append(identifier) }
             } catch let error as BusError where error.name.hasSuffix(".UnknownObject") {
-                // It went meanwhile.
+                // The store was removed meanwhile.
                 continue
             }
         }

@@ -2,7 +2,7 @@
 
 internal import GLibLoop
 
-/// Something that keeps sync from going on until the user acts.
+/// A problem that remains until the user acts.
 enum Trouble: Hashable, Sendable {
     case passwordRefused(account: String)
     case remoteGone(account: String)
@@ -11,7 +11,7 @@ enum Trouble: Hashable, Sendable {
     /// A store has reached a limit, so its app can't add settings.
     case storeFull(String)
 
-    /// What an account is in trouble with.
+    /// Returns the problems of an account.
     ///
     /// - Parameter fullStores: the stores that have reached a limit.
     static func of(_ look: Service.Look, fullStores: [String]) -> Set<Trouble> {
@@ -26,7 +26,7 @@ enum Trouble: Hashable, Sendable {
         return troubles
     }
 
-    /// Which trouble it is, in a file of lines.
+    /// The problem's name in the file of causes, which has one on each line.
     var cause: String {
         switch self {
         case .passwordRefused(let account): "password-refused \(account)"
@@ -36,7 +36,7 @@ enum Trouble: Hashable, Sendable {
         }
     }
 
-    /// The panel's page that it is mended on.
+    /// The panel's page on which the user can solve the problem.
     var page: String {
         switch self {
         case .passwordRefused, .remoteGone, .keyMissing: "account"
@@ -54,7 +54,7 @@ enum Trouble: Hashable, Sendable {
         }
     }
 
-    /// The notification's text. It is no markup.
+    /// The notification's text, which isn't markup.
     var text: String {
         switch self {
         case .passwordRefused: tr("Enter the present password to go on syncing.")

@@ -4,7 +4,7 @@ internal import EventLoop
 internal import Glibc
 internal import SDBus
 
-/// Follows the account, and notifies of what only the user can mend.
+/// Watches the account, and notifies the user of problems that only the user can solve.
 @BusActor
 final class Watch {
     private let service: Service
@@ -22,7 +22,7 @@ final class Watch {
 
     isolated deinit {}
 
-    /// Follows the account until there is none.
+    /// Watches the account until there is none.
     func begin() {
         desktop.onPress = { [unowned self] number in EventLoop.task { await self.open(number) } }
         service.onChange = { [unowned self] in look() }
@@ -49,10 +49,10 @@ final class Watch {
             hasLooked = true
             await show(Trouble.of(look, fullStores: try await service.fullStores()))
         } catch let error as BusError where error.name == BusError.limitsExceeded("").name {
-            // It has too much to do, and says nothing when it is free again.
+            // The service is overloaded, and sends no signal when it isn't any more.
             again = EventLoop.shared.after(.seconds(2)) { [weak self] in self?.look() }
         } catch {
-            // A service that was there comes back with its next user.
+            // A service that did run starts again with its next user.
             if hasLooked { return log("The account can't be looked at: \(error)") }
             log("There is no account to watch: \(error)")
             await end()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Notifies of what keeps the account from syncing until the user acts. It ends when there is no account to watch.
+// Notifies the user of problems that remain until the user acts. Ends when there is no account to watch.
 
 internal import EventLoop
 internal import GLibLoop
@@ -12,11 +12,11 @@ private enum Program {
     static var watch: Watch?
     static var bus: BusConnection?
 
-    /// - Returns: the exit status; `nil`: it goes on.
+    /// - Returns: the exit status; `nil` to keep running.
     static func begin() async throws -> Int32? {
         let session = try BusConnection.open(.session, description: "notifications")
         do { try await session.names.request("org.example.UbiquitousStore.Notifier") } catch {
-            // Another one watches.
+            // Another process watches already.
             return 0
         }
         session.onDisconnect = { EventLoop.shared.exit(0) }

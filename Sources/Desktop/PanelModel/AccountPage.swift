@@ -32,25 +32,25 @@ package struct AccountPage: Equatable, Sendable {
     package var tone: Tone
     /// The state in a few words.
     package var title: String
-    /// What it means, or what to do.
+    /// What the state means, or what to do.
     package var explanation: String
     package var step: Step
-    /// Where the account is, as the service has it; without secrets.
+    /// The account's address as the service has it, without secrets.
     package var address: String
     package var lastExchange: String
     package var pending: String
-    /// What the question before signing out says.
+    /// The text of the question before signing out.
     package var signingOut: String
     package var isPaused: Bool
-    /// Whether others can read the account.
+    /// Whether others can read the account, in words.
     package var encryption: String
     /// Whether this device has words to show.
     package var hasRecoveryWords: Bool
-    /// The new key that the account can get; `nil`: it can't have one.
+    /// The move to a new key that is possible; `nil` if there is none.
     package var keyMove: KeyMove?
-    /// Whether it can get it now.
+    /// Whether the move is possible now.
     package var canMove: Bool
-    /// What the service said of an error, for the clipboard; "": nothing.
+    /// The service's message about an error, with times, for the clipboard; empty if there is no error.
     package var details: String
 
     /// The name of the symbolic icon that goes with the tone.
@@ -64,7 +64,7 @@ package struct AccountPage: Equatable, Sendable {
     }
 
     /// - Parameters:
-    ///   - features: the service's property Features.
+    ///   - features: the service's property `Features`.
     ///   - now: microseconds since 1970-01-01T00:00:00Z.
     package init(_ account: AccountDescription, features: [String], now: UInt64) {
         let sentence = AccountSentence(account, now: now)
@@ -86,7 +86,7 @@ package struct AccountPage: Equatable, Sendable {
         if isSignedIn, features.contains("encryption"), sentence.step != .enterWords {
             keyMove = account.isEncrypted ? .replaceWords : .encrypt
         }
-        // Something that can't be read is in the way of a move as well, which can go on without it.
+        // Data that can't be read also stops a move, which can then continue without it.
         canMove = sentence.step == .syncNow || (account.state == "error" && account.lastError?.code == .corrupt)
         details = Self.details(account)
     }
@@ -100,7 +100,7 @@ package struct AccountPage: Equatable, Sendable {
                 "%1 changes were not uploaded yet and are lost then.", account.pendingChanges)
     }
 
-    /// The page while the account gets a new key.
+    /// Returns the page during a move to a new key.
     package func during(_ move: KeyMove) -> AccountPage {
         var page = self
         (page.tone, page.title, page.canMove) = (.busy, move.title, false)
@@ -109,19 +109,19 @@ package struct AccountPage: Equatable, Sendable {
         return page
     }
 
-    /// Whether the switch for the pause does something: it doesn't where sync rests for another reason.
+    /// Whether the switch for the pause has an effect. It hasn't if sync is stopped for another reason.
     package var canPause: Bool { step != .resolve && step != .enterWords }
 
     private static func details(_ account: AccountDescription) -> String {
         guard let error = account.lastError else { return "" }
         let times = [("Last download", account.lastPull), ("Last upload", account.lastPush)]
-        // For a report of a problem: in English, as the service's log is.
+        // In English, like the service's log, because it is for problem reports.
         return (["\(error.code): \(error.message)"] + times.map { "\($0.0): \(dateText($0.1) ?? "never")" })
             .joined(separator: "\n")
     }
 }
 
-/// A state of an account, in words.
+/// The state of an account, in words.
 private struct AccountSentence {
     var tone: AccountPage.Tone
     var title: String

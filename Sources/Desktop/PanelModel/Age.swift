@@ -2,14 +2,14 @@
 
 internal import GLibLoop
 
-/// Times as people say them. All are microseconds since 1970-01-01T00:00:00Z, and 0 is never.
+/// Times in words. All are microseconds since 1970-01-01T00:00:00Z, and 0 is never.
 enum Age {
     private static let minute: UInt64 = 60_000_000
 
-    /// How long ago something was; a date if it is more than a day.
+    /// Returns how long ago a time was; a date if it was more than a day ago.
     static func text(of time: UInt64, at now: UInt64) -> String {
         if time == 0 { return tr("Never") }
-        // A clock that was set back is no reason to say anything odd.
+        // If the clock was set back, the time may be in the future.
         let minutes = now > time ? (now - time) / minute : 0
         switch minutes {
         case 0: return tr("Just now")
@@ -19,7 +19,7 @@ enum Age {
         }
     }
 
-    /// How long it is until something; `nil` if it is due.
+    /// Returns how long it is until a time; `nil` if it has come.
     static func text(until time: UInt64, at now: UInt64) -> String? {
         guard time > now else { return nil }
         let minutes = (time - now + minute - 1) / minute

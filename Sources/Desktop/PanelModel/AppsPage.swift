@@ -4,10 +4,10 @@ internal import GLibLoop
 package import PropertyList
 internal import UbiquitousStore
 
-/// What is known of an app's store.
+/// An app's store, and how full it is.
 package struct AppUsage: Equatable, Sendable {
     package var identifier: String
-    /// The app that its manifest names.
+    /// The app that the store's manifest names.
     package var application: String?
     package var keys: Int
     package var bytes: Int
@@ -22,7 +22,7 @@ package struct AppUsage: Equatable, Sendable {
         (self.limits, self.isSynchronized) = (limits, isSynchronized)
     }
 
-    /// The larger share of keys and bytes that is in use; 1 is all of it, and more is possible after a merge.
+    /// The share of keys or bytes that is in use, whichever is greater; 1 is full, and a merge can make it more.
     package var share: Double {
         max(
             Double(keys) / Double(max(1, limits.keys)), Double(bytes) / Double(max(1, limits.totalBytes)))
@@ -35,12 +35,12 @@ package struct AppsPage: Equatable, Sendable {
     package struct Row: Equatable, Identifiable, Sendable {
         /// The store's identifier.
         package var id: String
-        /// The app's name, where it is installed.
+        /// The app's name if it is installed, and otherwise the identifier.
         package var title: String
         package var subtitle: String
-        /// The name of its icon.
+        /// The name of the app's icon.
         package var icon: String?
-        /// From 0 to 1.
+        /// How full the store is, from 0 to 1.
         package var share: Double
         package var level: Level
         package var isSynchronized: Bool
@@ -58,10 +58,10 @@ package struct AppsPage: Equatable, Sendable {
         package init(name: String, icon: String?) { (self.name, self.icon) = (name, icon) }
     }
 
-    /// By name.
+    /// The stores, sorted by their apps' names.
     package var rows: [Row]
 
-    /// - Parameter application: an installed app by its identifier.
+    /// - Parameter application: returns the installed app with an identifier.
     package init(_ apps: [AppUsage], application: (String) -> Application?) {
         rows = apps.map { app in
             let installed = application(app.application ?? app.identifier)

@@ -7,7 +7,7 @@ extension BrowserLogin {
 }
 
 extension BrowserLogin.Flaw {
-    /// What is wrong, at the field that it belongs to.
+    /// The error, for the field that it belongs to.
     package var fieldError: FieldError {
         switch self {
         case .noNextcloud: error(tr("This server is no Nextcloud. See that the address is right."))

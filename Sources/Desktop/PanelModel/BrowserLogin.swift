@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Nextcloud's login flow, version 2: the server gives a page for the browser and an endpoint to ask, which answers 404
-// until the user has agreed on that page, and then an app password, once. https://docs.nextcloud.com, client APIs.
+// Nextcloud's login flow, version 2: the server returns a page for the browser and an endpoint to poll, which answers
+// 404 until the user agrees on that page, and then an app password, once. https://docs.nextcloud.com, client APIs.
 //
-// What the server answers decides where the browser goes and where the password comes from. All of it has to be
-// encrypted, except on this machine, and on the host that was typed; the user is asked about any other.
+// The server's answers decide where the browser goes and where the password comes from. So all addresses must be
+// encrypted, or on this machine, and must name the host that the user typed; the user is asked about any other.
 
 internal import HTTPClient
 internal import PlaceAddress
 internal import PropertyList
 internal import PropertyListFiles
 
-/// What the server offers.
+/// The login that a server offers.
 package struct BrowserLogin: Equatable, Sendable {
     /// The page for the browser.
     package let page: String
-    /// Hosts besides the typed one that the login would go through; the user decides.
+    /// Hosts besides the typed one that take part in the login. The user decides about them.
     package let otherHosts: [String]
     let endpoint: HTTPAddress
     let token: String
@@ -35,14 +35,14 @@ package struct BrowserLogin: Equatable, Sendable {
         otherHosts = Set([endpoint.host, pageAddress.host]).subtracting([server.host]).sorted()
     }
 
-    /// What the server gives in the end.
+    /// The credentials that the server returns in the end.
     package struct Credentials: Equatable, Sendable {
-        /// The server's address, as the server has it.
+        /// The server's address, as the server gives it.
         package let server: String
         package let user: String
         package let password: String
 
-        /// Reads the endpoint's answer, which may name no host that the user has not agreed to.
+        /// Reads the endpoint's answer, which must not name a host to which the user has not agreed.
         init(_ answer: [UInt8], hosts: Set<String>) throws(Flaw) {
             guard let answer = BrowserLogin.dictionary(answer), let server = answer.text("server"),
                 let user = answer.text("loginName"), let password = answer.text("appPassword"),
@@ -54,7 +54,7 @@ package struct BrowserLogin: Equatable, Sendable {
         }
     }
 
-    /// Why there is no login in the browser.
+    /// Why a login in the browser has failed.
     package enum Flaw: Error, Equatable, Sendable {
         case noNextcloud
         case notEncrypted(String)
@@ -80,7 +80,7 @@ package struct BrowserLoginClient: Sendable {
     private let server: HTTPAddress
     private let client: HTTPClient
 
-    /// - Throws: ``FieldError`` if the server in the form is none.
+    /// - Throws: ``FieldError`` if the form's server isn't valid.
     package init(_ form: SignInForm) throws(FieldError) {
         let typed = form.text(.server)
         if typed.isEmpty { throw FieldError(field: .server, sentence: BrowserLogin.serverIsMissing) }
@@ -90,7 +90,7 @@ package struct BrowserLoginClient: Sendable {
         client = HTTPClient(options)
     }
 
-    /// Asks for a page to log in with.
+    /// Asks the server for a login page.
     package func begin() async throws(BrowserLogin.Flaw) -> BrowserLogin {
         guard server.isSecure || server.isLoopback else { throw .notEncrypted(server.host) }
         var address = server
@@ -100,7 +100,7 @@ package struct BrowserLoginClient: Sendable {
         return try BrowserLogin(answer.body, from: server)
     }
 
-    /// Asks every two seconds until the user has agreed; 20 minutes at most, as the server gives no more.
+    /// Polls every two seconds until the user has agreed; for at most 20 minutes, which is the server's limit.
     ///
     /// - Returns: `nil` if the task was canceled.
     package func credentials(of login: BrowserLogin) async throws(BrowserLogin.Flaw) -> BrowserLogin.Credentials? {
@@ -118,7 +118,7 @@ package struct BrowserLoginClient: Sendable {
         throw .expired
     }
 
-    /// Ends what is under way.
+    /// Cancels the request that is under way.
     package func close() { client.close() }
 
     private func send(_ request: HTTPRequest) async throws(BrowserLogin.Flaw) -> HTTPResponse {

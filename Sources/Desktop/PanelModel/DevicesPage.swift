@@ -8,15 +8,15 @@ package struct DevicesPage: Equatable, Sendable {
     /// A device.
     package struct Row: Equatable, Identifiable, Sendable {
         package var id: String
-        /// On one line, as text.
+        /// The name on one line, as text.
         package var title: String
         package var subtitle: String
-        /// The whole name, for changing it.
+        /// The whole name, for editing.
         package var name: String
         package var isThisOne: Bool
     }
 
-    /// This device first, then those that were seen last.
+    /// This device first, then the others, the last seen first.
     package var rows: [Row]
     /// Whether names can be changed and devices forgotten.
     package var isSignedIn: Bool
@@ -32,7 +32,7 @@ package struct DevicesPage: Equatable, Sendable {
         }
     }
 
-    /// What is wrong with a new name; `nil`: nothing.
+    /// Returns what is wrong with a new name; `nil` if nothing is.
     package static func flaw(ofName name: String) -> String? {
         switch name.trimmed.utf8.count {
         case 0: tr("A device needs a name.")

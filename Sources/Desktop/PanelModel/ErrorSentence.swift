@@ -3,15 +3,15 @@
 internal import GLibLoop
 internal import UbiquitousStore
 
-/// What an error means to a person, in their language; what the service itself said stands under Details.
+/// Describes errors to users, in their language. The service's own message is shown under Details.
 package enum ErrorSentence {
-    /// The sentence for any error.
+    /// Returns the sentence for any error.
     package static func text(_ error: any Error) -> String {
         guard let error = error as? UbiquitousStoreError else { return "\(error)".shown }
         return text(error.code) ?? error.message.shown
     }
 
-    /// The sentence for a kind of error; `nil` where only the service's message can say it.
+    /// Returns the sentence for a kind of error; `nil` if only the service's message describes it.
     static func text(_ code: UbiquitousStoreError.Code) -> String? {
         switch code {
         case .backendUnavailable: tr("It can't be reached.")

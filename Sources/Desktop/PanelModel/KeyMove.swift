@@ -3,14 +3,14 @@
 internal import GLibLoop
 internal import UbiquitousStore
 
-/// How the account that is signed in gets a new key, and what is said of it.
+/// A move of the account to a new key, with its texts.
 package enum KeyMove: Equatable, Sendable {
-    /// From plain.
+    /// From an account in plain.
     case encrypt
-    /// From the key that it has.
+    /// From the present key.
     case replaceWords
 
-    /// The move that the service calls so; `nil`: none.
+    /// Makes the move that the service calls by a name; `nil` if it is none.
     init?(called name: String) {
         switch name {
         case "encrypt": self = .encrypt
@@ -19,7 +19,7 @@ package enum KeyMove: Equatable, Sendable {
         }
     }
 
-    /// What is asked before.
+    /// The question before the move.
     package var question: String {
         switch self {
         case .encrypt: tr("Encrypt This Account?")
@@ -27,7 +27,7 @@ package enum KeyMove: Equatable, Sendable {
         }
     }
 
-    /// What it does, and what there is to do afterwards.
+    /// What the move does, and what the user has to do afterwards.
     package var explanation: String {
         switch self {
         case .encrypt:
@@ -41,7 +41,7 @@ package enum KeyMove: Equatable, Sendable {
         }
     }
 
-    /// The label of the answer that begins it.
+    /// The label of the answer that begins the move.
     package var answer: String {
         switch self {
         case .encrypt: tr("_Encrypt")
@@ -49,7 +49,7 @@ package enum KeyMove: Equatable, Sendable {
         }
     }
 
-    /// What the state says meanwhile.
+    /// The account's state during the move.
     var title: String {
         switch self {
         case .encrypt: tr("Encrypting the Account…")
@@ -57,7 +57,7 @@ package enum KeyMove: Equatable, Sendable {
         }
     }
 
-    /// What is asked where something that can't be read is in the way, and may be left where it is.
+    /// The question whether to leave out what can't be read, if that stops the move.
     package static var passingOver: (question: String, explanation: String, answer: String) {
         (
             tr("Go On Without What Can't Be Read?"),
@@ -68,12 +68,12 @@ package enum KeyMove: Equatable, Sendable {
         )
     }
 
-    /// Whether a move that failed so may go on without what can't be read.
+    /// Whether a move that failed with an error can continue without what can't be read.
     package static func mayPassOver(_ error: any Error) -> Bool {
         (error as? UbiquitousStoreError)?.code == .conflict
     }
 
-    /// Why it failed.
+    /// Returns why the move failed.
     package func sentence(_ error: any Error) -> String {
         switch (error as? UbiquitousStoreError)?.code {
         case .conflict:

@@ -3,23 +3,23 @@
 internal import GLibLoop
 internal import UbiquitousStore
 
-/// What the window shows, and how it follows the service.
+/// What the window shows. Follows the service.
 @MainActor
 package final class Panel {
-    /// What there is to show.
+    /// What the window shows.
     package enum Content {
-        /// Nothing yet.
+        /// Nothing has been read yet.
         case opening
         case state(PanelState)
-        /// There is no service, with the reason.
+        /// The service is unavailable, with the reason.
         case unavailable(String)
     }
 
-    /// The last look at the service.
+    /// The contents that were read last.
     package private(set) var content = Content.opening { didSet { onChange?() } }
-    /// Called after each look.
+    /// Called after each read.
     package var onChange: (@MainActor () -> Void)?
-    /// The way to the service.
+    /// The panel's connection to the service.
     package let service: PanelService
 
     private let link: Link
@@ -35,7 +35,7 @@ package final class Panel {
         link.panel = self
     }
 
-    /// Whether the window can be seen: it is looked every half minute then, as times and what is pending send no signal.
+    /// Whether the window can be seen. If so, it reads every half minute, because some properties send no signals.
     package var isVisible = false {
         didSet {
             guard isVisible != oldValue else { return }
@@ -44,7 +44,7 @@ package final class Panel {
         }
     }
 
-    /// Looks at the service; once more afterwards if it is asked for while it looks.
+    /// Reads the service's state; once more afterwards if this is called meanwhile.
     package func look() {
         isOutdated = true
         if isLooking { return }
@@ -63,7 +63,7 @@ package final class Panel {
     }
 
     private final class Link: @unchecked Sendable {
-        // Read and written on the main actor alone.
+        // The panel is read and written on the main actor alone.
         weak var panel: Panel?
     }
 }

@@ -4,22 +4,22 @@ internal import GLibLoop
 package import PropertyList
 package import UbiquitousStore
 
-/// Stores, looked into.
+/// Calls that read and change stores.
 extension PanelService {
-    /// What a store holds.
+    /// Returns a store's values.
     package func values(of store: String) async throws -> [Text: Value] {
         try await connection().store(store).snapshot().values
     }
 
-    /// The earlier values of a key.
+    /// Returns the earlier values of a key.
     package func history(of key: Text, in store: String) async throws -> [HistoryEntry] {
         try await connection().store(store).history(key.string)
     }
 
-    /// Makes a value a key's.
+    /// Sets a key's value.
     ///
-    /// - Parameter value: `nil` removes it.
-    /// - Returns: what it was before, to undo.
+    /// - Parameter value: the new value; `nil` to remove the key.
+    /// - Returns: the former value, to undo the change.
     package func put(_ value: Value?, as key: Text, in store: String) async throws -> Value? {
         let store = try await connection().store(store)
         let before = try await store.value(key.string)
@@ -27,7 +27,7 @@ extension PanelService {
         return before
     }
 
-    /// Has this device forget a store, or every device of the account.
+    /// Makes this device forget a store, or removes it from every device of the account.
     package func remove(_ store: String, everywhere: Bool) async throws {
         try await connection().manager.removeStore(store, everywhere: everywhere)
     }

@@ -7,7 +7,7 @@ internal import Glibc
 package import SDBus
 package import UbiquitousStore
 
-/// The panel's way to the service.
+/// The panel's connection to the service.
 @BusActor
 package final class PanelService {
     private let address: BusAddress
@@ -16,7 +16,7 @@ package final class PanelService {
     private var again: EventSource?
     private let notify: @MainActor @Sendable () -> Void
 
-    /// A remote may take its time to answer; the user can cancel before.
+    /// How long to wait for a remote. The user can cancel earlier.
     private static let patience = Duration.seconds(300)
 
     /// - Parameters:
@@ -32,7 +32,7 @@ package final class PanelService {
         self.notify = notify
     }
 
-    // A window may be the last to let go of it, and libsystemd's objects belong to the loop's thread.
+    // A window may release the last reference, and libsystemd's objects belong to the loop's thread.
     isolated deinit {}
 
     func connection() async throws -> ServiceConnection {
@@ -59,12 +59,12 @@ package final class PanelService {
         return account
     }
 
-    // MARK: Looking
+    // MARK: State
 
-    /// Looks at everything.
+    /// Reads everything that the panel shows.
     package func state() async throws -> PanelState {
         do { return try await look() } catch let error as UbiquitousStoreError where error.code == .limitsExceeded {
-            // It has too much to do, and says nothing when it is free again.
+            // The service is overloaded, and sends no signal when it isn't any more.
             again = EventLoop.shared.after(.seconds(2)) { [weak self] in self?.tell() }
             throw error
         }
@@ -93,14 +93,14 @@ package final class PanelService {
                         identifier: identifier, application: applications[identifier], keys: store.keyCount,
                         bytes: store.bytesUsed, limits: store.limits, isSynchronized: store.isSynchronized))
             } catch let error as UbiquitousStoreError where error.code != .limitsExceeded {
-                // It went meanwhile.
+                // The store was removed meanwhile.
                 continue
             }
         }
         return apps
     }
 
-    /// Apps by the stores that their manifests declare.
+    /// The apps, by the stores that their manifests declare.
     private static var applications: [String: String] {
         let home = environmentVariable("XDG_DATA_HOME") ?? environmentVariable("HOME").map { $0 + "/.local/share" }
         let directories =
@@ -117,24 +117,24 @@ package final class PanelService {
 
     // MARK: The account
 
-    /// Tries something with a remote. Whoever cancels it ends it in the service as well, so that it doesn't come true later.
+    /// Runs an attempt with a remote. Canceling it also cancels it in the service, so that it doesn't succeed later.
     private func attempt<T: Sendable>(_ body: (AccountObject) async throws -> T) async throws -> T {
         let account = try await account()
         do { return try await body(account) } catch let error as CancellationError {
-            // In a task of its own, as this one is canceled. A service of before this option goes on.
+            // In a task of its own, because this one is canceled. Older services can't cancel an attempt.
             await EventLoop.task { try? await account.endAttempt() }.value
             throw error
         }
     }
 
-    /// Signs in; answers when the remote has been verified.
+    /// Signs in; returns when the remote has been verified.
     package func signIn(_ form: SignInForm) async throws {
         let (url, options) = (try form.address(), try form.options())
         _ = try await attempt { try await $0.signIn(url, options, timeout: Self.patience) }
         await Self.startNotifier()
     }
 
-    /// Starts the program that notifies of trouble with the account, where it is installed. It ends by itself when nobody
+    /// Starts the program that notifies the user of problems with the account, if it is installed. It ends when nobody
     /// is signed in, so signing in starts it.
     private static func startNotifier() async {
         guard let session = try? BusConnection.open(.session, description: "settings panel") else { return }
@@ -158,21 +158,21 @@ package final class PanelService {
         _ = try await attempt { try await $0.signIn(url, options, timeout: Self.patience) }
     }
 
-    /// Tries a remote, step by step.
+    /// Tests a remote, step by step.
     package func check(_ form: SignInForm) async throws -> [BackendStep] {
         let (url, options) = (try form.address(), try form.options())
         return try await attempt { try await $0.check(url, options, timeout: Self.patience) }
     }
 
     /// Signs out.
-    /// - Parameter keepsLastKey: does nothing if nobody has confirmed the words of the encrypted account.
-    /// - Returns: whether it was done.
+    /// - Parameter keepsLastKey: whether to do nothing if nobody has confirmed the words of the encrypted account.
+    /// - Returns: whether it signed out.
     package func signOut(keepingValues: Bool, keepingLastKey keepsLastKey: Bool) async throws -> Bool {
         let account = try await account()
         do { try await account.signOut(keepingValues: keepingValues, keepingLastKey: keepsLastKey) } catch let error
             as UbiquitousStoreError where error.code == .conflict && keepsLastKey
         {
-            // While the account moves to a key, this says so.
+            // During a move to a new key, this throws an error that says so.
             _ = try await account.recoveryPhrase(marksShown: false)
             return false
         }
@@ -183,28 +183,28 @@ package final class PanelService {
 
     package func setPaused(_ isPaused: Bool) async throws { try await account().setPaused(isPaused) }
 
-    /// After the account's remote was emptied: whose values are right.
+    /// Decides whose values are right, after the account's remote was emptied.
     package func resolve(keepingThisDevices: Bool) async throws {
         try await attempt { try await $0.resolve(keepingThisDevices ? .local : .remote, timeout: Self.patience) }
     }
 
     // MARK: Encryption
 
-    /// The words that let another device in.
+    /// Returns the words that let another device in.
     package func recoveryWords() async throws -> RecoveryWords {
         RecoveryWords(try await account().recoveryPhrase(marksShown: false))
     }
 
-    /// The user has noted the words.
+    /// Records that the user has noted the words.
     package func confirmRecoveryWords() async throws { _ = try await account().recoveryPhrase(marksShown: true) }
 
-    /// Gives the account its words, where its key is missing on this device.
+    /// Gives the account its words, if its key is missing on this device.
     package func unlock(_ words: String) async throws {
         try await attempt { try await $0.unlock(words, timeout: Self.patience) }
     }
 
-    /// Gives the account a new key; answers when all that this device has is uploaded under it.
-    /// - Parameter passesOver: it goes without what can't be read.
+    /// Gives the account a new key; returns when everything that this device has is uploaded under it.
+    /// - Parameter passesOver: whether to leave out what can't be read.
     package func move(_ move: KeyMove, passingOverUnread passesOver: Bool = false) async throws {
         let account = try await account()
         switch move {

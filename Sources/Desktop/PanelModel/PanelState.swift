@@ -2,26 +2,26 @@
 
 package import UbiquitousStore
 
-/// What the service says, all of one look at it.
+/// The service's state at one moment.
 package struct PanelState: Sendable {
-    /// The service's property Features.
+    /// The service's property `Features`.
     package var features: [String]
     package var account: AccountDescription
     package var devices: [DeviceDescription]
     package var apps: [AppUsage]
-    /// When it was looked at, in microseconds since 1970-01-01T00:00:00Z.
+    /// When the state was read, in microseconds since 1970-01-01T00:00:00Z.
     package var time: UInt64
 
     package var accountPage: AccountPage {
         let page = AccountPage(account, features: features, now: time)
         let move = devices.first(where: \.isThisOne).flatMap { KeyMove(called: $0.moves) }
-        // What keeps the account from syncing keeps it from moving as well, and is said first.
+        // What stops sync also stops the move, and is shown first.
         return move.flatMap { page.step == .syncNow ? page.during($0) : nil } ?? page
     }
     package var devicesPage: DevicesPage {
         DevicesPage(devices, isSignedIn: account.state != "signed-out", now: time)
     }
-    /// Names by identifier.
+    /// The devices' names, by identifier.
     package var deviceNames: [String: String] {
         Dictionary(devices.map { ($0.identifier, $0.name) }) { first, _ in first }
     }

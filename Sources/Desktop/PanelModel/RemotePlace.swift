@@ -2,7 +2,7 @@
 
 internal import PlaceAddress
 
-/// Where an account is, for people.
+/// The location of an account, for users.
 struct RemotePlace {
     /// The server's name, or the folder.
     let name: String

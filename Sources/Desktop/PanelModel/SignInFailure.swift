@@ -5,7 +5,7 @@ internal import Glibc
 internal import UbiquitousStore
 
 extension FieldError {
-    /// The field that an error of the service belongs to, and what it means there.
+    /// Describes an error of the service, with the field that it belongs to.
     package init(_ error: any Error, in form: SignInForm) {
         switch error {
         case let error as FieldError: self = error

@@ -17,7 +17,7 @@ package enum RemoteKind: CaseIterable, Sendable {
         }
     }
 
-    /// What it is for.
+    /// What the kind is for.
     package var explanation: String {
         switch self {
         case .nextcloud: tr("Settings are kept in a folder of your Nextcloud.")
@@ -27,7 +27,7 @@ package enum RemoteKind: CaseIterable, Sendable {
         }
     }
 
-    /// What is asked, in this order.
+    /// The fields to fill in, in this order.
     package var fields: [SignInField] {
         switch self {
         case .nextcloud: [.server, .user, .appPassword, .folder]
@@ -36,7 +36,7 @@ package enum RemoteKind: CaseIterable, Sendable {
         }
     }
 
-    /// Nextcloud's password for apps is all that a person has to know of its credentials.
+    /// The fields for credentials. Of Nextcloud's credentials, the user only needs an app password.
     private var credentials: [SignInField] {
         place.credentials.map { credential in
             switch credential {
@@ -48,7 +48,7 @@ package enum RemoteKind: CaseIterable, Sendable {
         }
     }
 
-    /// The field that says where the account is.
+    /// The field for the account's location.
     var placeField: SignInField {
         switch self {
         case .nextcloud: .server
@@ -58,14 +58,14 @@ package enum RemoteKind: CaseIterable, Sendable {
         }
     }
 
-    /// The kinds that a service has a backend for.
+    /// Returns the kinds for which a service has a backend.
     ///
-    /// - Parameter features: the service's property Features.
+    /// - Parameter features: the service's property `Features`.
     package static func offered(by features: [String]) -> [RemoteKind] {
         allCases.filter { kind in kind.place.schemes.contains { features.contains($0) } }
     }
 
-    /// What the service knows it as.
+    /// The service's name for the kind.
     var place: PlaceKind {
         switch self {
         case .nextcloud, .webDAV: .webDAV
@@ -75,11 +75,11 @@ package enum RemoteKind: CaseIterable, Sendable {
     }
 }
 
-/// Something that signing in asks for.
+/// A field of the sign-in form.
 package enum SignInField: Hashable, Sendable {
     case server, user, appPassword, folder, address, password, token, certificate, path, members, prefix
 
-    /// What is asked, as the field's label.
+    /// The field's label.
     package var title: String {
         switch self {
         case .server: tr("Server, such as cloud.example.org")
@@ -96,10 +96,10 @@ package enum SignInField: Hashable, Sendable {
         }
     }
 
-    /// Whether it is hidden while it is typed.
+    /// Whether the text is hidden while it is typed.
     package var isSecret: Bool { [.appPassword, .password, .token].contains(self) }
 
-    /// Whether it names a file or folder, to be chosen.
+    /// What a file chooser offers for the field; `nil` if it names neither a file nor a folder.
     package var choice: Choice? {
         switch self {
         case .certificate: .file
@@ -108,19 +108,19 @@ package enum SignInField: Hashable, Sendable {
         }
     }
 
-    /// What a file chooser is to offer.
+    /// What a file chooser offers.
     package enum Choice: Sendable { case file, folder }
 
-    /// What is there before anything is typed.
+    /// The text before the user types.
     package var preset: String { self == .folder ? "Settings" : "" }
 }
 
-/// What is wrong in a form, and where.
+/// An error in a form, and the field that it belongs to.
 package struct FieldError: Error, Equatable, Sendable {
-    /// `nil`: it is of no single field.
+    /// The field; `nil` if the error belongs to no single one.
     package let field: SignInField?
     /// What is wrong and what to do.
     package let sentence: String
-    /// What the service said, in English; "": it wasn't asked.
+    /// The service's message, in English; empty if the service wasn't asked.
     package var details = ""
 }

@@ -4,13 +4,13 @@ internal import GLibLoop
 internal import HTTPClient
 internal import PlaceAddress
 
-// People enter the address that their browser shows, or a name without anything around it. What the service gets is
-// made here; what it would refuse is said at the field before anything is sent.
+// Users enter the address that their browser shows, or just a name. This makes the service's address of it, and reports
+// what the service would refuse at the field, before anything is sent.
 
 extension SignInForm {
-    /// The address for the service.
+    /// Returns the address for the service.
     ///
-    /// - Throws: ``FieldError`` where something is missing or can't be right.
+    /// - Throws: ``FieldError`` if something is missing or invalid.
     package func address() throws(FieldError) -> String {
         let place = text(kind.placeField)
         if place.isEmpty { throw flaw(tr("Enter where the account is.")) }
@@ -29,7 +29,7 @@ extension SignInForm {
 
     // MARK: Servers
 
-    /// The server of what was typed, with the path.
+    /// Returns the server that was typed, with its path.
     func server(_ typed: String) throws(FieldError) -> HTTPAddress {
         var text = typed
         for (scheme, meant) in zip(PlaceKind.webDAV.schemes, ["https", "http"])
@@ -104,12 +104,12 @@ extension SignInForm {
 }
 
 extension HTTPAddress {
-    /// The server, with the service's schemes.
+    /// The server's origin, with the service's schemes.
     fileprivate var davOrigin: String {
         PlaceKind.webDAV.scheme(isSecure: isSecure) + origin.drop { $0 != ":" }
     }
 
-    /// Where Nextcloud is installed on the server, whichever of its pages was copied from the browser.
+    /// The path of Nextcloud on the server, whichever of its pages the user copied from the browser.
     var nextcloudRoot: String {
         var root = path[...]
         for page in ["/index.php", "/remote.php", "/apps/", "/login", "/settings/"] {

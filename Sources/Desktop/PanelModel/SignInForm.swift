@@ -4,41 +4,41 @@ internal import GLibLoop
 internal import PlaceAddress
 package import UbiquitousStore
 
-/// What somebody enters to sign in.
+/// What the user enters to sign in.
 package struct SignInForm: Equatable, Sendable {
     package var kind: RemoteKind
-    /// What was typed, as it was typed; each kind has its own.
+    /// The texts exactly as they were typed. Each kind has its own fields.
     package var values: [SignInField: String] = [:]
-    /// Whether a new account is to be encrypted, where its kind can be.
+    /// Whether a new account is to be encrypted, if its kind can be.
     package var encrypts = true
-    /// The words of the encrypted account that is there.
+    /// The recovery words, if the account exists and is encrypted.
     package var recoveryWords: String?
-    /// Whether this device's present values go along into a new account.
+    /// Whether this device's present values go into a new account.
     package var bringsValues = false
-    /// The certificates in the file that was chosen.
+    /// The certificates in the chosen file.
     package var certificate: [UInt8]?
 
     package init(_ kind: RemoteKind) { self.kind = kind }
 
-    /// What was typed into a field of this kind, without spaces around it unless it is secret.
+    /// Returns the text of a field of this kind, without surrounding spaces unless it is secret.
     package func text(_ field: SignInField) -> String {
         guard kind.fields.contains(field) else { return "" }
         let text = values[field] ?? field.preset
         return field.isSecret ? text : text.trimmed
     }
 
-    /// Whether an account that is made now is encrypted.
+    /// Whether an account that is made now gets encrypted.
     package var makesEncrypted: Bool { encrypts && recoveryWords == nil }
 
-    /// What to know before a password is typed; `nil` if there is nothing, or the form is not complete.
+    /// A warning before the user types a password; `nil` if there is none, or the form is incomplete.
     package var warning: String? {
         guard let url = try? address(), PlaceAddress.warning(of: url) != nil else { return nil }
         return tr("The connection is not encrypted: others can read the password, and change settings. Use https.")
     }
 
-    /// Options for the service.
+    /// Returns the options for the service.
     ///
-    /// - Throws: ``FieldError`` where something is missing or contradicts.
+    /// - Throws: ``FieldError`` if something is missing or contradictory.
     package func options() throws(FieldError) -> SignInOptions {
         var options = SignInOptions()
         let password = text(kind == .nextcloud ? .appPassword : .password)
@@ -54,7 +54,7 @@ package struct SignInForm: Equatable, Sendable {
         return options
     }
 
-    /// Reads the certificates from the file that is named.
+    /// Reads the certificates from the named file.
     ///
     /// - Throws: ``FieldError`` if it can't be read.
     package mutating func readCertificate() throws(FieldError) {

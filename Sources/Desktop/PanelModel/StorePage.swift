@@ -5,7 +5,7 @@ package import PropertyList
 internal import PropertyListFiles
 package import UbiquitousStore
 
-/// What the page of one app's store shows.
+/// What the page of an app's store shows.
 package struct StorePage: Equatable, Sendable {
     /// A setting.
     package struct Row: Equatable, Identifiable, Sendable {
@@ -16,7 +16,7 @@ package struct StorePage: Equatable, Sendable {
         package var subtitle: String
     }
 
-    /// By key.
+    /// The settings, sorted by key.
     package var rows: [Row]
 
     package init(_ values: [Text: Value]) {
@@ -31,15 +31,15 @@ package struct HistoryPage: Equatable, Sendable {
     package struct Row: Equatable, Sendable {
         package var value: Value
         package var title: String
-        /// When it was replaced, where it came from, and why it went.
+        /// When the value was replaced, where it came from, and why it was replaced.
         package var subtitle: String
     }
 
-    /// The newest first.
+    /// The earlier values, the newest first.
     package var rows: [Row]
 
     /// - Parameters:
-    ///   - devices: names by identifier.
+    ///   - devices: the devices' names, by identifier.
     ///   - now: microseconds since 1970-01-01T00:00:00Z.
     package init(_ entries: [HistoryEntry], devices: [String: String], now: UInt64) {
         rows = entries.map { entry in
@@ -65,7 +65,7 @@ package struct HistoryPage: Equatable, Sendable {
 
 /// A value on one line.
 enum ValueLine {
-    /// As JSON; strings as they are.
+    /// Returns a value as JSON, but strings as they are, and of data only the size.
     static func text(_ value: Value) -> String {
         if case .string(let text) = value { return text.string.isEmpty ? tr("Empty text") : text.string.shown }
         if case .data(let bytes) = value { return trn("%1 byte of data", "%1 bytes of data", bytes.count) }

@@ -4,18 +4,18 @@ internal import GLibLoop
 internal import RecoveryWordList
 internal import UbiquitousStore
 
-/// What is wrong with recovery words that somebody types.
+/// Checks recovery words that the user types.
 package enum TypedWords {
     private static let count = 12
 
-    /// What is wrong already while they are typed: a word that is not finished is not looked at; `nil`: nothing.
+    /// Returns what is wrong with words that are still being typed, except for an unfinished word; `nil` if nothing is.
     package static func flawSoFar(_ text: String) -> String? {
         let words = text.split(whereSeparator: \.isWhitespace)
         let isLastFinished = text.last?.isWhitespace ?? true
         return flaw(in: isLastFinished ? words[...] : words.dropLast())
     }
 
-    /// What is wrong with the words as they are to be used; `nil`: nothing that can be told without the account.
+    /// Returns what is wrong with complete words; `nil` if nothing is that can be found without the account.
     package static func flaw(_ text: String) -> String? {
         let words = text.split(whereSeparator: \.isWhitespace)
         if let flaw = flaw(in: words[...]) { return flaw }
@@ -32,7 +32,7 @@ package enum TypedWords {
         return tr("Word %1 is not one of those that there are. Check its spelling.", String(place + 1))
     }
 
-    /// Why the account doesn't take words that have no flaw.
+    /// Returns why the account refuses words that have no flaw.
     package static func sentence(_ error: any Error) -> String {
         switch (error as? UbiquitousStoreError)?.code {
         case .keyWrong: tr("These are the words of another account.")

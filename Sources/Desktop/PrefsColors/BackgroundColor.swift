@@ -6,7 +6,7 @@ internal import GLibLoop
 package enum BackgroundColor: Int, CaseIterable, Sendable {
     case white, red, green, yellow
 
-    /// What the user chooses it by.
+    /// The color's name for users.
     @MainActor package var name: String {
         switch self {
         case .white: tr("White")
@@ -16,11 +16,11 @@ package enum BackgroundColor: Int, CaseIterable, Sendable {
         }
     }
 
-    /// The class of a window that has it.
+    /// The style class of a window with this color.
     package var style: String { "color-\(rawValue)" }
 
-    /// Text stays dark on these, whatever the desktop's style, and the rows have a color of their own: in the dark style
-    /// they let the window's through, and their text is white.
+    /// Text stays dark on these colors in every style of the desktop. The rows have a color of their own, because in
+    /// the dark style they are translucent and their text is white.
     package static let styleSheet = """
         window.prefs headerbar, window.prefs headerbar * { color: #241f31; }
         window.prefs list.boxed-list { background-color: @popover_bg_color; color: @popover_fg_color; }

@@ -4,7 +4,7 @@ internal import GLibLoop
 internal import UbiquitousStore
 
 extension UbiquitousStore.AccountState {
-    /// What the account's row says.
+    /// The text of the account's row.
     @MainActor var sentence: String {
         switch status {
         case .signedOut: tr("Not signed in: the color stays on this device")

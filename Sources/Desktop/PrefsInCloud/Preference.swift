@@ -4,11 +4,11 @@ internal import GLibLoop
 internal import PrefsColors
 internal import UbiquitousStore
 
-/// The color, and why it is what it is: what the window shows. It decides; the window and the store act.
+/// The color that the window shows, and why it changed last. This type decides; the window and the store act.
 struct Preference: Equatable {
     /// The color that is shown.
     var color: BackgroundColor
-    /// What is kept on this device for when there is no service.
+    /// The color kept on this device, for when there is no service.
     private(set) var localColor: BackgroundColor
     private(set) var lastChange = LastChange.none
 
@@ -16,48 +16,48 @@ struct Preference: Equatable {
     enum LastChange: Equatable {
         case none, here, otherDevice, otherProgram, firstDownload, otherAccount
         case refused(String)
-        /// There is no service to keep it.
+        /// There is no service to keep the color.
         case notKept
     }
 
-    /// Shows what this device kept.
+    /// Starts with the color kept on this device.
     init(localColor: BackgroundColor) {
         (color, self.localColor) = (localColor, localColor)
     }
 
-    /// The store is open: its color counts where it has one.
+    /// Takes the color of the store, which was opened, if it has one.
     mutating func open(stored: Int?) {
         if lastChange == .notKept { lastChange = .none }
         take(stored)
     }
 
-    /// The user chose a color.
+    /// Takes the color that the user chose.
     /// - Parameter isOpen: whether there is a store to keep it.
     mutating func choose(_ color: BackgroundColor, isOpen: Bool) {
         (self.color, localColor) = (color, color)
         lastChange = isOpen ? .here : .notKept
     }
 
-    /// Something changed otherwise than by the user's choice here.
+    /// Takes a change that the user did not make here.
     /// - Parameters:
-    ///   - stored: the store's number now; `nil` if it has none.
+    ///   - stored: the store's present number; `nil` if it has none.
     ///   - refusal: why a write was refused.
     mutating func note(_ reason: UbiquitousStore.Change.Reason, stored: Int?, refusal: String?) {
         switch reason {
         case .initialSync: lastChange = .firstDownload
         case .otherProcess: lastChange = .otherProgram
         case .quotaViolation: lastChange = .refused(refusal ?? "")
-        // A new account without a color leaves the local copy's on the screen, and out of the account.
+        // If a new account has no color, the local copy stays on the screen, and out of the account.
         case .account: lastChange = .otherAccount
         default: lastChange = .otherDevice
         }
         take(stored)
     }
 
-    /// There is no service.
+    /// Notes that there is no service.
     mutating func close() { lastChange = .notKept }
 
-    /// A number that is no color changes nothing: a later version of the program may have more of them.
+    /// Takes the store's number. One that is no color changes nothing, because later versions may have more colors.
     private mutating func take(_ stored: Int?) {
         guard let stored, let color = BackgroundColor(rawValue: stored) else {
             if stored == nil { color = localColor }

@@ -16,7 +16,7 @@ final class PreferencesWindow {
     private var preference: Preference { didSet { if preference != oldValue { show(oldValue) } } }
     private var store: UbiquitousStore?
     private var isOpening = false
-    /// The row is being set: what it signals is not the user's choice.
+    /// Whether the row is being set, so that its signal isn't the user's choice.
     private var isShowing = false
 
     init(_ application: Application) {
@@ -34,7 +34,7 @@ final class PreferencesWindow {
         color.offer(BackgroundColor.allCases.map(\.name))
         show(nil)
         color.onSelection { [unowned self] in choose() }
-        // Without a service it is tried again when the user comes back, so nothing wakes up meanwhile.
+        // Without a service, try again when the user comes back, so that nothing wakes up meanwhile.
         window.onActiveChange { [unowned self] in if window.isActive { open() } }
         window.join(application)
         window.present()
@@ -60,7 +60,7 @@ final class PreferencesWindow {
         MainThread.task { [self] in
             do {
                 let store = try await UbiquitousStore.open()
-                // In this order nothing is missed: what arrives meanwhile waits in the sequence.
+                // The sequences first: what arrives meanwhile waits in them, so that nothing is missed.
                 let (changes, states) = (store.changes, store.account)
                 try await store.synchronize()
                 let isChosen = preference.lastChange == .notKept && self.store == nil
@@ -83,7 +83,7 @@ final class PreferencesWindow {
         preference.note(change.reason, stored: stored, refusal: change.error?.message)
     }
 
-    /// The store's number; one that is no color is ignored, and logged.
+    /// The store's number. One that is no color is logged, and ignored by ``Preference``.
     private var stored: Int? {
         let number = store?[.backgroundColor]
         if let number, BackgroundColor(rawValue: number) == nil { logWarning("The store's number is no color.") }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Apple's sample "Synchronizing App Preferences with iCloud": a window whose color follows on the user's other devices.
+// Apple's sample "Synchronizing App Preferences with iCloud": a window whose color syncs to the user's other devices.
 
 internal import Adwaita
 internal import GLibLoop

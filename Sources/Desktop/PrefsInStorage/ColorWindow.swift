@@ -5,7 +5,7 @@ internal import GLibLoop
 internal import PrefsColors
 internal import UbiquitousDefaults
 
-/// A window of a color, which is a setting.
+/// A window whose color is a setting.
 @MainActor
 final class ColorWindow {
     @AppStorage("backgroundColor") private var color = BackgroundColor.white

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Prefs in Cloud with `@AppStorage` alone. Its manifest, packaging/desktop/org.example.PrefsInStorage.plist, says that the
-// color roams; nothing here knows of accounts or other devices.
+// Prefs in Cloud with `@AppStorage` alone. Its manifest, packaging/desktop/org.example.PrefsInStorage.plist, declares
+// that the color roams; this code knows nothing of accounts or other devices.
 
 internal import Adwaita
 internal import GLibLoop

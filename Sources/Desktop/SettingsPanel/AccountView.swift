@@ -26,7 +26,7 @@ final class AccountView {
     private var page: AccountPage?
     private var isShowing = false
     private var attempt: Task<Void, Never>?
-    /// The new key that the account is given.
+    /// The move to a new key that is under way.
     private var move: KeyMove?
 
     init(_ interface: Interface) {
@@ -139,7 +139,7 @@ final class AccountView {
         }
     }
 
-    /// Waits for a remote, until the user cancels.
+    /// Runs `body`, which waits for a remote, until the user cancels.
     private func wait(_ body: @escaping @MainActor (PanelService) async throws -> Void) {
         wait(tr("_Cancel"), body) { [weak self] error in
             if let error { self?.owner?.window.toast(ErrorSentence.text(error)) }
@@ -172,7 +172,7 @@ final class AccountView {
         }
     }
 
-    /// Gives the account a new key. Who doesn't wait for it doesn't stop it.
+    /// Gives the account a new key. If the user doesn't wait, the move continues.
     private func make(_ move: KeyMove, passingOverUnread passesOver: Bool = false) {
         guard attempt == nil else { return }
         self.move = move

@@ -28,7 +28,7 @@ final class AppsView {
         rows?.show(page.rows)
     }
 
-    /// Says why what it shows can't be changed.
+    /// Shows why the apps can't be changed.
     func showUnavailable(_ reason: String) {
         group.explanation = reason
         rows?.areSensitive = false
@@ -41,7 +41,7 @@ final class AppsView {
     }
 }
 
-/// An app: what it uses, and whether it takes part.
+/// An app's row: what its store uses, and whether it is synced.
 @MainActor
 private final class AppRow: RowView {
     private let row: ActionRow

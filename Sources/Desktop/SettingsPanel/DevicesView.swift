@@ -25,7 +25,7 @@ final class DevicesView {
         for row in rows?.views ?? [] { row.isChangeable = page.isSignedIn }
     }
 
-    /// Says why what it shows can't be changed.
+    /// Shows why the devices can't be changed.
     func showUnavailable(_ reason: String) {
         group.explanation = reason
         rows?.areSensitive = false
@@ -52,7 +52,7 @@ final class DevicesView {
     }
 }
 
-/// A device: its name, and what can be done with it.
+/// A device's row: its name, and what can be done with it.
 @MainActor
 private final class DeviceRow: RowView {
     private let row: ExpanderRow
@@ -74,7 +74,7 @@ private final class DeviceRow: RowView {
     func show(_ model: DevicesPage.Row) {
         row.title = model.title
         row.subtitle = model.subtitle
-        // What is being typed stays.
+        // Otherwise keep what the user is typing.
         if self.model?.name != model.name { name.text = model.name }
         forget.isVisible = !model.isThisOne
         self.model = model
@@ -84,7 +84,7 @@ private final class DeviceRow: RowView {
         didSet {
             if row.canExpand == isChangeable { return }
             row.canExpand = isChangeable
-            // It opens when it can be.
+            // libadwaita expands a row when it becomes expandable.
             row.isExpanded = false
         }
     }

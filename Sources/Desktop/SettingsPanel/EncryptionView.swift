@@ -3,7 +3,7 @@
 internal import Adwaita
 internal import PanelModel
 
-/// What the account page says of encryption, and offers.
+/// The account page's part about encryption.
 @MainActor
 final class EncryptionView {
     private let row: ActionRow
@@ -14,7 +14,7 @@ final class EncryptionView {
     private let problem: ActionRow
     private var offered: KeyMove?
     private var canMove = false
-    /// Whether something is under way, which a move would have to wait for.
+    /// Whether something is under way for which a move would have to wait.
     var isBusy = false { didSet { allow() } }
 
     init(_ interface: Interface) {
@@ -42,7 +42,7 @@ final class EncryptionView {
         replaceRow.isVisible = page.keyMove == .replaceWords
         canMove = page.canMove
         allow()
-        // What was wrong has settled itself.
+        // The problem no longer applies.
         if page.keyMove != offered { show(problem: nil) }
         offered = page.keyMove
     }
@@ -51,7 +51,7 @@ final class EncryptionView {
         for button in [encrypt, replace] { button.isSensitive = canMove && !isBusy }
     }
 
-    /// Says why the account has no new key; `nil`: nothing is wrong.
+    /// Shows why the account has no new key; `nil` if nothing is wrong.
     func show(problem sentence: String?) {
         problem.isVisible = sentence != nil
         problem.title = sentence ?? ""

@@ -4,7 +4,7 @@ internal import Adwaita
 internal import GLibLoop
 internal import PanelModel
 
-/// Asks for the recovery words of an encrypted account, until they are right.
+/// Asks for the recovery words of an encrypted account until they are right.
 @MainActor
 final class EnterWordsDialog {
     private static var shown: EnterWordsDialog?
@@ -19,12 +19,12 @@ final class EnterWordsDialog {
     private let onDone: @MainActor () -> Void
     private var attempt: Task<Void, Never>?
 
-    /// Opens it.
+    /// Opens the dialog.
     ///
     /// - Parameters:
-    ///   - reason: why they are asked for, and where they are to be had.
-    ///   - use: gives the account the words; what it throws is shown at the field.
-    ///   - onDone: called when it has closed because the words were right.
+    ///   - reason: why the words are needed, and where the user finds them.
+    ///   - use: gives the account the words; its error is shown at the field.
+    ///   - onDone: called when the dialog has closed because the words were right.
     static func open(
         over parent: Window, reason: String, use: @escaping @MainActor (String) async throws -> Void,
         onDone: @escaping @MainActor () -> Void
@@ -59,7 +59,7 @@ final class EnterWordsDialog {
         cancel.onPress { [unowned self] in if let attempt { attempt.cancel() } else { window.close() } }
         window.onClose { [unowned self] in
             attempt?.cancel()
-            // Not now: it would go away amid its own signal.
+            // Later, because the dialog must not be released during its own signal.
             MainThread.task { if Self.shown === self { Self.shown = nil } }
         }
     }

@@ -4,7 +4,7 @@ internal import Adwaita
 internal import GLibLoop
 internal import PanelModel
 
-/// A field of the sign-in dialog, and below it what is wrong with it.
+/// A field of the sign-in dialog, with its error below it.
 @MainActor
 final class FieldRow {
     let field: SignInField
@@ -21,7 +21,7 @@ final class FieldRow {
         problem.isVisible = false
     }
 
-    /// Has a button choose a file or folder.
+    /// Adds a button for choosing a file or folder, if the field names one.
     func offerChoosing(over window: Window, _ handler: @escaping @MainActor () -> Void) {
         guard let choice = field.choice else { return }
         let button = Button(tr("Ch_oose…"))
@@ -35,7 +35,7 @@ final class FieldRow {
         entry.addSuffix(button)
     }
 
-    /// Says what is wrong; `nil`: nothing.
+    /// Shows what is wrong; `nil` if nothing is.
     func show(_ error: FieldError?) {
         entry.isWrong = error != nil
         problem.isVisible = error != nil

@@ -17,7 +17,7 @@ final class PanelWindow {
     private var words: RecoveryWordsDialog?
     private var isFetchingWords = false
 
-    /// - Parameter onClose: called when the user has closed it.
+    /// - Parameter onClose: called when the user has closed the window.
     init(_ application: Application, onClose: @escaping @MainActor () -> Void) {
         let interface = Interface(PackageResources.panel_ui)
         window = interface.widget("window")
@@ -32,7 +32,7 @@ final class PanelWindow {
         window.onActiveChange { [unowned self] in if window.isActive { panel.look() } }
         window.onClose { [unowned self] in
             panel.isVisible = false
-            // Not now: it would go away amid its own signal.
+            // Later, because the window must not be released during its own signal.
             MainThread.task { onClose() }
         }
         window.join(application)
@@ -49,7 +49,7 @@ final class PanelWindow {
         window.page = page
     }
 
-    /// Lists the keyboard's shortcuts.
+    /// Shows the keyboard shortcuts.
     func showShortcuts() {
         let shortcuts: Window = Interface(PackageResources.shortcuts_ui).widget("shortcuts")
         shortcuts.attach(to: window)
@@ -70,14 +70,14 @@ final class PanelWindow {
         }
     }
 
-    /// The last look at the service, where there is one.
+    /// The state that was read last from the service; `nil` if there is none.
     var state: PanelState? {
         if case .state(let state) = panel.content { state } else { nil }
     }
 
-    // MARK: What the pages ask for
+    // MARK: Requests
 
-    /// Asks the service for something, shows what went wrong, and looks again in any case.
+    /// Asks the service for something, shows an error, and reads the service's state again in any case.
     func perform(
         _ body: @escaping @MainActor (PanelService) async throws -> Void, done: String? = nil
     ) {
@@ -103,9 +103,9 @@ final class PanelWindow {
 
     /// Shows the words of the encrypted account.
     ///
-    /// - Parameter isNew: the account was made just now, and nobody has them yet.
+    /// - Parameter isNew: whether the account was just made, so that nobody has noted the words yet.
     func openWords(isNew: Bool) {
-        // Whoever presses the button twice gets one dialog.
+        // A second press opens no second dialog.
         if isFetchingWords || words != nil { return }
         isFetchingWords = true
         let service = panel.service
@@ -123,7 +123,7 @@ final class PanelWindow {
 
     func closeWords() { words = nil }
 
-    /// Asks for the words that are missing on this device.
+    /// Asks for the words if the key is missing on this device.
     func enterWords() {
         let service = panel.service
         EnterWordsDialog.open(
@@ -147,7 +147,7 @@ final class PanelWindow {
         storeView = nil
     }
 
-    /// Asks before something that can't be taken back.
+    /// Asks before something that can't be undone.
     func ask(
         _ heading: String, _ body: String, _ answers: [(id: String, label: String, look: MessageDialog.Appearance)],
         _ handler: @escaping @MainActor (String) -> Void

@@ -3,7 +3,7 @@
 internal import Adwaita
 internal import GLibLoop
 
-/// Asks for a new password of the account that is signed in.
+/// Asks for a new password for the account.
 @MainActor
 enum PasswordDialog {
     static func ask(

@@ -4,8 +4,8 @@ internal import Adwaita
 internal import GLibLoop
 internal import PanelModel
 
-/// Shows the recovery words for a minute, and only while its window has the keyboard. The words of a new account are to
-/// be written down: they count as shown once some of them have been typed from the note.
+/// Shows the recovery words for a minute, and only while its window has the keyboard focus. The words of a new account
+/// have to be written down: they count as shown once the user has typed some of them from the note.
 @MainActor
 final class RecoveryWordsDialog {
     private let words: RecoveryWords
@@ -53,7 +53,7 @@ final class RecoveryWordsDialog {
 
     // MARK: The words
 
-    /// In lines of three where there is room, each word with its number.
+    /// Fills a box with the words and their numbers, in lines of three if there is room.
     private func fill(_ box: FlowBox) {
         for place in words.words.indices {
             let interface = Interface(PackageResources.word_ui)

@@ -10,17 +10,17 @@ protocol RowView: AnyObject {
     func show(_ model: Model)
 }
 
-/// The rows of a group. A row stays what it is as long as its model is there, so it keeps the keyboard and stays open.
+/// The rows of a group. A row exists as long as its model, so it keeps the keyboard focus and stays expanded.
 @MainActor
 final class RowList<View: RowView> {
     private let group: PreferencesGroup
     private let make: @MainActor (View.Model) -> View
     private var models: [View.Model] = []
     private var viewsByID: [View.Model.ID: View] = [:]
-    /// What shows the rows, in no order.
+    /// The rows' views, in no order.
     var views: [View] { Array(viewsByID.values) }
 
-    /// Whether the rows take input; otherwise they are greyed out.
+    /// Whether the rows take input. If not, they are greyed out.
     var areSensitive = true { didSet { for view in views { view.widget.isSensitive = areSensitive } } }
 
     init(_ group: PreferencesGroup, make: @escaping @MainActor (View.Model) -> View) {

@@ -7,7 +7,7 @@ internal import PanelModel
 // Nextcloud's login in the browser.
 
 extension SignInDialog {
-    /// Has the user log in there, and fills in what the server gives in return.
+    /// Lets the user log in there, and fills in the credentials that the server returns.
     func logIn() {
         attempt(then: widgets.signIn) { [weak self] form, _ in
             let client = try BrowserLoginClient(form)

@@ -19,8 +19,8 @@ final class SignInDialog {
     private let onClose: @MainActor () -> Void
 
     /// - Parameters:
-    ///   - onSignIn: called when it has signed in; an account that was made encrypted has words to show.
-    ///   - onClose: called when it is gone.
+    ///   - onSignIn: called when the user has signed in. An account that was made encrypted has words to show.
+    ///   - onClose: called when the dialog has closed.
     init(
         _ panel: Panel, over parent: Window, onSignIn: @escaping @MainActor (_ isNewlyEncrypted: Bool) -> Void,
         onClose: @escaping @MainActor () -> Void
@@ -97,7 +97,7 @@ final class SignInDialog {
         showWarning()
     }
 
-    /// Takes over what the fields have.
+    /// Takes over the texts of the fields.
     func read() {
         for row in rows { form.values[row.field] = row.entry.text }
         showWarning()
@@ -108,7 +108,7 @@ final class SignInDialog {
         widgets.warning.subtitle = form.warning ?? ""
     }
 
-    /// Says what is wrong at the field that it belongs to, and takes the keyboard there.
+    /// Shows an error at its field, and moves the keyboard focus there.
     private func show(_ error: FieldError?) {
         let place = rows.first { $0.field == error?.field }
         for row in rows { row.show(row === place ? error : nil) }
@@ -119,9 +119,9 @@ final class SignInDialog {
             isGeneral ? (error?.sentence ?? "", error?.details ?? "") : ("", "")
     }
 
-    // MARK: What takes time
+    // MARK: Attempts
 
-    /// Does something that can be canceled, and shows what goes wrong; `widget` has the keyboard afterwards.
+    /// Runs an attempt that can be canceled, and shows its error. Afterwards `widget` has the keyboard focus.
     func attempt(
         then widget: Widget, _ body: @escaping @MainActor (SignInForm, PanelService) async throws -> Void
     ) {
@@ -143,7 +143,7 @@ final class SignInDialog {
             }
             self?.widgets.isBusy = false
             self?.attempt = nil
-            // Last, as what is greyed out takes no keyboard.
+            // Last, because a widget that is greyed out can't get the focus.
             widget.focus()
             self?.widgets.showLastStep()
             if let flaw { self?.show(flaw) }
@@ -162,7 +162,7 @@ final class SignInDialog {
             } catch let error as UbiquitousStoreError {
                 switch error.code {
                 case .keyNeeded: self?.askWords(form)
-                // With the values of this device it is refused because there is an account, encrypted or not.
+                // Signing in with this device's values is refused because there is an account, encrypted or not.
                 case .conflict where form.makesEncrypted && !form.bringsValues: self?.askPlain()
                 default: throw error
                 }
@@ -176,7 +176,7 @@ final class SignInDialog {
         onSignIn(isNewlyEncrypted)
     }
 
-    /// Asks for the words of the account that is there.
+    /// Asks for the words of the existing account.
     private func askWords(_ form: SignInForm) {
         let service = panel.service
         EnterWordsDialog.open(
@@ -191,7 +191,7 @@ final class SignInDialog {
         }
     }
 
-    /// The account that is there is in plain: says what that means.
+    /// Asks whether to sign in to an existing account in plain, and says what that means.
     private func askPlain() {
         let dialog = MessageDialog(
             over: window, heading: tr("Sign In Without Encryption?"),

@@ -48,11 +48,11 @@ final class SignInWidgets {
         spinner = interface.widget("spinner")
     }
 
-    /// Whether something is under way: then there is only Cancel.
+    /// Whether something is under way. If so, only Cancel takes input.
     var isBusy = false {
         didSet {
             spinner.isSpinning = isBusy
-            // First, as what is greyed out can't give the keyboard away in order.
+            // First, because a widget that is greyed out can't pass the focus on in order.
             if isBusy { cancel.focus() }
             for widget in [signIn, kind, browser, fields, encryptGroup, bring, check] as [Widget] {
                 widget.isSensitive = !isBusy
@@ -60,10 +60,10 @@ final class SignInWidgets {
         }
     }
 
-    /// Takes the keyboard to what a check has tried last, which may be below the window's edge.
+    /// Moves the keyboard focus to a check's last step, which may be below the window's edge.
     func showLastStep() { steps.last?.focus() }
 
-    /// Lists what a check has tried.
+    /// Lists the steps of a check.
     func showSteps(_ new: [BackendStep]) {
         for row in steps { checks.remove(row) }
         steps = new.map { step in

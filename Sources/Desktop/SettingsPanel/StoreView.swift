@@ -26,13 +26,13 @@ final class StoreView {
         )
         rows = RowList(group) { [unowned self] _ in ValueRow(self) }
         back.onPress { [weak owner] in owner?.closeStore() }
-        // The page is on the screen for a moment after it was closed.
+        // The page remains on the screen for a moment after it was closed.
         forget.onPress { [weak self] in self?.askForgetting() }
         remove.onPress { [weak self] in self?.askRemoving() }
         look()
     }
 
-    /// Reads what the store holds.
+    /// Reads the store's values.
     func look() {
         guard let service = owner?.panel.service else { return }
         MainThread.task { [weak self, store] in
@@ -57,7 +57,7 @@ final class StoreView {
         guard let owner else { return }
         let (service, names) = (owner.panel.service, owner.state?.deviceNames ?? [:])
         MainThread.task { [store] in
-            // What can't be read has no history to show; the next call says why.
+            // If the history can't be read, none is shown; the next call reports the reason.
             let entries = (try? await service.history(of: key, in: store.id)) ?? []
             handler(HistoryPage(entries, devices: names, now: microsecondsNow()))
         }
@@ -80,12 +80,12 @@ final class StoreView {
             } catch {
                 self?.owner?.window.toast(ErrorSentence.text(error))
             }
-            // Which has this page look as well.
+            // This also refreshes this page.
             self?.owner?.panel.look()
         }
     }
 
-    // MARK: The end of a store
+    // MARK: Removing
 
     private func askForgetting() {
         owner?.ask(

@@ -9,7 +9,7 @@ internal import Glibc
 installTranslations()
 let application = Application(id: "org.example.UbiquitousStore.Settings")
 var window: PanelWindow?
-/// The window, which is made when it is first needed.
+/// Returns the window, which is made when it is first needed.
 @MainActor func presented() -> PanelWindow {
     let shown = window ?? PanelWindow(application) { window = nil }
     if window != nil { shown.present() }
@@ -17,7 +17,7 @@ var window: PanelWindow?
     return shown
 }
 application.onActivate { _ = presented() }
-// Notifications call these as well.
+// Notifications call these actions as well.
 for (number, page) in ["account", "devices", "apps"].enumerated() {
     application.addAction("show-\(page)", shortcuts: ["<Alt>\(number + 1)"]) { presented().show(page: page) }
 }

@@ -57,7 +57,7 @@ struct DoctorCommand: ServiceCommand {
         try finish(findings, .refused)
     }
 
-    /// How to get into the remote that is named; `nil` if none is.
+    /// Returns the credentials for the named remote; `nil` if none is named.
     @BusActor
     private func request() async throws -> SignInOptions? {
         guard let url else { return nil }
@@ -94,7 +94,7 @@ struct DoctorCommand: ServiceCommand {
         for step in steps { found(Finding(step.step, step.detail, isPassed: step.isPassed), &findings) }
     }
 
-    /// Tries the account's remote, unless the service keeps away from it as well.
+    /// Tests the account's remote, unless the service itself doesn't use it now.
     @BusActor
     private func examineRemote(
         of state: AccountDescription, _ account: AccountObject, _ findings: inout [Finding]
@@ -103,7 +103,7 @@ struct DoctorCommand: ServiceCommand {
         let url = state.backend
         let further = "\"ubiquitousctl doctor \(url)\" tries it all the same"
         if state.state == "paused" { return found(Finding(untried: "remote", "sync is paused; \(further)"), &findings) }
-        // Servers lock out whoever comes with a wrong password again and again.
+        // Servers lock out clients that retry a wrong password.
         if state.lastError?.code == .backendAuthenticationFailed {
             return found(Finding(untried: "remote", "it refuses the credentials; \(further)"), &findings)
         }
@@ -115,7 +115,7 @@ struct DoctorCommand: ServiceCommand {
             }
             let wrong = steps.filter { !$0.isPassed }
             for step in wrong { found(Finding(step.step, step.detail, isPassed: false), &findings) }
-            // A clock that is wrong keeps nothing from syncing, and has the wrong values win.
+            // A wrong clock doesn't stop sync, but makes the wrong values win.
             for step in steps where step.isPassed && step.step == "clock" && !step.detail.isEmpty {
                 found(Finding(step.step, step.detail), &findings)
             }
@@ -131,10 +131,10 @@ struct DoctorCommand: ServiceCommand {
         }
     }
 
-    /// How long a remote may take that nobody has named.
+    /// How long the test of the account's remote may take if the user hasn't named it.
     private static let patience = Duration.seconds(20)
 
-    /// `nil` for a user who has never used the service; root's question doesn't change that.
+    /// Returns the account's state; `nil` if the user has never used the service, which a call by root doesn't change.
     @BusActor
     private func state(of account: AccountObject) async throws -> AccountDescription? {
         do { return try await account.properties() } catch let error as UbiquitousStoreError
@@ -144,7 +144,7 @@ struct DoctorCommand: ServiceCommand {
         }
     }
 
-    /// What this device has room for, and what it has lost.
+    /// Checks whether the device has enough space, and whether damaged databases were set aside.
     private func device(_ account: AccountDescription) -> Finding {
         if account.freeBytes < Self.scarce {
             return Finding(
@@ -161,7 +161,7 @@ struct DoctorCommand: ServiceCommand {
         return Finding("disk", "there is room, and nothing was lost")
     }
 
-    /// With less the next writes fail.
+    /// In bytes. With less space, the next writes fail.
     private static let scarce: Int64 = 8 << 20
 
     @BusActor
@@ -190,7 +190,7 @@ struct DoctorCommand: ServiceCommand {
     }
 }
 
-/// What the doctor looked at, and how it was.
+/// The result of one of the doctor's checks.
 private struct Finding: Sendable {
     let step: String
     let detail: String
@@ -201,7 +201,7 @@ private struct Finding: Sendable {
         (self.step, self.detail, self.isPassed, isTried) = (step, detail, isPassed, true)
     }
 
-    /// What was left alone, and why.
+    /// Makes the finding for a check that was not done, with the reason.
     init(untried step: String, _ reason: String) {
         (self.step, detail, isPassed, isTried) = (step, "not tried: \(reason)", true, false)
     }

@@ -61,7 +61,7 @@ struct ExportCommand: ServiceCommand {
 }
 
 extension Value {
-    /// Whether there is a date that Apple's programs don't read from XML.
+    /// Whether the value contains a date that Apple's programs can't read from XML.
     fileprivate var hasFineDate: Bool {
         switch self {
         case .date(let seconds): DateText.text(seconds)?.contains(".") ?? true

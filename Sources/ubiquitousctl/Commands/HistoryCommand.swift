@@ -76,7 +76,7 @@ struct ShowHistoryCommand: ServiceCommand {
         }
     }
 
-    /// The names of the account's devices by their identifiers; none where they can't be asked for.
+    /// Returns the names of the account's devices by identifier; none if the service doesn't return them.
     @BusActor
     private func deviceNames(_ connection: ServiceConnection) async -> [String: String] {
         guard let uid = try? options.service.uid(),

@@ -22,7 +22,7 @@ struct ListCommand: ServiceCommand {
     func perform() async throws {
         let uid = try options.service.uid()
         let (values, isDamaged) = try await options.withStore { store in
-            // Root may list for somebody whose account nobody has opened: then nothing is known of it.
+            // If root lists the store of a user whose account was never opened, the account is unknown.
             let account = try? await store.connection.account(ofUser: uid).properties()
             return (try await store.snapshot().values, account?.databasesSetAside.isEmpty == false)
         }

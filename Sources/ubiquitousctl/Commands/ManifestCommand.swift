@@ -14,7 +14,7 @@ struct ManifestCommand: ParsableCommand {
         subcommands: [ManifestCheckCommand.self])
 }
 
-/// `manifest check`. It is done without the service, for builds of packages.
+/// `manifest check`. It works without the service, for builds of packages.
 struct ManifestCheckCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
@@ -58,7 +58,7 @@ struct ManifestCheckCommand: ParsableCommand {
         }
     }
 
-    /// The service passes over keys that it doesn't know, as a file may have others of Apple's. A slip would go unnoticed.
+    /// Refuses probable misspellings. The service ignores unknown keys, because a file may have other keys of Apple's.
     private func checkSpelling(_ keys: [String]) throws {
         for key in keys where !Manifest.keys.contains(key) {
             let meant = Manifest.keys.min { Spelling.distance(key, $0) < Spelling.distance(key, $1) }
@@ -77,7 +77,7 @@ struct ManifestCheckCommand: ParsableCommand {
         }
     }
 
-    /// What the service would not like about the file, if it is installed as it is.
+    /// Returns what would make the service refuse the file if it were installed as it is.
     private func remark() throws -> String? {
         if !file.hasSuffix(".plist") { return localized("Only files whose names end in .plist are read") }
         do {
@@ -92,7 +92,7 @@ struct ManifestCheckCommand: ParsableCommand {
         }
     }
 
-    /// Root may read what the service's user can't.
+    /// Checks that the service's user can read the file. Root can read it in any case.
     private func checkIsReadable() throws {
         var status = stat()
         guard stat(file, &status) == 0, status.st_uid != serviceUser || serviceUser == 0 else { return }
@@ -109,7 +109,7 @@ struct ManifestCheckCommand: ParsableCommand {
         InstalledManifests.systemDirectories.map(FileName.resolved).contains(directory)
     }
 
-    /// Whether a service of this person alone would read it.
+    /// Whether a service that this user alone runs would read the file.
     private var isUsers: Bool {
         let home = FileName.home("XDG_DATA_HOME", ".local/share")
         return home.map { directory == FileName.resolved($0 + "/ubiquitous-store/manifests.d") } ?? false

@@ -26,13 +26,13 @@ struct MetricsCommand: ServiceCommand {
     }
 }
 
-/// The text of OpenMetrics.
+/// Metrics in the text format of OpenMetrics.
 enum Metrics {
     static let states = [
         "signed-out", "initial-sync", "idle", "syncing", "offline", "auth-failed", "paused", "error",
     ]
 
-    /// - Parameter settingsErrors: how many lines of the settings aren't right.
+    /// - Parameter settingsErrors: the number of invalid lines in the settings.
     static func text(_ users: [Everybody.User], settingsErrors: Int) -> String {
         let accounts = users.map(\.account)
         let signedIn = users.filter { $0.account.state != "signed-out" }

@@ -51,7 +51,7 @@ struct SetCommand: ServiceCommand {
         var string = false
     }
 
-    /// What the words say.
+    /// A parsed command line.
     private struct Assignment {
         let key: String
         let value: Source
@@ -73,7 +73,7 @@ struct SetCommand: ServiceCommand {
         }
     }
 
-    /// Options may be before the key, before the value and after it.
+    /// The options that stand before or after the value. Options may also precede the key.
     private struct FurtherOptions: ParsableArguments {
         @OptionGroup var options: StoreOptions
         @OptionGroup var change: ChangeOptions

@@ -67,7 +67,7 @@ extension AccountDescription {
         return isEncrypted ? "yes" : "no: whoever has the remote can read the values"
     }
 
-    /// What a person wants to know, in the order of importance.
+    /// What users want to know, in the order of importance.
     fileprivate var lines: [(String, String)] {
         let style = Style(for: STDOUT_FILENO)
         var lines = [("State", colouredState)]
@@ -91,7 +91,7 @@ extension AccountDescription {
         return lines
     }
 
-    /// Why there are fewer cycles than otherwise, for a person.
+    /// Why there are fewer cycles than usual, for users.
     private var slowness: String {
         let reasons = slowedBy.map { reason in
             switch reason {
@@ -103,7 +103,7 @@ extension AccountDescription {
         return reasons.joined(separator: ", and ") + "; \"ubiquitousctl account sync\" syncs at once"
     }
 
-    /// That a database was set aside, for a person; `nil` if none was.
+    /// A sentence for users if databases were set aside; `nil` if none were.
     fileprivate var damage: String? {
         if databasesSetAside.isEmpty { return nil }
         let names = databasesSetAside.map(Output.printableWord).joined(separator: ", ")

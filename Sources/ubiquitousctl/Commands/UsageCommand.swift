@@ -61,7 +61,7 @@ struct UsageCommand: ServiceCommand {
                 + "\(SizeText.text(database.historyBytes)) history")
     }
 
-    /// What all stores take together; `nil` where one is asked for, or the caller may not know.
+    /// Returns what all stores take together; `nil` if one store is asked for, or the caller may not know.
     @BusActor
     private func databaseUsage() async throws -> DatabaseUsage? {
         if options.store != nil || Variable.identifier.value != nil { return nil }
@@ -101,7 +101,7 @@ private struct Usage: Sendable {
     var bytes: Int { store.bytesUsed }
     var keys: Int { store.keyCount }
 
-    /// Of what there is least left of: bytes or keys.
+    /// How full the store is, from 0 to 1: its share of bytes or of keys, whichever is greater.
     private var share: Double {
         max(
             Double(store.bytesUsed) / Double(max(1, store.limits.totalBytes)),

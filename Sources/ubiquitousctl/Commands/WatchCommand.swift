@@ -39,7 +39,7 @@ struct WatchCommand: ServiceCommand {
     }
 }
 
-/// A store that is being followed: its changes are what differs between two snapshots, whatever was missed between.
+/// Follows a store. Its changes are the differences between two snapshots, so that missed signals don't matter.
 @BusActor
 private final class Watch {
     private let store: StoreObject
@@ -67,7 +67,7 @@ private final class Watch {
 
     private func isWanted(_ key: Text) -> Bool { keys.isEmpty || keys.contains(key) }
 
-    // MARK: What happens
+    // MARK: Signals
 
     private func received(_ change: ExternalChange) {
         if change.reason == ExternalChange.quotaViolation { refused(change) }
@@ -75,7 +75,7 @@ private final class Watch {
         EventLoop.task { await self.catchUp() }
     }
 
-    /// A service that has just started knows of no subscription.
+    /// Subscribes again, because a service that has just started knows of no subscription.
     private func serviceChanged() {
         guard store.connection.owner != nil else {
             return Output.remark("The service has ended; waiting for it")
@@ -86,7 +86,7 @@ private final class Watch {
         }
     }
 
-    /// Prints what became different since the last time; what comes meanwhile is looked at in the next round.
+    /// Prints what has changed since the last snapshot. The next round handles changes that arrive meanwhile.
     private func catchUp() async {
         guard !isReading else { return }
         isReading = true
@@ -107,12 +107,12 @@ private final class Watch {
             values[key] = value
             if isWanted(key) { tell(key, value, causes.last { $0.keys.contains(key) }) }
         }
-        // Nobody gets to know of further changes.
+        // Without standard output, there is no reason to continue.
         let outcome = Output.finish()
         if outcome != .done { Glibc.exit(outcome.rawValue) }
     }
 
-    // MARK: What is said
+    // MARK: Output
 
     private func tell(_ key: Text, _ value: Value?, _ cause: ExternalChange?) {
         if isJSON {
@@ -137,7 +137,7 @@ private final class Watch {
 }
 
 extension ServiceConnection {
-    /// Returns when the bus has gone.
+    /// Returns when the bus has disconnected.
     func untilTheBusEnds() async {
         await withCheckedContinuation { continuation in
             var waiting: CheckedContinuation<Void, Never>? = continuation

@@ -3,9 +3,9 @@
 internal import ArgumentParser
 internal import SDBus
 
-/// What a shell offers when a person presses Tab. It never complains: where the service isn't, nothing is offered.
+/// Answers a shell's completion requests. It never fails: without the service, it offers nothing.
 enum CompletionQuestion {
-    /// Whether a word is typed as it is: what a shell would need quotes for is left to the person.
+    /// Whether a word needs no quotes in a shell. Words that do are not offered.
     static func isPlain(_ word: String) -> Bool {
         word.unicodeScalars.allSatisfy {
             $0.value > 0x20 && $0.value != 0x7F && !"'\"\\`$&|;()<>*?[]{}!#~".unicodeScalars.contains($0)
@@ -15,8 +15,8 @@ enum CompletionQuestion {
     /// Asks the service.
     ///
     /// - Parameters:
-    ///   - names: the options among the words that count.
-    ///   - question: what is asked, with those options.
+    ///   - names: the options to take from the words.
+    ///   - question: asks the service, given these options.
     static func ask<Options: ParsableArguments & Sendable>(
         _ arguments: [String], _ names: [String],
         _ question: @escaping @BusActor @Sendable (Options) async throws -> [String]
@@ -26,17 +26,17 @@ enum CompletionQuestion {
         let found = Found()
         _ = EventLoop.runOnThisThread {
             Interruption.allow()
-            // Nobody waits longer than this for a word.
+            // A completion may take two seconds at most.
             let deadline = EventLoop.shared.after(.seconds(2)) { EventLoop.shared.exit(1) }
             found.words = (try? await question(options)) ?? []
             withExtendedLifetime(deadline) {}
             return 0
         }
-        // To zsh, what follows a colon is a description.
+        // For zsh, a description follows a colon.
         return shell == .zsh ? found.take().map { $0.replacing(":", with: "\\:") } : found.take()
     }
 
-    /// The words as they were typed: bash splits them at colons and equals signs as well.
+    /// Returns the words as the user typed them. Bash also splits them at colons and equals signs.
     static func whole(_ words: [String]) -> [String] {
         guard CompletionShell.requesting == .bash else { return words }
         return words.reduce(into: []) { joined, word in
@@ -45,13 +45,13 @@ enum CompletionQuestion {
         }
     }
 
-    /// The options among the words that say which store is meant.
+    /// Returns those of the named options that the words contain.
     private static func named(_ arguments: [String], _ names: [String]) -> [String] {
         var options: [String] = []
         for name in names {
             let short = name == "--store" ? "-s" : name
             if let index = arguments.lastIndex(where: { $0 == name || $0 == short }), index + 1 < arguments.count {
-                // An empty one is what is being completed.
+                // An empty argument is the one being completed.
                 if !arguments[index + 1].isEmpty { options.append("\(name)=\(arguments[index + 1])") }
             } else if let word = arguments.last(where: { $0.hasPrefix(name + "=") }) {
                 options.append(word)
@@ -66,7 +66,7 @@ enum CompletionQuestion {
 
         nonisolated init() {}
 
-        /// After the loop has ended, on its thread.
+        /// Returns the words. Called on the loop's thread after the loop has ended.
         nonisolated func take() -> [String] { BusActor.assumeIsolated { words } }
     }
 }

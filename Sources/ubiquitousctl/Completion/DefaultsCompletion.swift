@@ -5,7 +5,7 @@ internal import PropertyList
 internal import SDBus
 internal import UbiquitousStore
 
-/// What a shell offers after "defaults": a verb, then a domain, then a key of it, then the type of a value.
+/// Completes the words after `defaults`: a verb, a domain, a key, and the type of a value.
 enum DefaultsCompletion {
     private static let options = ["--bus", "--user"]
 

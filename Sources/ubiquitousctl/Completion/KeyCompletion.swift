@@ -4,11 +4,11 @@ internal import PropertyList
 internal import SDBus
 internal import UbiquitousStore
 
-/// What a shell offers where a key of a store is named, or what belongs to it.
+/// Completes the keys of a store, and words that belong to a key.
 enum KeyCompletion {
     private static let options = ["--store", "--bus", "--user"]
 
-    /// The keys of the store that the words so far name.
+    /// Returns the keys of the store that the words name.
     static func keys(_ arguments: [String]) -> [String] {
         CompletionQuestion.ask(arguments, options) { (options: StoreOptions) in
             try await options.withOpenStore { store in
@@ -17,7 +17,7 @@ enum KeyCompletion {
         }
     }
 
-    /// The numbers of the earlier values of the key that the words so far name.
+    /// Returns the numbers of the earlier values of the key that the words name.
     static func historyNumbers(_ arguments: [String], _ index: Int) -> [String] {
         guard let key = positionals(arguments, index, after: "restore").first else { return [] }
         return CompletionQuestion.ask(arguments, options) { (options: StoreOptions) in
@@ -27,7 +27,7 @@ enum KeyCompletion {
         }
     }
 
-    /// What can be where a word of "set" is: a key, then a type or a value.
+    /// Returns what may stand at this place of `set`: a key, then a type or a value.
     static func assignment(_ arguments: [String], _ index: Int) -> [String] {
         let words = positionals(arguments, index, after: "set")
         switch words.last {
@@ -38,7 +38,7 @@ enum KeyCompletion {
         }
     }
 
-    /// The words after the subcommand and before the one that is being completed, without the options.
+    /// Returns the words between the subcommand and the one being completed, without options.
     private static func positionals(_ arguments: [String], _ index: Int, after subcommand: String) -> [String] {
         let before = CompletionQuestion.whole(Array(arguments.prefix(index)))
         guard let start = before.firstIndex(of: subcommand) else { return [] }

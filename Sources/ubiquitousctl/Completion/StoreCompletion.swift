@@ -3,11 +3,11 @@
 internal import SDBus
 internal import UbiquitousStore
 
-/// What a shell offers where a store or a device is named.
+/// Completes stores and devices.
 enum StoreCompletion {
     private static let options = ["--bus", "--user"]
 
-    /// The identifiers that may be opened, and those that hold something.
+    /// Returns the identifiers of stores that may be opened or hold something.
     static func identifiers(_ arguments: [String]) -> [String] {
         CompletionQuestion.ask(arguments, options) { (options: ServiceOptions) in
             let connection = try await options.connect()
@@ -18,7 +18,7 @@ enum StoreCompletion {
         }
     }
 
-    /// The devices of the account, by name where that is plain.
+    /// Returns the account's devices, by name if the name needs no quotes, and otherwise by identifier.
     static func devices(_ arguments: [String]) -> [String] {
         CompletionQuestion.ask(arguments, options) { (options: ServiceOptions) in
             try await options.account().devices().map {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Catalogue {
-    /// The sentences in German, by those in English. To make another language, copy this file, translate what is on the
-    /// right, and add it to ``languages``. A test names what is missing, and what is out of order.
+    /// The German translations, by their English sentences. To add a language, copy this file, translate the right-hand
+    /// sides, and add it to ``languages``. A test names missing sentences and those out of order.
     static let german = Catalogue(sentences: [
         "  See '{1}' for more information.": "  Mehr dazu: „{1}“",
         "\"ubiquitousctl account devices\" lists them.": "„ubiquitousctl account devices“ listet die Geräte auf.",

@@ -4,18 +4,18 @@ internal import Glibc
 
 /// The sentences of a language.
 struct Catalogue: Sendable {
-    /// By the sentence in English; what isn't there stays English.
+    /// The translations, by their English sentences. A sentence without one stays English.
     let sentences: [String: String]
 
     static let english = Catalogue(sentences: [:])
 
-    /// The languages that there are, by the code that begins the name of a locale.
+    /// The catalogues, by the language code that begins a locale's name.
     static let languages = ["de": german]
 
-    /// That of the person's locale.
+    /// The catalogue of the user's locale.
     static let present = of { name in getenv(name).map { String(cString: $0) } }
 
-    /// The catalogue that an environment asks for, by the rules of gettext.
+    /// Returns the catalogue that an environment asks for, by gettext's rules.
     static func of(_ variable: (String) -> String?) -> Catalogue {
         let locale = ["LC_ALL", "LC_MESSAGES", "LANG"].lazy.compactMap(variable).first { !$0.isEmpty } ?? "C"
         if ["C", "POSIX"].contains(locale.prefix { $0 != "." }) { return english }
@@ -28,7 +28,7 @@ struct Catalogue: Sendable {
         return english
     }
 
-    /// A sentence with its arguments.
+    /// Returns a sentence, translated, with its arguments inserted.
     func text(_ format: String, _ arguments: [String]) -> String {
         var rest = (sentences[format] ?? format)[...]
         var text = ""

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A sentence for people, in their language: a literal, whose English is what it is looked up by.
+/// A sentence for users, in their language: a literal in English, which is the key of its translation.
 ///
-/// What is interpolated has a number, by which a translation puts it in its place: `There is no user {1}`.
+/// Interpolated values are numbered, so that a translation can reorder them: `There is no user {1}`.
 struct Sentence: ExpressibleByStringInterpolation, Sendable {
-    /// The sentence.
+    /// The translated sentence.
     let text: String
 
     init(stringLiteral format: String) { text = Catalogue.present.text(format, []) }
 
     init(stringInterpolation parts: Parts) { text = Catalogue.present.text(parts.format, parts.arguments) }
 
-    /// A sentence that comes from elsewhere, as it is.
+    /// Makes a sentence of text from elsewhere, without translating it.
     init(verbatim text: String) { self.text = text }
 
     /// The parts of a literal.
@@ -34,5 +34,5 @@ struct Sentence: ExpressibleByStringInterpolation, Sendable {
     }
 }
 
-/// A part of a sentence in the person's language.
+/// Returns a part of a sentence in the user's language.
 func localized(_ sentence: Sentence) -> String { sentence.text }

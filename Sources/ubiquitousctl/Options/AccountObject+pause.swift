@@ -4,7 +4,7 @@ internal import SDBus
 internal import UbiquitousStore
 
 extension AccountObject {
-    /// Waits for the remote; where that can't be because of a pause, says how it ends.
+    /// Runs `body`, which waits for the remote. If it fails because of a pause, the error says how to end the pause.
     @BusActor
     func unlessPaused<Result>(_ body: @BusActor () async throws -> Result) async throws -> Result {
         do {
@@ -19,6 +19,6 @@ extension AccountObject {
 }
 
 extension AccountDescription {
-    /// A remote that was emptied pauses sync as well, which isn't what a person asked for.
+    /// Whether the user has paused sync. An emptied remote also pauses it, but leaves an error.
     var isPausedByPerson: Bool { state == "paused" && lastError == nil }
 }

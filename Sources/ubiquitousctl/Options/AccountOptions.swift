@@ -4,16 +4,16 @@ internal import ArgumentParser
 internal import SDBus
 internal import UbiquitousStore
 
-/// What a command that changes the account may be asked; and how it answers.
+/// The options of a command that changes the account.
 struct AccountOptions: ParsableArguments {
     @OptionGroup var service: ServiceOptions
     @OptionGroup var change: ChangeOptions
 
-    /// Makes a change of the account, unless it is so already.
+    /// Changes the account, unless nothing would change.
     ///
     /// - Parameters:
-    ///   - what: what is being done, in words, for a person who waits.
-    ///   - plan: what is to be done, in words, from how the account is; `nil` if nothing is.
+    ///   - what: what is being done, for the progress message.
+    ///   - plan: returns what is to be done, in words, given the present account; `nil` if nothing is.
     @BusActor
     func make(
         _ what: Sentence, plan: @BusActor (AccountObject, AccountDescription) async throws -> String?,
@@ -29,7 +29,7 @@ struct AccountOptions: ParsableArguments {
 }
 
 extension AccountOptions {
-    /// The account as it is.
+    /// Returns the account and its present state.
     @BusActor
     func present() async throws -> (AccountObject, AccountDescription) {
         try await Progress.showing("Waiting for the service") {
@@ -38,7 +38,7 @@ extension AccountOptions {
         }
     }
 
-    /// The account as it is, if this device is signed in to one.
+    /// Returns the account and its present state, if this device is signed in.
     /// - Throws: ``Failure`` if it isn't.
     @BusActor
     func signedIn() async throws -> (AccountObject, AccountDescription) {
@@ -47,16 +47,16 @@ extension AccountOptions {
         return (object, account)
     }
 
-    /// That there is no account to do something with.
+    /// The error if this device isn't signed in.
     static var notSignedIn: Failure {
         Failure(.refused, "This device isn't signed in.", advice: "Use \"ubiquitousctl account sign-in URL\".")
     }
 
-    /// Signs in; where only a check is asked for, tries the remote with the credentials.
+    /// Signs in. With `--check`, only tries the remote with the credentials.
     ///
     /// - Parameters:
     ///   - plan: what is done, in words.
-    ///   - isSameIfCredentialsAre: nothing changes if the account has these credentials already.
+    ///   - isSameIfCredentialsAre: whether nothing changes if the account already has these credentials.
     @BusActor
     func signIn(
         _ account: AccountObject, _ url: String, _ request: SignInOptions, plan: String, isSameIfCredentialsAre: Bool
@@ -81,7 +81,7 @@ extension AccountOptions {
     }
 }
 
-/// Remotes can be far away, and behind a link that is slow.
+/// How long to wait for a remote, which may be far away or behind a slow link.
 enum Patience {
     static let remote = Duration.seconds(300)
 }

@@ -4,7 +4,7 @@ internal import ArgumentParser
 internal import PropertyList
 internal import SDBus
 
-/// What a command that changes something may be asked.
+/// The options of a command that changes something.
 struct ChangeOptions: ParsableArguments {
     @Flag(
         name: [.customLong("check"), .customLong("dry-run"), .customShort("n")],
@@ -14,7 +14,7 @@ struct ChangeOptions: ParsableArguments {
     @Flag(help: "Say what changed as JSON.")
     var json = false
 
-    /// What is asked here or there.
+    /// Returns options in which a flag is set if it is set in either.
     func joined(with others: ChangeOptions) -> ChangeOptions {
         var options = self
         options.check = check || others.check
@@ -22,11 +22,11 @@ struct ChangeOptions: ParsableArguments {
         return options
     }
 
-    /// Makes a change, unless it is so already.
+    /// Makes a change, unless nothing would change.
     ///
     /// - Parameters:
-    ///   - what: what is being done, in words, for a person who waits.
-    ///   - plan: what is to be done, in words; `nil` if nothing is.
+    ///   - what: what is being done, for the progress message.
+    ///   - plan: returns what is to be done, in words; `nil` if nothing is.
     @BusActor
     func make(
         _ what: Sentence, plan: @BusActor () async throws -> String?, _ body: @BusActor () async throws -> Void
@@ -36,7 +36,7 @@ struct ChangeOptions: ParsableArguments {
         report(planned)
     }
 
-    /// Says what has changed or would.
+    /// Prints what has changed or would change, if `--json` or `--check` asks for it.
     func report(_ planned: String?) {
         if json { return Output.print(json: ["changed": .boolean(planned != nil)]) }
         if check { Output.print(planned.map { "would \($0)" } ?? "nothing would change") }

@@ -5,7 +5,7 @@ internal import PlaceAddress
 internal import SDBus
 internal import UbiquitousStore
 
-/// How to get into a remote.
+/// The credentials for a remote.
 struct Credentials: ParsableArguments {
     @Option(help: ArgumentHelp("Whom the server knows you as; the password is asked for.", valueName: "name"))
     var login: String?
@@ -31,15 +31,15 @@ struct Credentials: ParsableArguments {
         }
     }
 
-    /// Whether there are any: then an account that is there already may get new ones.
+    /// Whether any are given. If so, signing in again renews the account's credentials.
     var areGiven: Bool { login != nil || passwordFile != nil || tokenFile != nil || caFile != nil }
 
-    /// Puts them together, and asks for what is missing.
+    /// Returns the options for signing in, and asks for a missing password.
     @BusActor
     func options(for url: String) async throws -> SignInOptions {
         var options = SignInOptions()
         options.user = login
-        // Before a password is asked for.
+        // Read this file before asking for a password.
         options.certificateAuthority = try caFile.map { try WholeFile.read($0) }
         if let passwordFile {
             options.password = try Password.read(from: passwordFile)
@@ -52,8 +52,8 @@ struct Credentials: ParsableArguments {
 
     private static let webSchemes = ["http": "webdav", "https": "webdavs", "dav": "webdav", "davs": "webdavs"]
 
-    /// An address may not have a secret in it: every user of the machine can see arguments, and they stay in the
-    /// shell's history.
+    /// Checks an address of a remote. It must not contain a password, because every user of the machine can see
+    /// arguments, and the shell's history keeps them.
     static func check(_ url: String) throws {
         if url.hasPrefix("/"), !url.contains(where: { $0.isWhitespace || "%?#".contains($0) }) {
             let folder = "folder://" + url

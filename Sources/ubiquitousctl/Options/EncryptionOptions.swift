@@ -5,7 +5,7 @@ internal import Glibc
 internal import SDBus
 internal import UbiquitousStore
 
-/// Whether an account is encrypted, and what opens it.
+/// Whether an account is encrypted, and the phrase that unlocks it.
 struct EncryptionOptions: ParsableArguments {
     @Flag(
         inversion: .prefixedNo, exclusivity: .exclusive,
@@ -28,12 +28,12 @@ struct EncryptionOptions: ParsableArguments {
         }
     }
 
-    /// Whether anything is said.
+    /// Whether any of these options is given.
     var areGiven: Bool { encrypt != nil || phraseFile != nil || rejectOthers }
 
-    /// Signs in, and asks what has to be known.
+    /// Signs in, and asks the user for what is missing.
     /// - Parameters:
-    ///   - asks: whether there may be somebody to ask.
+    ///   - asks: whether to ask questions, if there is a terminal.
     ///   - attempt: signs in with options.
     @BusActor
     func signIn(
@@ -61,8 +61,8 @@ struct EncryptionOptions: ParsableArguments {
         }
     }
 
-    /// Finds out what is there by joining it as an encrypted account, and asks about what isn't one.
-    /// - Returns: whether there is more to do.
+    /// Finds out what the remote holds by joining it as an encrypted account, and asks the user if it isn't one.
+    /// - Returns: whether the caller still has to sign in.
     @BusActor
     private func ask(
         _ request: inout SignInOptions, _ attempt: @BusActor (SignInOptions) async throws -> Void

@@ -6,7 +6,7 @@ internal import SDBus
 internal import StoreBus
 internal import UbiquitousStore
 
-/// How an account is joined.
+/// The options for joining an account.
 struct JoiningOptions: ParsableArguments {
     @Option(help: ArgumentHelp("What other devices are told this one is called.", valueName: "name"))
     var deviceName: String?
@@ -24,7 +24,7 @@ struct JoiningOptions: ParsableArguments {
 
     func validate() throws { if let url { try Credentials.check(url) } }
 
-    /// Where the account is or is to be.
+    /// Returns the address that is given, or else the administrator's default.
     func place(for account: AccountDescription) throws -> String {
         if let url { return url }
         guard !account.defaultBackend.isEmpty else {
@@ -35,7 +35,7 @@ struct JoiningOptions: ParsableArguments {
         return account.defaultBackend
     }
 
-    /// Signs in, unless it is so already and nothing new is given.
+    /// Signs in, unless this device is signed in already and nothing new is given.
     @BusActor
     func signIn(
         _ options: AccountOptions, _ credentials: Credentials, check: (AccountDescription, _ url: String) throws -> Void
@@ -53,7 +53,7 @@ struct JoiningOptions: ParsableArguments {
         if isThere, isNamed, !credentials.areGiven, !encryption.areGiven, account.state != "auth-failed" {
             return options.change.report(nil)
         }
-        // Before a password is asked for.
+        // Warn before asking for a password.
         if let warning = PlaceAddress.warning(of: url) { Output.remark(Sentence(verbatim: warning)) }
         var request = try await credentials.options(for: url)
         request.deviceName = deviceName
@@ -75,7 +75,7 @@ struct JoiningOptions: ParsableArguments {
         }
     }
 
-    /// Those of the user's stores that have values; the first hundred are enough to go by. Who can't look does without.
+    /// Returns which of the user's first hundred stores have values, which is enough here; none if they can't be read.
     @BusActor
     private func storesWithValues(_ options: AccountOptions) async -> Set<String> {
         var stores: Set<String> = []

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The options of "set" among words that are parsed by hand, as values may look like options.
+/// Recognizes the options of `set` among words that are parsed by hand, because values may look like options.
 enum OptionWords {
     private static let flags: Set = ["--check", "--dry-run", "-n", "--json", "--string", "-h", "--help"]
     private static let withArgument: Set = ["--store", "-s", "--bus", "--user"]
 
-    /// The options that the words begin with, each with its argument; the words are those after them then.
+    /// Removes the leading options from the words, and returns them with their arguments.
     static func take(from words: inout ArraySlice<String>) -> [String] {
         var taken: ArraySlice<String> = []
         while let word = words.first, case let count = length(word), count > 0 {
@@ -15,7 +15,7 @@ enum OptionWords {
         return Array(taken)
     }
 
-    /// How many words an option takes; 0 if it is none.
+    /// Returns how many words an option takes, itself included; 0 if the word isn't an option.
     private static func length(_ word: String) -> Int {
         if flags.contains(word) { return 1 }
         if withArgument.contains(word) { return 2 }

@@ -5,7 +5,7 @@ internal import Glibc
 internal import SDBus
 internal import UbiquitousStore
 
-/// Where the service is.
+/// The options that name the service's bus.
 struct BusOptions: ParsableArguments {
     @Option(
         help: "The bus: system, session, or an address (default: $UBIQUITOUS_STORE_BUS, or system).",
@@ -22,7 +22,7 @@ struct BusOptions: ParsableArguments {
         )
     }
 
-    /// The bus that is meant.
+    /// The address of the bus.
     var address: BusAddress {
         switch name {
         case "system": .system
@@ -42,7 +42,7 @@ struct BusOptions: ParsableArguments {
     }
 }
 
-/// Where the service is, and whose stores and account are meant.
+/// The options that name the service's bus, and the user whose stores and account are meant.
 struct ServiceOptions: ParsableArguments {
     @OptionGroup var bus: BusOptions
 
@@ -51,14 +51,14 @@ struct ServiceOptions: ParsableArguments {
         completion: .shellCommand("getent passwd | cut -d: -f1"))
     var user: String?
 
-    /// Refuses a command line that names one user, and asks for all.
+    /// Refuses a command line with both `--everybody` and `--user`.
     func check(everybody: Bool) throws {
         guard everybody, user != nil else { return }
         throw ValidationError(localized("--everybody is for all users, and --user for one; leave one of them out."))
     }
 
-    /// The user that is meant.
-    /// - Throws: ``Failure`` if there is none of that name, or if it is another one and this isn't root.
+    /// Returns the uid of the user that is meant.
+    /// - Throws: ``Failure`` if there is no such user, or if it is another user and the caller isn't root.
     func uid() throws -> UInt32 {
         guard let user else { return geteuid() }
         guard let uid = UInt32(user) ?? LocalUser.uid(named: user) else {
@@ -74,9 +74,9 @@ struct ServiceOptions: ParsableArguments {
     @BusActor
     func connect() async throws -> ServiceConnection { try await bus.connect() }
 
-    /// Connects to the service's bus as the user that is meant, for calls that are only for one's own.
+    /// Connects to the service's bus as the user that is meant, for calls that are limited to the user's own data.
     ///
-    /// A user who has nothing on this device gets a place for it by that.
+    /// If the user has no data on this device yet, the service makes a place for it.
     @BusActor
     func connectAsUser() async throws -> ServiceConnection {
         let (own, uid) = (geteuid(), try uid())
@@ -85,12 +85,12 @@ struct ServiceOptions: ParsableArguments {
         guard seteuid(uid) == 0 else {
             throw Failure(.refused, "Acting for user \(uid): \(String(cString: strerror(errno))).")
         }
-        // The bus knows the connection's user from now on; files are read as who was asked to.
+        // The bus now knows the connection as this user's. Files are read as the calling user.
         defer { _ = seteuid(own) }
         return try await connect()
     }
 
-    /// The account of the user that is meant.
+    /// Returns the account of the user that is meant.
     @BusActor
     func account() async throws -> AccountObject {
         let uid = try uid()

@@ -15,7 +15,7 @@ struct StoreOptions: ParsableArguments {
 
     @OptionGroup var service: ServiceOptions
 
-    /// These, with what others say in place of it.
+    /// Returns these options, replaced by others where those are given.
     func replaced(by others: StoreOptions) -> StoreOptions {
         var options = self
         options.store = others.store ?? store
@@ -24,13 +24,13 @@ struct StoreOptions: ParsableArguments {
         return options
     }
 
-    /// Does something with the store that is meant, which shouldn't take long.
+    /// Runs `body` with the store, and shows progress if it takes longer than a second.
     @BusActor
     func withStore<Result>(_ body: @BusActor (StoreObject) async throws -> Result) async throws -> Result {
         try await Progress.showing("Waiting for the service") { try await withOpenStore(body) }
     }
 
-    /// Does something with the store that is meant.
+    /// Runs `body` with the store that is meant.
     @BusActor
     func withOpenStore<Result>(_ body: @BusActor (StoreObject) async throws -> Result) async throws -> Result {
         let uid = try service.uid()
@@ -44,7 +44,7 @@ struct StoreOptions: ParsableArguments {
         }
     }
 
-    /// That a store isn't there.
+    /// Returns the error if a store doesn't exist.
     static func noStore(_ identifier: String, ofUser uid: UInt32) -> Failure {
         Failure(
             .refused, "There is no store \(Output.quoted(identifier)) for user \(uid).",

@@ -6,16 +6,16 @@ internal import PropertyList
 internal import PropertyListFiles
 internal import Synchronization
 
-/// What the program says: results on standard output, and everything else on standard error.
+/// The program's output: results go to standard output, everything else to standard error.
 enum Output {
     private static let isBroken = Mutex(false)
 
-    /// A line of a result, at once.
+    /// Prints a line of a result, unbuffered.
     static func print(_ line: String) {
         write(line + "\n", to: STDOUT_FILENO)
     }
 
-    /// Parts of a result with spaces between them; at a terminal that is too narrow, in several lines.
+    /// Prints parts of a result separated by two spaces; on several lines if the terminal is too narrow.
     static func print(lines parts: [String]) {
         var lines: [(text: String, width: Int)] = []
         let width = Style.width(of: STDOUT_FILENO) ?? .max
@@ -31,17 +31,17 @@ enum Output {
         for line in lines { print(line.text) }
     }
 
-    /// A result as JSON, in one line.
+    /// Prints a result as JSON, on one line.
     static func print(json value: Value) {
         print(JSONWriter.write(value))
     }
 
-    /// Bytes of a result, as they are.
+    /// Writes a result's bytes as they are.
     static func write(bytes: [UInt8]) {
         bytes.withUnsafeBytes { write($0, to: STDOUT_FILENO) }
     }
 
-    /// An error: what was wrong in the first line, and what to do in those that follow.
+    /// Prints an error: what was wrong on the first line, and what to do on the following lines.
     static func complain(_ text: String) {
         let style = Style(for: STDERR_FILENO)
         let lines = text.split(separator: "\n", maxSplits: 1)
@@ -50,12 +50,12 @@ enum Output {
         write(message, to: STDERR_FILENO)
     }
 
-    /// A remark that isn't an error.
+    /// Prints a remark that isn't an error.
     static func remark(_ sentence: Sentence) {
         write("ubiquitousctl: \(printable(sentence.text))\n", to: STDERR_FILENO)
     }
 
-    /// How the program ends that has said everything: not well if somebody missed some of it.
+    /// Returns the outcome after everything was printed: a failure if some of it could not be written.
     static func finish() -> Outcome {
         guard isBroken.withLock({ $0 }) else { return .done }
         complain(localized("Standard output can't be written to: \(String(cString: strerror(errno)))"))
@@ -73,7 +73,7 @@ enum Output {
             let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
             if count < 0 && errno == EINTR { continue }
             guard count > 0 else {
-                // Whoever read it has had enough, as in `| head`.
+                // The reader has closed the pipe, as in `| head`.
                 if descriptor == STDOUT_FILENO && errno == EPIPE { Interruption.end(SIGPIPE) }
                 if descriptor == STDOUT_FILENO { isBroken.withLock { $0 = true } }
                 return
@@ -82,16 +82,16 @@ enum Output {
         }
     }
 
-    /// Text that others have a part in, without what would steer a terminal.
+    /// Returns text that may contain foreign text, without what would control a terminal.
     private static func printable(_ text: Substring) -> String { printable(String(text)) }
 
-    /// A name in quotes as a part of a sentence; of one that is very long, its beginning.
+    /// Returns a name in quotes for use in a sentence; of a very long name, only its beginning.
     static func quoted(_ name: String) -> String {
         let isLong = name.unicodeScalars.count > 128
         return "\"\(isLong ? String(String.UnicodeScalarView(name.unicodeScalars.prefix(40))) + "…" : name)\""
     }
 
-    /// The same as a part of a line.
+    /// Returns the text for use within a line, also without newlines.
     static func printableWord(_ text: String) -> String { printable(text).replacing("\n", with: "\u{FFFD}") }
 
     static func printable(_ text: String) -> String {

@@ -3,16 +3,16 @@
 internal import Glibc
 internal import SDBus
 
-/// Where a password comes from: a file, a person who isn't shown it, or a pipe. Never from an argument, which every user
+/// Reads a password from a file, a terminal that doesn't show it, or a pipe. Never from an argument, which every user
 /// of the machine can see.
 @BusActor
 enum Password {
-    /// The first line of a file; `-` is standard input.
+    /// Returns a file's first line that isn't empty; `-` is standard input.
     static func read(from file: String) throws -> String {
         try text(of: file) { $0.split(whereSeparator: \.isNewline).first.map(String.init) }
     }
 
-    /// What is to be read of a file, as text.
+    /// Returns the wanted part of a file's text.
     static func text(of file: String, _ part: (String) -> String?) throws -> String {
         let bytes = file == "-" ? try StandardInput.bytes() : try WholeFile.read(file)
         let name = file == "-" ? localized("standard input") : localized("the file \"\(file)\"")
@@ -22,14 +22,14 @@ enum Password {
         return part
     }
 
-    /// Asks at the terminal without showing what is typed; where there is none, reads a line of standard input.
+    /// Asks at the terminal without showing what is typed; without a terminal, reads a line of standard input.
     static func ask(_ prompt: String) async throws -> String {
         guard isatty(STDIN_FILENO) == 1 else { return try read(from: "-") }
         return try await HiddenInput(STDIN_FILENO).line(prompt)
     }
 }
 
-/// A terminal that doesn't show what is typed.
+/// Reads a line from a terminal without showing what is typed.
 @BusActor
 private final class HiddenInput {
     private let terminal: Int32
@@ -47,7 +47,7 @@ private final class HiddenInput {
     }
 
     func line(_ prompt: String) async throws -> String {
-        // A terminal that stays silent after the program was interrupted is a nuisance.
+        // Otherwise the terminal would stay without echo after an interrupted program.
         sources = Interruption.signals.map { number in
             EventLoop.shared.onSignal(number) { [weak self] in
                 self?.show()
@@ -55,7 +55,7 @@ private final class HiddenInput {
             }
         }
         sources.append(EventLoop.shared.onSignal(SIGTSTP) { [weak self] in self?.stop() })
-        // Stopped and continued by something else than the keyboard: a shell may have set the terminal meanwhile.
+        // The program may have been stopped without Ctrl-Z, and a shell have set the terminal before it continued.
         sources.append(EventLoop.shared.onSignal(SIGCONT) { [weak self] in self?.ask(prompt) })
         ask(prompt)
         await readable()
@@ -68,19 +68,19 @@ private final class HiddenInput {
         return line
     }
 
-    /// In this order: whoever is quick types as soon as there is the question.
+    /// Hides the input before it shows the question, because a quick user types as soon as the question appears.
     private func ask(_ prompt: String) {
         hide()
         Output.write("\r\(prompt)", to: STDERR_FILENO)
     }
 
-    /// Stops as every program does on Ctrl-Z; the shell gets the terminal as it was.
+    /// Stops the program as Ctrl-Z does, and restores the terminal for the shell.
     private func stop() {
         show()
         Interruption.stop()
     }
 
-    /// Waits until there is a line.
+    /// Waits until a line can be read.
     private func readable() async {
         await withCheckedContinuation { continuation in
             var waiting: CheckedContinuation<Void, Never>? = continuation

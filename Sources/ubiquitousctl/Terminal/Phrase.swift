@@ -4,10 +4,10 @@ internal import Glibc
 internal import SDBus
 internal import UbiquitousStore
 
-/// A recovery phrase between the service and a person.
+/// Reads and shows recovery phrases.
 @BusActor
 enum Phrase {
-    /// The words of a file, on as many lines as they are; `-` is standard input.
+    /// Returns the words of a file, however many lines they take; `-` is standard input.
     static func read(from file: String) throws -> String {
         try Password.text(of: file) { text in
             let words = text.split(whereSeparator: \.isWhitespace)
@@ -15,7 +15,7 @@ enum Phrase {
         }
     }
 
-    /// Asks for one, and again where a slip is likely; where there is no terminal, reads it from standard input.
+    /// Asks for a phrase, again after a likely typing error; without a terminal, reads it from standard input.
     /// - Parameter attempt: takes the phrase.
     static func ask(_ url: String, _ attempt: @BusActor (String) async throws -> Void) async throws {
         for triesLeft in (0..<3).reversed() {
@@ -30,7 +30,7 @@ enum Phrase {
         }
     }
 
-    /// Shows the phrase of a new account, until the person says that it is written down.
+    /// Shows the phrase of a new account, and waits until the user confirms that it is written down.
     static func show(_ account: AccountObject) async throws {
         let words = try await account.recoveryPhrase(marksShown: false).split(separator: " ").map(String.init)
         Output.write(
@@ -49,7 +49,7 @@ enum Phrase {
         _ = try await account.recoveryPhrase(marksShown: true)
     }
 
-    /// Says where a script finds the words, as nobody is there to be shown them.
+    /// Says where a script finds the words, which aren't shown without a terminal.
     static func remark() {
         Output.remark(
             """
@@ -58,7 +58,7 @@ enum Phrase {
             """)
     }
 
-    /// Four words to a line, with their numbers.
+    /// Returns the words with their numbers, four to a line.
     static func lines(_ words: [String]) -> String {
         let numbered = words.enumerated().map { number, word in
             let text = "\(number < 9 ? " " : "")\(number + 1). \(word)"
@@ -77,8 +77,8 @@ struct Question {
     private let advice: String
 
     /// - Parameters:
-    ///   - usual: what Enter says.
-    ///   - advice: what to do where nobody answers.
+    ///   - usual: the answer if the user only presses Enter.
+    ///   - advice: what to do if there is no answer.
     init(_ question: String, default usual: Bool, advice: String) {
         (self.question, self.usual, self.advice) = (question, usual, advice)
     }

@@ -3,7 +3,7 @@
 internal import Glibc
 internal import SDBus
 
-/// Tells a person that something is under way, once it has taken a second.
+/// Tells the user that something is under way, once it has taken a second.
 @BusActor
 final class Progress {
     private let what: String
@@ -11,8 +11,8 @@ final class Progress {
     private var timer: EventSource?
     private var seconds = 0
 
-    /// Runs `body`; after a second standard error says `what` is being done: a terminal with the time that it has taken,
-    /// and anything else once.
+    /// Runs `body`. After a second, writes `what` to standard error: with the elapsed time on a terminal, and once
+    /// elsewhere.
     static func showing<Result>(_ what: Sentence, _ body: @BusActor () async throws -> Result) async rethrows -> Result
     {
         let progress = Progress(what.text)
@@ -38,14 +38,14 @@ final class Progress {
         }
     }
 
-    /// Has what was said go from a terminal's line, for what is said at the program's end.
+    /// Clears the progress from the terminal's line, before the program's last message.
     static func clear() {
         if isatty(STDERR_FILENO) == 1 { Output.write("\r\u{1B}[K", to: STDERR_FILENO) }
     }
 
     private func end() {
         timer = nil
-        // The line goes: what comes next begins where it was.
+        // The next output begins where this line was.
         if seconds > 0 { Self.clear() }
     }
 }

@@ -2,16 +2,16 @@
 
 internal import Glibc
 
-/// Colours, on terminals that have them and for people who want them (https://no-color.org).
+/// Colours, on terminals that have them and for users who want them (https://no-color.org).
 struct Style {
     private let isColoured: Bool
 
-    /// For what is written to a descriptor.
+    /// Makes the style for output to a descriptor.
     init(for descriptor: Int32) {
         isColoured = isatty(descriptor) == 1 && Variable.noColor.value == nil && Variable.terminal.value != "dumb"
     }
 
-    /// How many columns a terminal has; `nil`: it is none, or doesn't say.
+    /// Returns the width of a terminal in columns; `nil` if the descriptor isn't a terminal or doesn't say.
     static func width(of descriptor: Int32) -> Int? {
         var size = winsize()
         guard isatty(descriptor) == 1, ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else {
@@ -20,7 +20,7 @@ struct Style {
         return Int(size.ws_col)
     }
 
-    /// About how many columns a text takes, colours aside.
+    /// Returns about how many columns a text takes, without its colour codes.
     static func columns(_ text: String) -> Int {
         var isEscape = false
         return text.reduce(0) { count, character in
@@ -36,7 +36,7 @@ struct Style {
     func green(_ text: String) -> String { wrap(text, 32) }
     func yellow(_ text: String) -> String { wrap(text, 33) }
 
-    /// Green, yellow or red, by how full something is: from 0 to 1.
+    /// Returns a text in green, yellow or red, depending on how full something is, from 0 to 1.
     func byFullness(_ share: Double, _ text: String) -> String {
         share < 0.7 ? green(text) : share < 0.9 ? yellow(text) : red(text)
     }

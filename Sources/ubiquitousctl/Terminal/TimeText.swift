@@ -6,18 +6,18 @@ internal import PropertyListFiles
 
 /// Times of the service, which are microseconds since 1970.
 enum TimeText {
-    /// From 1970 to 2001, in seconds.
+    /// The seconds from 1970 to 2001.
     private static let epoch: Double = 978_307_200
 
-    /// In UTC and whole seconds, or `nil` for never.
+    /// Returns a time in UTC and whole seconds; `nil` for never.
     static func utc(_ microseconds: UInt64) -> String? {
         microseconds == 0 ? nil : DateText.text((Double(microseconds) / 1_000_000).rounded(.down) - epoch)
     }
 
-    /// For a person, in the time of this place.
+    /// Returns a time for users, in the local time zone.
     static func local(_ microseconds: UInt64) -> String { text(microseconds, "%Y-%m-%d %H:%M:%S") }
 
-    /// For a person, the day in the time of this place.
+    /// Returns a date for users, in the local time zone.
     static func localDay(_ microseconds: UInt64) -> String { text(microseconds, "%Y-%m-%d") }
 
     private static func text(_ microseconds: UInt64, _ format: String) -> String {
@@ -30,7 +30,7 @@ enum TimeText {
         return text.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } } ?? ""
     }
 
-    /// As a value of JSON: a time in UTC; `nil` for never.
+    /// Returns a time in UTC as a value for JSON; `nil` for never.
     static func value(_ microseconds: UInt64) -> Value? {
         utc(microseconds).map { .string(Text($0)) }
     }

@@ -4,17 +4,17 @@ internal import PropertyList
 internal import SDBus
 internal import UbiquitousStore
 
-/// Carries out what commands that write were asked for.
+/// Makes the changes that a command asks for, in a store.
 @BusActor
 struct Change {
     let store: StoreObject
     let options: ChangeOptions
 
-    /// Has the store hold what is wanted; what it holds already is no change.
+    /// Makes the store hold the wanted values. Values that it already holds are no change.
     ///
     /// - Parameters:
-    ///   - isGuarded: whether what is wanted depends on everything that is there, so that nobody may write meanwhile.
-    ///   - wanted: keys with their values, `nil` to remove, from what is there.
+    ///   - isGuarded: whether the wanted values depend on all present ones; then a write meanwhile starts over.
+    ///   - wanted: returns keys with their values, `nil` to remove them, given the present values.
     func make(guarded isGuarded: Bool = false, _ wanted: ([Text: Value]) throws -> [Text: Value?]) async throws {
         for _ in 0..<10 {
             do {

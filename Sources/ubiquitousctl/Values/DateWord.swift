@@ -3,12 +3,12 @@
 internal import Glibc
 internal import PropertyListFiles
 
-/// Dates as people type them.
+/// Dates as users type them.
 enum DateWord {
-    /// The date of a word, in seconds since 2001-01-01T00:00:00Z. A time without a zone is local time; a day alone is
-    /// its midnight in UTC. `2026-11-21 09:30:00 +0000`, as macOS's `defaults` prints a time, is one, too.
+    /// Returns the date of a word, in seconds since 2001-01-01T00:00:00Z. A time without a zone is local time; a day
+    /// alone is its midnight in UTC. Accepts times as macOS's `defaults` prints them: `2026-11-21 09:30:00 +0000`.
     ///
-    /// - Throws: ``Failure`` if it is none, with what is impossible about it.
+    /// - Throws: ``Failure`` with the reason, if the word isn't a date.
     static func seconds(_ word: String) throws -> Double {
         let text = standardForm(of: word)
         if let seconds = DateText.seconds(text) { return seconds }
@@ -16,7 +16,7 @@ enum DateWord {
         throw Failure(.usage, "\(Output.quoted(word)) doesn't go with -date: \(objection(to: word)).")
     }
 
-    /// A time with spaces in it as ISO 8601 has it; other words as they are.
+    /// Returns a time that contains spaces in ISO 8601 form, and other words as they are.
     private static func standardForm(of word: String) -> String {
         let parts = word.split(separator: " ", omittingEmptySubsequences: false)
         guard (2...3).contains(parts.count) else { return word }
@@ -24,7 +24,7 @@ enum DateWord {
         return "\(parts[0])T\(parts[1])\(zone ?? "")"
     }
 
-    /// How many seconds this place is east of UTC when its clocks show a time.
+    /// Returns how many seconds local time is ahead of UTC, at a local time.
     private static func offset(ofLocal seconds: Double) -> Double {
         let epoch: Double = 978_307_200
         guard var time = time_t(exactly: (seconds + epoch).rounded(.down)) else { return 0 }
@@ -35,7 +35,7 @@ enum DateWord {
         return Double(shown - mktime(&parts))
     }
 
-    /// The hours and minutes of a time that no clock shows; `nil` if it isn't one.
+    /// Returns the hours and minutes of an impossible time, such as 24:00; `nil` if the text isn't one.
     private static func impossibleTime(_ text: String) -> String? {
         let parts = text.prefix(5).split(separator: ":", omittingEmptySubsequences: false)
         guard parts.map(\.utf8.count) == [2, 2], let hour = UInt(parts[0]), let minute = UInt(parts[1]),

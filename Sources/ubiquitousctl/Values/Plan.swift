@@ -5,24 +5,24 @@ internal import UbiquitousStore
 
 /// What writing some values would change in a store.
 struct Plan: Equatable {
-    /// A key whose value becomes another one.
+    /// The change of one key.
     struct Step: Equatable {
         let key: Text
-        /// `nil`: it has none.
+        /// The present value; `nil` if there is none.
         let old: Value?
-        /// `nil`: it is removed.
+        /// The new value; `nil` to remove the key.
         let new: Value?
     }
 
-    /// Sorted by key; empty if everything is so already.
+    /// The changes, sorted by key; empty if nothing would change.
     let steps: [Step]
-    /// How many keys there are afterwards, and how large their values are together.
+    /// The number of keys after the change, and the total size of their values in bytes.
     private let keys: Int
     private let bytes: Int
-    /// How much larger the store gets.
+    /// By how much the store grows.
     private let growth: (keys: Int, bytes: Int)
 
-    /// Compares what is wanted with what is there.
+    /// Compares the wanted values with the present ones.
     init(_ wanted: [Text: Value?], on present: [Text: Value]) {
         steps = wanted.filter { present[$0.key] != $0.value }
             .map { Step(key: $0.key, old: present[$0.key], new: $0.value) }
@@ -37,14 +37,14 @@ struct Plan: Equatable {
 
     static func == (left: Plan, right: Plan) -> Bool { left.steps == right.steps }
 
-    /// What the store is to be given.
+    /// The changes to write to the store.
     var changes: [Text: Value?] {
         Dictionary(uniqueKeysWithValues: steps.map { ($0.key, $0.new) })
     }
 
-    /// Finds what the service would refuse by itself, so that it is said which key it is.
+    /// Refuses what the service would refuse anyway, to name the key.
     ///
-    /// - Parameter limits: of a store, or of a layer of a domain.
+    /// - Parameter limits: the limits of a store, or of a layer of a domain.
     /// - Throws: ``Failure``.
     func checkValues(_ limits: Limits = .standard) throws {
         for step in steps {
@@ -58,9 +58,9 @@ struct Plan: Equatable {
         }
     }
 
-    /// Finds out whether the service would refuse all of it together.
+    /// Refuses changes that exceed the store's total limits.
     ///
-    /// Only the service knows for certain: keys that never leave the device are counted apart.
+    /// Only the service knows for certain, because it counts device-local values separately.
     ///
     /// - Throws: ``Failure``.
     func checkTotals(_ limits: Limits) throws {

@@ -3,15 +3,15 @@
 internal import PropertyList
 internal import PropertyListFiles
 
-/// Reads values from words of the command line, typed as defaults(1) has it.
+/// Reads values from words of the command line, with types as in defaults(1).
 struct TypedWords {
     private var words: ArraySlice<String>
-    /// What a word without a type is.
+    /// Reads a word without a type.
     private let untyped: (String) throws -> Value
 
-    /// The value that the first words make, and the words after it.
+    /// Returns the value that the first words make, and the remaining words.
     ///
-    /// `-array` and `-dict` take all that follow.
+    /// `-array` and `-dict` take all remaining words.
     /// - Parameter untyped: reads a word without a type.
     static func value(
         _ words: ArraySlice<String>, untyped: @escaping (String) throws -> Value = Self.untyped
@@ -50,7 +50,7 @@ struct TypedWords {
         "-string", "-int", "-integer", "-float", "-real", "-bool", "-boolean", "-date", "-data", "-array", "-dict",
     ]
 
-    /// A word without a type. One that begins like a type or an option is rather a slip than a string.
+    /// Reads a word without a type. Refuses one that looks like a type or an option, which is probably a mistake.
     static func untyped(_ word: String) throws -> Value {
         let value = try ValueText.value(word)
         guard case .string = value, word.hasPrefix("-"), word != "-" else { return value }

@@ -3,12 +3,12 @@
 public import PropertyList
 
 extension Value {
-    /// An array of strings.
+    /// Makes an array of strings.
     static func strings(_ strings: [String]) -> Value { .array(strings.map { .string(Text($0)) }) }
 }
 
 extension Value: ExpressibleByDictionaryLiteral {
-    /// A dictionary, as results in JSON are written.
+    /// Makes a dictionary from a literal, for results in JSON.
     public init(dictionaryLiteral elements: (Text, Value)...) {
         self = .dictionary(Dictionary(elements) { $1 })
     }

@@ -3,7 +3,7 @@
 internal import PropertyList
 
 extension Value {
-    /// The type, as the options of `set` are called.
+    /// The name of the value's type, as in the options of `set`.
     var typeName: String {
         switch self {
         case .boolean: "bool"

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// One word for each value. A person types `dark`, `12` or `["a", 1.5]`, and what `get` prints is a word that `set`
-// takes for the same value of the same type: JSON for everything but strings, and strings as they are as long as
-// nothing else could be meant.
+// Each value has one word. A user types `dark`, `12` or `["a", 1.5]`, and `get` prints a word that `set` reads as the
+// same value of the same type: JSON for everything but strings, and a string as it is unless it could be mistaken for
+// something else.
 
 internal import PropertyList
 internal import PropertyListFiles
 
 /// Values as words of the command line.
 enum ValueText {
-    /// The word of a value.
+    /// Returns the word for a value.
     static func word(_ value: Value) -> String {
         if case .string(let text) = value, isBare(text.string) { return text.string }
         return JSONWriter.write(value)
     }
 
-    /// The word of a value as a part of a sentence; of one that is long, its beginning.
+    /// Returns the word for a value for use in a sentence; of a long word, only its beginning.
     static func beginning(_ value: Value) -> String {
         let word = word(value).unicodeScalars
         return word.count > 200 ? String(String.UnicodeScalarView(word.prefix(200))) + "…" : String(word)
     }
 
-    /// A key as it is, or in quotes if it has something in it that could be mistaken.
+    /// Returns a key as it is, or in quotes if it could be misread.
     static func word(key: Text) -> String {
         isBare(key.string) && !key.string.contains(" ") ? key.string : JSONWriter.write(.string(key))
     }
 
-    /// The value of a word without a type: JSON where it is any, and else a string.
+    /// Returns the value of a word without a type: JSON if the word is any, and otherwise a string.
     ///
-    /// - Throws: ``Failure`` for what begins as JSON and is broken: it is rather a slip than a string.
+    /// - Throws: ``Failure`` if the word begins like JSON but isn't valid, because that is probably a mistake.
     static func value(_ word: String) throws -> Value {
         do {
             return try JSONReader.read(Array(word.utf8))
@@ -45,12 +45,12 @@ enum ValueText {
         return "{[\"".utf8.contains(first) || trimmed.elementsEqual("null".utf8) || isNumber(word)
     }
 
-    /// A number that a property list doesn't have, as 99999999999999999999 or 1e400.
+    /// Whether a word is a number, also one that a property list can't hold, such as 99999999999999999999 or 1e400.
     private static func isNumber(_ word: String) -> Bool {
         word.wholeMatch(of: /-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?/) != nil
     }
 
-    /// Whether a string is taken for nothing but itself, and shows whatever it holds.
+    /// Whether a string reads back as itself, and has no invisible parts.
     private static func isBare(_ string: String) -> Bool {
         let scalars = string.unicodeScalars
         guard let first = scalars.first, let last = scalars.last, first != "-",

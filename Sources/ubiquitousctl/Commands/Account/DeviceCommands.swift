@@ -23,7 +23,7 @@ struct DevicesCommand: ServiceCommand {
         if json { return Output.print(json: .array(devices.map(\.json))) }
         let style = Style(for: 1)
         for device in devices {
-            // A device tells the others once a day that it is there.
+            // Devices report to each other once a day, so that a time of day would mean nothing.
             let seen = device.isThisOne ? "this device" : "last seen \(TimeText.localDay(device.lastSeen))"
             let (identifier, name) = (Output.printableWord(device.identifier), Output.printableWord(device.name))
             Output.print("\(style.dim(identifier))  \(name)  \(style.dim(seen))")
@@ -97,7 +97,7 @@ struct ForgetCommand: ServiceCommand {
             identifier = device.identifier
             return "forget \"\(device.name)\"" + (replaceKey ? ", and replace the account's key" : "")
         } _: { account in
-            // First what may fail: the command can be repeated then.
+            // First the step that may fail, so that the command can be repeated.
             if replaceKey { try await account.unlessPaused { try await account.replaceKey(timeout: Patience.remote) } }
             try await account.forgetDevice(identifier)
         }
@@ -118,9 +118,9 @@ struct ForgetCommand: ServiceCommand {
 }
 
 extension AccountObject {
-    /// The one device of an identifier or a name; this one if neither is given.
+    /// Returns the device with an identifier or a name; this device if `name` is `nil`.
     ///
-    /// Where there is none the remote is looked at: the device may have joined since the last look.
+    /// If it isn't listed, polls the remote: the device may have joined since the last poll.
     fileprivate func device(_ name: String?) async throws -> DeviceDescription {
         guard let name else {
             let this = try await devices().first(where: \.isThisOne)
@@ -135,7 +135,7 @@ extension AccountObject {
             advice: "\"ubiquitousctl account devices\" lists them.")
     }
 
-    /// The one device of an identifier or a name that is known by now; `nil` if there is none.
+    /// Returns the listed device with an identifier or a name; `nil` if there is none.
     private func listedDevice(_ name: String) async throws -> DeviceDescription? {
         let all = try await devices()
         if let device = all.first(where: { $0.identifier == name }) { return device }

@@ -53,7 +53,7 @@ struct ReplaceKeyCommand: ServiceCommand {
     }
 }
 
-/// What becomes of what can't be read in the account.
+/// The option for what can't be read in the account.
 struct UnreadOptions: ParsableArguments {
     @Flag(help: "Go on without what can't be read in the account: a device that wrote it writes it again.")
     var passOverUnread = false
@@ -64,7 +64,7 @@ struct UnreadOptions: ParsableArguments {
 private struct Move {
     let options: AccountOptions
 
-    /// Makes it, and shows the new phrase.
+    /// Makes the move, and shows the new phrase.
     func make(
         _ what: Sentence, plan: (AccountDescription) -> String?,
         _ body: @BusActor (AccountObject) async throws -> Void

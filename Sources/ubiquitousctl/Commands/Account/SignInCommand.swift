@@ -105,7 +105,7 @@ struct SignOutCommand: ServiceCommand {
         }
     }
 
-    /// Uploads what only this device has, or asks whether it may be lost.
+    /// Uploads pending changes, or asks the user whether they may be lost.
     @BusActor
     private func saveChanges() async throws {
         let (object, account) = try await options.present()

@@ -126,7 +126,7 @@ struct DeleteDataCommand: ServiceCommand {
                 let data = all.first(where: { $0.name == name })
                     ?? all.first(where: { !$0.isSetAside && $0.user == name })
             else {
-                // Data that had this name is gone already.
+                // Data with a name of this form has been removed already.
                 if ArrivedData.uid(inName: name) != nil { return nil }
                 throw Failure(
                     .usage, "There is no data \(Output.quoted(name)), and no user of that name who has any.",

@@ -33,7 +33,7 @@ struct BackUpCommand: ServiceCommand {
             defer { close(archive) }
             do {
                 let directory = try await object.backUp(timeout: .seconds(3600))
-                // From here on an interruption waits, so that nothing is left behind.
+                // From here on signals are deferred, so that no copy is left behind.
                 try Interruption.deferring { try write(directory, to: archive, owner) }
             } catch {
                 unlink(file)

@@ -63,8 +63,8 @@ struct RestoreDataCommand: ServiceCommand {
         return names
     }
 
-    /// Gives the user of a name what has arrived, and says what became of it.
-    /// - Returns: whether the user has it, or isn't there.
+    /// Gives unpacked data to the user of a name, and prints the result.
+    /// - Returns: `false` if the user has data already, which is in the way.
     @BusActor
     private func isAdopted(_ data: ArrivedData, by user: String, _ object: AdministrationObject) async throws -> Bool {
         let name = Output.printableWord(data.name)
@@ -87,8 +87,8 @@ struct RestoreDataCommand: ServiceCommand {
         }
     }
 
-    /// Unpacks the archive as data that was set aside.
-    /// - Parameter named: users whose data has to be in it.
+    /// Unpacks the archive into the state directory, as data that was set aside.
+    /// - Parameter named: users whose data the archive must contain.
     private func unpack(
         in stateDirectory: String, besides present: Set<String>, naming named: [String]
     ) throws -> [ArrivedData] {
@@ -126,7 +126,7 @@ struct RestoreDataCommand: ServiceCommand {
         }
         let wanted = arrived.filter { only.isEmpty || only.contains($0.user) }
         if wanted.isEmpty { throw Failure(.usage, "There is nothing to restore in \(Output.printable(file)).") }
-        // What was set aside in the archive, and is so here, is here already.
+        // Skip data that was set aside in the archive and is also set aside here.
         return try wanted.filter { !present.contains($0.name) }.map { data in
             if !data.wasSetAside { RestoredCopies.mark("\(place)/\(data.directory)") }
             guard rename("\(place)/\(data.directory)", "\(stateDirectory)/\(data.name)") == 0 else {
@@ -137,9 +137,9 @@ struct RestoreDataCommand: ServiceCommand {
     }
 }
 
-/// A user's data in an archive that was unpacked.
+/// A user's data in an unpacked archive.
 struct ArrivedData: Sendable {
-    /// The name of its directory there.
+    /// The name of its directory in the archive.
     let directory: String
     /// The name under which it is set aside until it is adopted.
     let name: String
@@ -148,8 +148,8 @@ struct ArrivedData: Sendable {
     var wasSetAside: Bool { directory == name }
 
     /// - Parameters:
-    ///   - place: where the archive was unpacked.
-    ///   - present: the names that this machine's data has.
+    ///   - place: the directory into which the archive was unpacked.
+    ///   - present: the names of the data on this machine.
     init?(_ directory: String, in place: String, besides present: Set<String>) {
         var status = stat()
         guard let uid = Self.uid(inName: directory),
@@ -161,7 +161,7 @@ struct ArrivedData: Sendable {
         name = directory == "u\(uid)" ? aside : directory
     }
 
-    /// The user's number in the name of data, `u1000` or `u1000.ada.1763800000`; `nil` if it is no such name.
+    /// Returns the uid in the name of data, `u1000` or `u1000.ada.1763800000`; `nil` if the name has another form.
     static func uid(inName name: String) -> UInt32? {
         name.first == "u" ? UInt32(name.dropFirst().prefix { $0 != "." }) : nil
     }

@@ -5,17 +5,17 @@ internal import SDBus
 internal import StoreBus
 internal import UbiquitousStore
 
-/// What restoring sets aside: data of users who have some already, and data that was replaced.
+/// The copies that a restore sets aside: data of users who have some already, and data that was replaced.
 enum RestoredCopies {
-    /// As many of a user's are kept.
+    /// How many copies of each user are kept.
     private static let most = 4
 
-    /// Marks a directory as one.
+    /// Marks a directory as such a copy.
     static func mark(_ directory: String) {
         close(open("\(directory)/\(DataNames.copyMark)", O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600))
     }
 
-    /// Removes the oldest where a user has too many. Data that was set aside for another reason stays.
+    /// Removes the oldest copies of users who have too many. Data that was set aside for other reasons stays.
     @BusActor
     static func tidy(_ object: AdministrationObject) async throws {
         let copies = Dictionary(grouping: try await object.data().filter(\.isCopy)) { "\($0.uid).\($0.user)" }

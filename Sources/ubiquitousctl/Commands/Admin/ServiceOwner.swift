@@ -2,14 +2,14 @@
 
 internal import Glibc
 
-/// The user who owns the state directory.
+/// The user who owns the service's state directory.
 ///
-/// Root works there as this user: as root, a link in the directory could lead it anywhere.
+/// Root works there as this user, because a link in the directory could lead root anywhere.
 struct ServiceOwner {
     private let uid: uid_t
     private let gid: gid_t
 
-    /// The owner of a state directory.
+    /// Finds the owner of a state directory.
     init(of stateDirectory: String) throws {
         var status = stat()
         guard lstat(stateDirectory, &status) == 0 else {
@@ -20,7 +20,7 @@ struct ServiceOwner {
         (uid, gid) = (status.st_uid, status.st_gid)
     }
 
-    /// Does something as the owner.
+    /// Runs `body` as the owner.
     func perform<T>(_ body: () throws -> T) rethrows -> T {
         let (ownUser, ownGroup) = (geteuid(), getegid())
         if ownUser != uid { _ = (setegid(gid), seteuid(uid)) }
@@ -38,7 +38,7 @@ struct ServiceOwner {
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)
         posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
-        // Ctrl-C ends it, also where this process puts that off.
+        // Ctrl-C ends the program even while this process defers the signal.
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
@@ -56,7 +56,7 @@ struct ServiceOwner {
         return status & 0x7F == 0 ? (status >> 8) & 0xFF : -1
     }
 
-    /// The option of tar for an archive of a name.
+    /// Returns tar's option for the compression that an archive's name asks for.
     static func compression(of file: String) -> [String] {
         for (ending, option) in [(".gz", "--gzip"), (".tgz", "--gzip"), (".xz", "--xz"), (".zst", "--zstd")]
         where file.hasSuffix(ending) {

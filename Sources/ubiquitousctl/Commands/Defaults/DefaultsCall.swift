@@ -7,15 +7,15 @@ internal import PropertyListFiles
 internal import SDBus
 internal import UbiquitousStore
 
-/// Does what `defaults` was asked for.
+/// Carries out a call of `defaults`.
 @BusActor
 struct DefaultsCall {
     /// How values are printed.
     enum Form {
-        /// One word, as everywhere in this program.
+        /// One word, as in the rest of this program.
         case word
         case json
-        /// As macOS's program does.
+        /// Old-style text, as macOS's program prints it.
         case oldStyle
     }
 
@@ -126,7 +126,7 @@ struct DefaultsCall {
         if !found { throw Failure(.absent, "No domain, key, nor value containing '\(word)'") }
     }
 
-    /// What each layer says that the service has; arguments and registered values are the program's own.
+    /// Prints the key's value in each layer of the service. Arguments and registered values are known only to programs.
     private func explain() async throws {
         let (domain, key) = (try domain, try key())
         let global = DefaultsWords.globalDomain
@@ -166,7 +166,7 @@ struct DefaultsCall {
         }
         let values = try await values()
         if values.isEmpty { throw absent(try domain) }
-        // As macOS has it: XML to standard output, binary to a file.
+        // As on macOS: XML to standard output, binary to a file.
         do {
             let bytes = try (file == "-" ? FileFormat.xml : .binary).write(.dictionary(values))
             file == "-" ? Output.write(bytes: bytes) : try WholeFile.replace(file, with: bytes)
@@ -195,7 +195,7 @@ struct DefaultsCall {
         try await change(guarded: true) { present in
             guard let value = present[old] else { throw absent(domain, old) }
             var changes: Changes = [old: .none]
-            // A key that gets its own name stays.
+            // A key that is renamed to itself stays.
             changes[new] = .some(value)
             return changes
         }
@@ -251,10 +251,10 @@ struct DefaultsCall {
     /// Changes the domain.
     ///
     /// - Parameters:
-    ///   - isGuarded: whether the changes are made of what is there, so that nobody may write meanwhile.
-    ///   - wanted: the changes, from what is there.
+    ///   - isGuarded: whether the changes depend on the present values; then a write meanwhile starts over.
+    ///   - wanted: returns the changes, given the present values.
     private func change(guarded isGuarded: Bool = false, _ wanted: ([Text: Value]) throws -> Changes) async throws {
-        // Each attempt that fails is another program's write that went through.
+        // Each failed attempt means that another program's write succeeded.
         for _ in 0..<100 {
             do {
                 return try await attempt(guarded: isGuarded, wanted)
@@ -274,7 +274,7 @@ struct DefaultsCall {
         if !news.isEmpty {
             try await connection.apply(news, to: place, ifGeneration: isGuarded ? present.generation : nil)
         }
-        // macOS's program says nothing of it.
+        // macOS's program doesn't print this.
         if form != .oldStyle { try await remarkOnManaged(changes.filter { $0.value != nil }.keys.sorted()) }
     }
 
@@ -285,7 +285,7 @@ struct DefaultsCall {
         if news.isEmpty { Output.print("nothing would change") }
     }
 
-    /// Says which of the keys an administrator decides: what was written is kept, and programs get something else.
+    /// Remarks on keys that an administrator decides: the value is kept, but programs get another one.
     private func remarkOnManaged(_ keys: [Text]) async throws {
         if keys.isEmpty { return }
         let managed = try await connection.managed(place(domain, isHost: false))
@@ -300,7 +300,7 @@ struct DefaultsCall {
 }
 
 extension Value {
-    /// The type, as macOS's `read-type` calls it.
+    /// The name of the value's type, as macOS's `read-type` prints it.
     fileprivate var defaultsTypeName: String {
         switch self {
         case .boolean: "boolean"

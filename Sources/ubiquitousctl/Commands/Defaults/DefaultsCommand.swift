@@ -45,7 +45,7 @@ struct DefaultsCommand: ServiceCommand {
 
     private static let options: Set = ["--json", "--check", "--dry-run", "-n", "--bus", "--user"]
 
-    /// The words that name domains, keys and files, where an option has come too late. A value may look like one.
+    /// The words that name domains, keys and files. An option among them is misplaced; a value may look like one.
     private var names: ArraySlice<String> {
         let names = words.dropFirst()
         return words.first == "write" ? names.prefix(names.first == "-app" ? 3 : 2) : names

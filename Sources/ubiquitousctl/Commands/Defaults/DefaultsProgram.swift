@@ -4,9 +4,9 @@ internal import ArgumentParser
 internal import Glibc
 internal import SDBus
 
-/// The program under the name `defaults`: macOS's words, messages and exit codes.
+/// The program under the name `defaults`, with macOS's words, messages and exit codes.
 enum DefaultsProgram {
-    /// Whether the process was called so.
+    /// Whether the process was called by that name.
     static func isCalled(_ program: String?) -> Bool { program?.split(separator: "/").last == "defaults" }
 
     static func main(_ arguments: [String]) -> Never {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What `defaults` is asked, in macOS's words: [-currentHost] VERB [DOMAIN [KEY [VALUE…]]]. A domain is a name,
-// -g or -globalDomain, or -app NAME.
+// The calls of `defaults`, in macOS's form: [-currentHost] VERB [DOMAIN [KEY [VALUE…]]]. A domain is a name, -g or
+// -globalDomain, or -app NAME.
 
 internal import ManagedDefaults
 internal import PropertyList
 internal import PropertyListFiles
 
-/// A call of `defaults`, understood.
+/// A parsed call of `defaults`.
 struct DefaultsWords: Equatable {
-    /// What is to be done.
+    /// What to do.
     enum Verb: String, CaseIterable {
         case read, write, rename, delete, find, domains, help, export
         case readType = "read-type"
@@ -17,7 +17,7 @@ struct DefaultsWords: Equatable {
         case importing = "import"
         case explain, history, watch, managed
 
-        /// How many words there may be after the domain; `nil`: any.
+        /// How many words may follow the domain; `nil` for any number.
         fileprivate var maximumCount: Int? {
             switch self {
             case .write, .help, .managed: nil
@@ -29,11 +29,11 @@ struct DefaultsWords: Equatable {
     }
 
     let verb: Verb
-    /// Only the layer of this host.
+    /// Whether only the layer of this host is meant.
     let isCurrentHost: Bool
-    /// `nil`: all domains.
+    /// The domain; `nil` for all domains.
     let domain: Text?
-    /// What comes after the domain.
+    /// The words after the domain.
     let rest: [String]
 
     /// The domain that `-g` names.
@@ -41,7 +41,7 @@ struct DefaultsWords: Equatable {
 
     /// Reads the words of a command line.
     ///
-    /// - Throws: ``Failure`` that says what is missing, or what isn't known.
+    /// - Throws: ``Failure`` that says what is missing or unknown.
     init(_ words: [String]) throws {
         var words = words[...]
         var isCurrentHost = false
@@ -91,7 +91,7 @@ struct DefaultsWords: Equatable {
         }
     }
 
-    /// A mistake in the command line.
+    /// Returns the error for a mistake in the command line.
     static func usage(_ sentence: Sentence) -> Failure {
         Failure(
             .usage, sentence,
@@ -100,12 +100,12 @@ struct DefaultsWords: Equatable {
 
     // MARK: Values
 
-    /// Whether `write` adds to what is there.
+    /// Whether `write` adds to the present value.
     static func isAddition(_ words: [String]) -> Bool { ["-array-add", "-dict-add"].contains(words.first) }
 
-    /// What `write` makes of the words after the key.
+    /// Returns the value that `write` makes of the words after the key.
     ///
-    /// - Parameter present: the value that is there, which `-array-add` and `-dict-add` add to.
+    /// - Parameter present: the present value, to which `-array-add` and `-dict-add` add.
     static func value(_ words: [String], addingTo present: Value?) throws -> Value {
         switch words.first {
         case "-array-add":
@@ -127,7 +127,7 @@ struct DefaultsWords: Equatable {
         return value
     }
 
-    /// macOS takes a word without a type for a property list in old-style text; a plain word is a string there too.
+    /// Reads a value as macOS does: a word without a type is old-style text, in which a plain word is a string.
     private static func typed(_ words: [String]) throws -> (value: Value, rest: ArraySlice<String>) {
         try TypedWords.value(words[...]) { word in
             try word.hasPrefix("-") ? TypedWords.untyped(word) : OldStyleText.value(word)

@@ -6,13 +6,13 @@ internal import PropertyList
 internal import SDBus
 internal import UbiquitousStore
 
-/// `defaults watch`: a layer of a domain that is followed. Its changes are what differs between two snapshots, whatever
-/// was missed between.
+/// `defaults watch`: follows a layer of a domain. Its changes are the differences between two snapshots, so that missed
+/// signals don't matter.
 @BusActor
 final class DomainWatch {
     private let connection: ServiceConnection
     private let place: LayerPlace
-    /// `nil`: every key.
+    /// The key to follow; `nil` for every key.
     private let key: Text?
     private let form: DefaultsCall.Form
     private var values: [Text: Value] = [:]
@@ -25,7 +25,7 @@ final class DomainWatch {
         (self.connection, self.place, self.key, self.form) = (connection, place, key, form)
     }
 
-    /// Prints changes until the bus ends.
+    /// Prints changes until the bus disconnects.
     func run() async throws {
         slot = try await connection.onChange(of: place) { [weak self] in self?.changed() }
         connection.onOwnerChange = { [weak self] _ in self?.serviceChanged() }
@@ -41,7 +41,7 @@ final class DomainWatch {
         EventLoop.task { await self.catchUp() }
     }
 
-    /// A service that has just started knows of no subscription.
+    /// Subscribes again, because a service that has just started knows of no subscription.
     private func serviceChanged() {
         guard connection.owner != nil else { return Output.remark("The service has ended; waiting for it") }
         EventLoop.task {
@@ -50,7 +50,7 @@ final class DomainWatch {
         }
     }
 
-    /// Prints what became different since the last time; what comes meanwhile is looked at in the next round.
+    /// Prints what has changed since the last snapshot. The next round handles changes that arrive meanwhile.
     private func catchUp() async {
         guard !isReading else { return }
         isReading = true

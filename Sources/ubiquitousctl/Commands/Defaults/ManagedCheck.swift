@@ -5,8 +5,8 @@ internal import Glibc
 internal import ManagedDefaults
 internal import PropertyList
 
-/// `managed check FILE…`: says whether files of managed settings are right, as the service reads them. What the service takes at its
-/// word, and is a slip, is refused here.
+/// `managed check FILE…`: checks files of managed settings, as the service reads them. Also refuses probable mistakes
+/// that the service would accept.
 enum ManagedCheck {
     static func run(_ words: [String]) throws {
         guard words.first == "check", words.count > 1 else {

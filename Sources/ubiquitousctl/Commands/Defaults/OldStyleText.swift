@@ -7,11 +7,11 @@
 internal import PropertyList
 internal import PropertyListFiles
 
-/// Old-style text.
+/// Writes and reads old-style text.
 enum OldStyleText {
     // MARK: Writing
 
-    /// A value as macOS's `defaults read` prints it.
+    /// Returns a value as macOS's `defaults read` prints it.
     static func text(_ value: Value, indent: Int = 0) -> String {
         let space = String(repeating: "    ", count: indent + 1)
         let end = String(repeating: "    ", count: indent)
@@ -34,10 +34,10 @@ enum OldStyleText {
         }
     }
 
-    /// By itself a word has no quotes.
+    /// Returns a word; without quotes if it is the whole value.
     private static func word(_ text: String, _ indent: Int) -> String { indent == 0 ? text : quoted(text) }
 
-    /// `2026-11-21 09:30:00 +0000`.
+    /// Returns a date such as `2026-11-21 09:30:00 +0000`.
     private static func date(_ seconds: Double) -> String {
         guard let text = DateText.text(seconds.rounded(.down)) else { return "\(seconds)" }
         return text.replacing("T", with: " ").replacing("Z", with: " +0000")
@@ -61,9 +61,9 @@ enum OldStyleText {
 
     // MARK: Reading
 
-    /// The value of a text. What is neither in braces, parentheses, angles or quotes is a string as it is.
+    /// Returns the value of a text. A text that doesn't begin with a brace, parenthesis, angle or quote is a string.
     ///
-    /// - Throws: ``Failure`` for what begins as a property list and is broken.
+    /// - Throws: ``Failure`` if the text begins like a property list and is broken.
     static func value(_ text: String) throws -> Value {
         guard let first = text.unicodeScalars.first, "{(<\"".unicodeScalars.contains(first) else {
             return .string(Text(text))
@@ -159,7 +159,7 @@ enum OldStyleText {
         }
 
         private mutating func quotedString() throws -> String {
-            // macOS writes what is not ASCII as UTF-16: \U00e4.
+            // macOS writes characters outside of ASCII as UTF-16: \U00e4.
             var units: [UInt16] = []
             rest.removeFirst()
             while let scalar = rest.popFirst() {
