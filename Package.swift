@@ -9,11 +9,11 @@ let package = Package(
         .executable(name: "ubiquitousctl", targets: ["ubiquitousctl"]),
         .library(name: "UbiquitousStore", targets: ["UbiquitousStore"]),
         .library(name: "UbiquitousDefaults", targets: ["UbiquitousDefaults"]),
-        // What a backend is written against, and what tries it: without a database.
+        // What a backend is written against, and what tests it; neither needs a database.
         .library(name: "Replication", targets: ["Replication"]),
         .library(name: "UbiquitousStoreTesting", targets: ["UbiquitousStoreTesting"]),
         .library(name: "BackendTesting", targets: ["BackendTesting"]),
-        // For this package's tests: it is preloaded into the service, so it has to be a file of its own.
+        // For this package's tests, which preload these libraries. So each has to be a file of its own.
         .library(name: "DiskJournal", type: .dynamic, targets: ["DiskJournal"]),
         .library(name: "SlowNames", type: .dynamic, targets: ["SlowNames"]),
         .library(name: "ShiftedClock", type: .dynamic, targets: ["ShiftedClock"]),
@@ -36,20 +36,20 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     ],
     targets: [
-        // Texts that somebody else wrote, as they may be sent and shown.
+        // Cleans texts from others, so that they can be sent and shown.
         .target(name: "PlainText"),
 
-        // The event loop and the bus: sd-event and sd-bus, and nothing of stores.
+        // The event loop and the bus: sd-event and sd-bus, without stores.
         .systemLibrary(
             name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
         .target(name: "EventLoop", dependencies: ["CSystemd"]),
         .target(name: "SDBus", dependencies: ["EventLoop", "CSystemd", "PlainText"]),
 
-        // HTTP on the event loop: libcurl's declarations, and a client that loads it when it is needed.
+        // HTTP on the event loop: libcurl's declarations, and a client that loads libcurl when it is needed.
         .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .target(name: "HTTPClient", dependencies: ["CCurl", "EventLoop", "PlaceAddress"]),
 
-        // The kinds of remotes and what is to be said of their addresses: to the service, to backends, and to who types one.
+        // The kinds of remotes and the rules of their addresses: for the service, backends, and where users type one.
         .target(name: "PlaceAddress"),
 
         // XML, for the answers of WebDAV servers.
@@ -70,7 +70,7 @@ let package = Package(
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
             resources: [.embedInCode("Schema")]),
-        // The words of recovery phrases, for the service and for those who type them.
+        // The words of recovery phrases, for the service and for programs where users type them.
         .target(name: "RecoveryWordList", resources: [.embedInCode("english.txt")]),
         // Blobs of encrypted accounts: keys, phrases, and which marker counts. No I/O.
         .target(
@@ -79,7 +79,7 @@ let package = Package(
                 "Replication", "RecoveryWordList", "PropertyList", .product(name: "Crypto", package: "swift-crypto"),
             ]),
         .target(name: "SyncEngine", dependencies: ["StoreEngine", "Replication", "PropertyList"]),
-        // The kinds of remotes, a target each: what two or more need, blobs for those that store files, and the list.
+        // One target for each kind of remote, what several need, blobs for those that store files, and the list.
         .target(
             name: "BackendSupport",
             dependencies: ["Sealing", "Replication", "PropertyList", "HTTPClient", "PlaceAddress"],
@@ -114,13 +114,13 @@ let package = Package(
         // What both ends of the bus share: names, and values as variants.
         .target(name: "StoreBus", dependencies: ["SDBus", "PropertyList", "PlainText"]),
 
-        // What an app declares: the service reads it, and so do the app's library and the command line.
+        // What an app declares. The service reads it, and so do the app's library and the command line.
         .target(name: "AppManifest", dependencies: ["PropertyListFiles", "PropertyList", "Files"]),
 
-        // What an administrator decides about settings: the service reads it, and the command line checks it.
+        // What an administrator decides about settings. The service reads it, and the command line checks it.
         .target(name: "ManagedDefaults", dependencies: ["AppManifest", "PropertyListFiles", "PropertyList"]),
 
-        // The service, where stores and the bus meet.
+        // The service, which connects stores and the bus.
         .target(
             name: "StoreDaemon",
             dependencies: [
@@ -138,7 +138,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ]),
 
-        // What an app in Swift uses.
+        // The library for apps in Swift.
         .target(
             name: "UbiquitousStore", dependencies: ["StoreBus", "SDBus", "PropertyList", "AppManifest", "PlainText"]),
 
@@ -166,8 +166,8 @@ let package = Package(
         // Prints a store's signals; the demonstration's subscriber.
         .executableTarget(name: "watch-store", dependencies: ["StoreBus", "SDBus", "PropertyList"]),
 
-        // What tests of this package and of others need: a private bus with devices on it. The service is here so that it
-        // is built with whatever uses this; it is started as a program, and nothing links it.
+        // What tests of this package and of others need: a private bus with devices on it. The service is here so that
+        // it is built with whatever uses this. It is started as a program, and not linked.
         .target(
             name: "UbiquitousStoreTesting",
             dependencies: [
@@ -175,19 +175,19 @@ let package = Package(
                 .target(name: "ubiquitous-stored", condition: .when(traits: ["Service"])),
             ]),
 
-        // Writes down what the service does to files, and kills it at a chosen moment.
+        // Records what the service does to files, and kills it at a chosen moment.
         .target(name: "DiskJournal", path: "Tests/DiskJournal"),
 
-        // Random numbers that a seed repeats, for all tests.
+        // Repeatable random numbers, for all tests.
         .target(name: "SeededRandom"),
 
-        // Has the service look up names of hosts for ever; preloaded, too.
+        // Makes the service's lookups of host names take forever; preloaded, too.
         .target(name: "SlowNames", path: "Tests/SlowNames"),
 
-        // Has a program's wall clock be ahead of the kernel's; preloaded, too.
+        // Puts a program's wall clock ahead of the kernel's; preloaded, too.
         .target(name: "ShiftedClock", path: "Tests/ShiftedClock"),
 
-        // What tests of a backend need; without the bus, which no backend knows.
+        // What tests of a backend need. It has no bus, because no backend knows one.
         .target(
             name: "BackendTesting",
             dependencies: ["Blobs", "Sealing", "Replication", "PropertyList", "SeededRandom"]),
@@ -195,7 +195,7 @@ let package = Package(
         .testTarget(name: "FilesTests", dependencies: ["Files"]),
         .testTarget(name: "PlainTextTests", dependencies: ["PlainText", "SeededRandom"]),
         .testTarget(name: "PlaceAddressTests", dependencies: ["PlaceAddress"]),
-        // The layers of ARCHITECTURE.md against the sources.
+        // Compares the layers of ARCHITECTURE.md with the sources.
         .testTarget(name: "ArchitectureTests"),
         .testTarget(name: "EventLoopTests", dependencies: ["EventLoop"]),
         .testTarget(name: "SDBusTests", dependencies: ["SDBus", "CSystemd"]),
@@ -218,7 +218,7 @@ let package = Package(
                 "WebDAV", "Etcd", "HTTPClient", "EventLoop", "ServerTesting",
                 "SyncEngine", "StoreEngine", "Replication", "PropertyList", "SeededRandom", "PlaceAddress",
             ]),
-        // Devices that write to a cluster of etcd without a pause, or bare clients that do; for the benchmarks.
+        // Devices, or bare clients, that write to a cluster of etcd without a pause; for the benchmarks.
         .executableTarget(
             name: "etcd-load",
             dependencies: [
@@ -235,7 +235,7 @@ let package = Package(
                 "DefaultsDomains", "UbiquitousStore", "ManagedDefaults", "UbiquitousStoreTesting", "StoreBus", "SDBus",
                 "SeededRandom", "PropertyList", "defaults-app",
             ]),
-        // A program as it is written for Apple's systems, but for one line, in the language that it is written in.
+        // A program as it is written for Apple's systems, but for one line, in the language mode of its time.
         .executableTarget(
             name: "defaults-app", dependencies: ["UbiquitousDefaults", "UbiquitousStore"], path: "Tests/DefaultsApp",
             swiftSettings: [.swiftLanguageMode(.v5)]),
@@ -246,7 +246,7 @@ let package = Package(
                 "PropertyList", "AppManifest", "BackendTesting", "Blobs",
                 .product(name: "Logging", package: "swift-log"),
             ]),
-        // Devices, remotes and everything that goes wrong, in one thread from a seed.
+        // Devices, remotes and all their faults, in one thread, from a seed.
         .target(
             name: "Simulation",
             dependencies: [
@@ -254,7 +254,7 @@ let package = Package(
                 "PropertyList", "SeededRandom", .product(name: "Crypto", package: "swift-crypto"),
             ],
             path: "Tests/Simulation/World",
-            // A tenth of a seed's time. Builds for debugging check it, and the tests run seeds with these.
+            // These checks take a tenth of a seed's time. Debug builds have them, and the tests run seeds with those.
             swiftSettings: [.unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release))]),
         .executableTarget(
             name: "simulate",
@@ -262,7 +262,7 @@ let package = Package(
             path: "Tests/Simulation/Command"),
         .testTarget(
             name: "SimulationTests", dependencies: ["Simulation", "simulate"], path: "Tests/Simulation/Tests"),
-        // What the service stands: nonsense from a seed, many callers, and some who harm others.
+        // What the service has to withstand: malformed messages from a seed, many callers, and attackers.
         .target(
             name: "PressureTesting",
             dependencies: ["UbiquitousStoreTesting", "StoreBus", "SDBus", "PropertyList", "SeededRandom"],
@@ -275,7 +275,7 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Tests/Pressure/Command"),
-        // What reads bytes from outside, for libFuzzer to make them up: script/fuzz.
+        // The code that reads bytes from outside, for libFuzzer: script/fuzz.
         .target(
             name: "FuzzTargets",
             dependencies: [
@@ -285,7 +285,7 @@ let package = Package(
             path: "Tests/Fuzz/Targets"),
         .executableTarget(name: "fuzz", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Command"),
         .testTarget(name: "FuzzTargetsTests", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Tests"),
-        // An app that was written for Apple's systems, in the language that it was written in.
+        // An app that was written for Apple's systems, in the language mode that it was written in.
         .executableTarget(
             name: "sample-app", dependencies: ["UbiquitousStore"], path: "Tests/SampleApp",
             swiftSettings: [.swiftLanguageMode(.v5)]),
@@ -312,8 +312,8 @@ let package = Package(
     ]
 )
 
-// An app that only uses the libraries switches the trait off, and has no other package to fetch: what it needs of this
-// one needs none.
+// An app that uses only the libraries switches the trait off, and fetches no other package, because the libraries need
+// none.
 for target in package.targets {
     target.dependencies = target.dependencies.map {
         guard case .productItem(let name, let package, let aliases, nil) = $0 else { return $0 }
@@ -322,7 +322,7 @@ for target in package.targets {
     }
 }
 
-// The windows need GTK, which nobody who builds the service has to have: script/desktop sets this.
+// The windows need GTK, which building the service does not require: script/desktop sets this.
 if Context.environment["UBIQUITOUS_STORE_DESKTOP"] != nil {
     package.targets += [
         .systemLibrary(
@@ -340,7 +340,7 @@ if Context.environment["UBIQUITOUS_STORE_DESKTOP"] != nil {
         .executableTarget(
             name: "prefs-in-cloud", dependencies: ["Adwaita", "GLibLoop", "PrefsColors", "UbiquitousStore"],
             path: "Sources/Desktop/PrefsInCloud", resources: [.embedInCode("UI/window.ui")]),
-        // What the settings panel shows and does: no GTK.
+        // What the settings panel shows and does, without GTK.
         .target(
             name: "PanelModel",
             dependencies: [
@@ -352,7 +352,7 @@ if Context.environment["UBIQUITOUS_STORE_DESKTOP"] != nil {
             name: "ubiquitous-store-settings",
             dependencies: ["Adwaita", "PanelModel", "GLibLoop", "UbiquitousStore", "PropertyList"],
             path: "Sources/Desktop/SettingsPanel", resources: [.embedInCode("UI")]),
-        // Notifies of what keeps an account from syncing; a program of its own, without GTK.
+        // Notifies users of problems that keep an account from syncing; a program of its own, without GTK.
         .executableTarget(
             name: "ubiquitous-store-notifier",
             dependencies: ["GLibLoop", "StoreBus", "EventLoop", "SDBus", "Files", "PropertyList"],

@@ -8,7 +8,7 @@ let settings: [CSetting] = [
     .unsafeFlags(["-Wall", "-Wextra"]),
 ]
 
-/// A program in C that talks over a bus; what it measures with must cost nothing.
+/// A program in C that uses a bus. It is in C because measuring must cost nothing.
 func program(_ name: String) -> Target {
     .executableTarget(name: name, dependencies: ["Fixture", "Libsystemd"], cSettings: settings)
 }

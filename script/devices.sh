@@ -1,5 +1,5 @@
-# Devices on this machine, for scripts that are run: each is a private bus with a service on it. To be sourced, with
-# $programs naming the directory of the built service. All ends with the script, and nothing is left behind.
+# Devices on this machine, for scripts: each is a private bus with a service on it. To be sourced, with the directory of
+# the built service in $programs. Everything ends with the script, and nothing is left behind.
 # shellcheck shell=sh
 # SPDX-License-Identifier: Apache-2.0
 
@@ -11,7 +11,7 @@ work=$(mktemp -d)
 pids=
 cleanup() {
     trap - EXIT INT TERM
-    # The last started first: a device ends before the bus that it is on.
+    # In reverse order, so that a device ends before the bus that it is on.
     last_first=
     for pid in $pids; do last_first="$pid $last_first"; done
     for pid in $last_first; do
@@ -24,7 +24,7 @@ trap cleanup EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# manifest IDENTIFIER: has the devices that are started from now on know an app.
+# manifest IDENTIFIER: declares an app to the devices that are started from now on.
 manifest() {
     mkdir -p "$work/manifests"
     cat >"$work/manifests/$1.plist" <<PLIST
@@ -37,7 +37,7 @@ PLIST
     chmod 644 "$work/manifests/$1.plist"
 }
 
-# bus NAME: a private bus, as a machine of its own has one.
+# bus NAME: starts a private bus, which stands for that of another machine.
 bus() {
     mkdir -p "$work/$1/state" "$work/$1/run"
     cat >"$work/$1/bus.conf" <<CONF
@@ -51,7 +51,7 @@ CONF
     exit 1
 }
 
-# device NAME: a service on the bus of that name.
+# device NAME: starts a service on the bus of that name.
 device() {
     RUNTIME_DIRECTORY=$work/$1/run "$programs/ubiquitous-stored" --bus "unix:path=$work/$1/bus" --state-directory "$work/$1/state" \
         --manifest-directory "$work/manifests" --device-name "$1" --log-level warning &
@@ -65,7 +65,7 @@ device() {
     exit 1
 }
 
-# until_done NAME PATH INTERFACE PROPERTY VALUE: waits for a property.
+# until_done NAME PATH INTERFACE PROPERTY VALUE: waits until a property has a value.
 until_done() {
     for _ in $(seq 300); do
         [ "$(busctl --address="unix:path=$work/$1/bus" get-property $service "$2" "$3" "$4" 2>/dev/null)" = "$5" ] && return

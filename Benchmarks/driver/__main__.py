@@ -58,7 +58,7 @@ def processor() -> str:
 
 
 def busy() -> float:
-    """Which part of the CPUs others use, over a second."""
+    """The share of CPU time that other processes use, over a second."""
     def times() -> list[int]:
         return [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
 

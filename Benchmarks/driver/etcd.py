@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster of etcd with one member, and how long etcd's own program takes with it."""
+"""A cluster of etcd with one member, and the delays of etcd's own program with it."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ def free_ports(count: int) -> list[int]:
 
 
 class Etcd(Process):
-    """On ports and in a directory of its own."""
+    """The only member, on ports and in a directory of its own."""
 
     def __init__(self, directory: Path):
         for program in ("etcd", "etcdctl"):

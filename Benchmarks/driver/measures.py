@@ -25,7 +25,7 @@ STORE = "com.example.benchmarks"
 FULL_STORE = {"keys": 1024, "size": 1000}  # Fixture's FULL_STORE_KEYS and FULL_STORE_VALUE_SIZE
 IN_FLIGHT = 64
 ON_ONE_CPU = "one after the other, all on one CPU"
-TURNS = 3  # in a round; short turns, so that what disturbs one of them doesn't disturb the round
+TURNS = 3  # per round; short, so that a disturbance of one turn doesn't affect the round
 QUIET = 11_000  # ms; the first change after 10 s without an upload doesn't wait for more changes
 
 
@@ -48,7 +48,7 @@ def progress(text: str):
 
 @contextmanager
 def subjects(run: Run, *kinds):
-    """Those of the services that there are, by name."""
+    """Starts those of the services that are installed; by name."""
     there = {Baseline: True, Daemon: run.programs.daemon is not None, Xfconfd: run.programs.xfconfd is not None}
     with ExitStack() as started:
         yield {
@@ -59,7 +59,7 @@ def subjects(run: Run, *kinds):
 
 
 def take_turns(run: Run, what: str, calls: dict) -> dict[str, list[float]]:
-    """Calls each function in turns, a few times a round; the median of each round, by the function's name."""
+    """Calls each function in turns, a few times a round. Returns the medians of the rounds, by the function's name."""
     results = {name: [] for name in calls}
     for number in range(run.rounds):
         turns = [[call() for call in calls.values()] for _ in range(TURNS)]
@@ -71,7 +71,7 @@ def take_turns(run: Run, what: str, calls: dict) -> dict[str, list[float]]:
 
 
 def in_turn_and_in_flight(run: Run, name: str, operation, goals: dict[int, dict[str, Goal]]) -> list[Row]:
-    """`operation(subject, options)`, one call after the other and with 64 in flight."""
+    """Measures `operation(subject, options)`, one call after the other and with 64 in flight."""
     rows = []
     with subjects(run, Baseline, Daemon, Xfconfd) as running:
         for subject in running.values():
@@ -136,7 +136,7 @@ def keys(run: Run) -> list[Row]:
 
 
 def apply(run: Run) -> list[Row]:
-    """What do 100 keys in one call cost, in calls with one?"""
+    """What does a call with 100 keys cost, in calls with one?"""
     rows = []
     with Daemon(run.programs, run.directory / "daemon") as daemon:
         def time_of_one(method: str, calls: int, spread: bool) -> float:
@@ -186,7 +186,7 @@ def start(run: Run) -> list[Row]:
 
 
 def stores(run: Run) -> list[Row]:
-    """Does the 10,000th store of a person open as fast as the first? And as where there are few?"""
+    """Does the 10,000th store of a user open as fast as the first? And as one where there are few?"""
     many, few, opened = run.scaled(10_000, 1_000), 41, 20
     prefix = store_path(f"{STORE}.s")
     results = {"few": [], "first": [], "last": []}
@@ -215,7 +215,7 @@ def stores(run: Run) -> list[Row]:
 
 
 def smaps(pid: int) -> dict[str, int]:
-    """KiB, by the kernel's names."""
+    """The memory of a process in KiB, by the kernel's names."""
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
     return {name: int(words.split()[0]) for name, words in (line.split(":") for line in lines)}
 
@@ -231,7 +231,7 @@ def memory(run: Run) -> list[Row]:
             daemon.load("GetValue", store_path(name), calls=10, keys=10, warm_up=0)
 
         def after(number: int) -> dict[str, int]:
-            """Half of them reads, half of them writes."""
+            """Half of the calls are reads, the other half writes."""
             for method in ("GetValue", "SetValue") if number else ():
                 daemon.load(
                     method, store_path(names[0]), calls=number // 2, keys=10, warm_up=0, in_flight=IN_FLIGHT)
@@ -275,12 +275,12 @@ def sleeps(pid: int) -> dict[str, int]:
 
 
 def wakeups(run: Run) -> list[Row]:
-    """No account, nobody subscribed, nobody connected."""
+    """No account, no subscriber, and no connected client."""
     seconds, settle = 10, 5
     with Daemon(run.programs, run.directory / "daemon") as daemon:
         for number in (1, 2, 3):
             daemon.fill(f"{STORE}.rest{number}", 10)
-        # A database that was there is opened in another way than one that is made.
+        # An existing database is opened in another way than a new one.
         daemon.restart()
         daemon.load("GetValue", store_path(f"{STORE}.rest1"), calls=10, keys=10, warm_up=0)
         time.sleep(settle)
@@ -315,12 +315,12 @@ def folder(run: Run) -> list[Row]:
         Goal(most=100, text="≤ 100 ms"), f"slowest {table.msec(max(values))}")]
 
 
-ETCD_COALESCING = 100  # ms; a change that follows another one within 10 s goes to a cluster after that
+ETCD_COALESCING = 100  # ms; a change within 10 s of another one is uploaded to a cluster after this time
 
 
 def etcd(run: Run) -> list[Row]:
     """Two devices and a cluster of one member: from set on one to signal on the other, and what etcdctl takes."""
-    # The first 15 uploads of an account wait for nothing but other changes.
+    # The first 15 uploads of an account wait for nothing but coalescing.
     times = run.scaled(12, 4)
     delays, others = [], []
     for number in range(run.rounds):
@@ -338,7 +338,7 @@ def etcd(run: Run) -> list[Row]:
 
 
 def etcd_rates(run: Run) -> list[Row]:
-    """As many changes as 64 devices with accounts of their own make, and as bare clients send."""
+    """How many changes a second do 64 devices with accounts of their own make, and how many do bare clients send?"""
     program = run.programs.daemon.with_name("etcd-load")
     if not program.is_file():
         return [Row("64 devices in etcd", "not measured", f"there is no {program.name} beside the service")]
@@ -356,13 +356,13 @@ def etcd_rates(run: Run) -> list[Row]:
 
 
 def cpu(pid: int) -> float:
-    """Seconds that a process has used."""
+    """The seconds of CPU time that a process has used."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return sum(int(ticks) for ticks in fields[11:13]) / os.sysconf("SC_CLK_TCK")
 
 
 def etcd_idle(run: Run) -> list[Row]:
-    """What devices that only wait to be told of changes cost a cluster of one member."""
+    """What devices that only wait for changes cost a cluster of one member."""
     devices, seconds = run.scaled(1000, 100), run.scaled(60, 10)
     program = run.programs.daemon.with_name("etcd-load")
     if not program.is_file():
@@ -374,7 +374,7 @@ def etcd_idle(run: Run) -> list[Row]:
             try:
                 if load.stdout.readline().strip() != "ready=1":
                     raise MeasurementFailed("the devices do not come to rest")
-                time.sleep(15)  # Until the connections are closed on which they have asked.
+                time.sleep(15)  # Until the connections of their requests are closed.
                 started, used = time.monotonic(), cpu(cluster.pid)
                 time.sleep(seconds)
                 share = (cpu(cluster.pid) - used) / (time.monotonic() - started)
@@ -387,11 +387,11 @@ def etcd_idle(run: Run) -> list[Row]:
 
 
 def etcd_waiting(run: Run) -> list[Row]:
-    """What a service costs its own machine that only waits to be told of changes by a cluster."""
+    """What a service that only waits for changes in a cluster costs its own machine."""
     seconds, looks, account = run.scaled(120, 10), 50, store_path("")[:-1]
     with Etcd(run.directory / "etcd-waiting") as cluster, Daemon(run.programs, run.directory / "daemon") as daemon:
         daemon.fill(STORE, 10)
-        # A database that was there is opened in another way than one that is made.
+        # An existing database is opened in another way than a new one.
         daemon.restart()
         daemon.load("GetValue", store_path(STORE), calls=10, keys=10, warm_up=0)
         pid = daemon.service.pid
@@ -399,7 +399,7 @@ def etcd_waiting(run: Run) -> list[Row]:
         before = smaps(pid)
         call(daemon, account, "Account", "SignIn", "sa{sv}", cluster.url, 0)
         call(daemon, account, "Account", "SyncNow", "t", 0)
-        time.sleep(15)  # Until the connections are closed on which it has asked.
+        time.sleep(15)  # Until the connections of its requests are closed.
         slept, used = sleeps(pid), cpu(pid)
         time.sleep(seconds)
         woken, busy = sleeps(pid), cpu(pid) - used
@@ -419,7 +419,7 @@ def etcd_waiting(run: Run) -> list[Row]:
 
 
 def call(subject: Subject, path: str, interface: str, member: str, *arguments):
-    """A call of a method of the service."""
+    """Calls a method of the service."""
     interface = ".".join(filter(None, ["org.example.UbiquitousStore", interface]))
     command = [
         "busctl", f"--address={subject.bus.address}", "--timeout=60", "call", "org.example.UbiquitousStore", path,
@@ -440,7 +440,7 @@ def blobs(folder: Path) -> dict[tuple[str, int], int]:
 
 
 def change(daemon: Daemon, folder: Path, number: int) -> int:
-    """Changes a value of the full store; how many bytes are written to the folder."""
+    """Changes a value of the full store. Returns how many bytes were written to the folder."""
     there = blobs(folder)
     key = f"key-{number * 37 % FULL_STORE['keys']:04}"
     call(daemon, store_path(STORE), "", "SetValue", "sv", key, "s", f"{number:0100}")
@@ -494,7 +494,7 @@ def encrypted(run: Run) -> list[Row]:
             call(daemon, store_path("")[:-1], "Account", "SignIn", "sa{sv}", f"folder://{folder}", *options)
             call(daemon, store_path("")[:-1], "Account", "SyncNow", "t", 0)
         for method, operation in [("GetValue", Subject.get), ("SetValue", Subject.set)]:
-            # What is written goes up beside the calls, as in use.
+            # Writes are uploaded during the calls, as in use.
             calls = {"calls": run.scaled(5_000, 1_000), "keys": 100, "spread": False}
             rates = take_turns(run, f"{method}, with an account, {ON_ONE_CPU}", {
                 name: lambda daemon=daemon: operation(daemon, **calls)["rate"] for name, daemon in devices.items()
@@ -514,7 +514,7 @@ KEYFILE = "[com/example/benchmarks]\nnumber=42\n"
 
 
 def gsettings(directory: Path) -> list[Path]:
-    """Directories with a schema and a value for GSettings; none where its tools aren't installed."""
+    """Makes directories with a schema and a value for GSettings; none if its tools aren't installed."""
     compiler = shutil.which("glib-compile-schemas")
     if compiler is None:
         return []
@@ -605,7 +605,7 @@ def settings(run: Run) -> list[Row]:
 
 
 def settings_delays(run: Run, daemon: Daemon, homes: dict[str, str]) -> list[float]:
-    """From one process's set to another one's observer, in µs."""
+    """The delays from one process's set to another one's observer, in µs."""
     words = [daemon.bus.address, STORE]
     log = run.directory / "follow.log"
     with Process([run.programs.products / "settings", "follow", *words], log, homes) as follower:
@@ -620,21 +620,21 @@ def settings_delays(run: Run, daemon: Daemon, homes: dict[str, str]) -> list[flo
 
 
 def command(run: Run) -> list[Row]:
-    """A value on the command line, from before the fork to the end of the program."""
+    """The time of a value on the command line, from before the fork to the end of the program."""
     place = run.directory / "command"
     place.mkdir()
     directories = gsettings(place)
     if shutil.which("gsettings") is None or not directories:
         raise MeasurementFailed("There is no gsettings to compare with")
     program = place / "ubiquitousctl"
-    # As in the package: a small program that leaves to the service's what it doesn't do.
+    # As in the package: a small program, which leaves what it can't do to the service's program.
     source = Path(__file__).parents[2] / "packaging/quick-get/ubiquitousctl.c"
     subprocess.run(
         ["clang", "-O2", f'-DCOMMANDS="{run.programs.daemon}"', source, "-o", program], check=True)
     with Daemon(run.programs, run.directory / "daemon") as daemon:
         environment = {
             **os.environ, "UBIQUITOUS_STORE_BUS": daemon.bus.address, "UBIQUITOUS_STORE_IDENTIFIER": STORE,
-            # The backend is the machine's, usually dconf; what it reads is the schema's default.
+            # The backend is the machine's, usually dconf. It reads the schema's default.
             "GSETTINGS_SCHEMA_DIR": str(directories[0]), "XDG_CONFIG_HOME": str(place / "own"),
         }
 
@@ -662,7 +662,7 @@ WINDOWS = ["ubiquitous-store-settings", "prefs-in-cloud", "prefs-in-storage"]
 
 
 def windows(run: Run) -> list[Row]:
-    """From before the fork to the first picture in the window, beside an empty window in C."""
+    """The time from before the fork to the first picture in the window, beside an empty window in C."""
     folder = run.programs.daemon.parent
     if not all((folder / name).exists() for name in WINDOWS) or not (run.programs.products / "empty-window").exists():
         progress("  not built: UBIQUITOUS_STORE_DESKTOP is not set")
@@ -677,7 +677,7 @@ def windows(run: Run) -> list[Row]:
             "DISPLAY": screen.display, "DBUS_SESSION_BUS_ADDRESS": session.address, "HOME": str(place),
             "XDG_RUNTIME_DIR": str(place), "XDG_CONFIG_HOME": str(place / "config"),
             "UBIQUITOUS_STORE_BUS": daemon.bus.address, "GSETTINGS_BACKEND": "memory",
-            # Drawn by the processor, and read by nobody: what graphics and assistive technology add is the same for all.
+            # Drawn by the CPU, and without assistive technology: what these add is the same for all.
             "GSK_RENDERER": "cairo", "GTK_A11Y": "none", "GDK_BACKEND": "x11",
         }
 
@@ -698,7 +698,7 @@ def windows(run: Run) -> list[Row]:
     ]
 
 
-# By name, in the table's order; the flag tells whether there is something to measure without ubiquitous-stored.
+# By name, in the table's order. The flag says whether there is something to measure without ubiquitous-stored.
 MEASURES = {
     "reads": (reads, True),
     "writes": (writes, True),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs while something is measured: buses, services, and the programs that measure.
+"""What runs during a measurement: buses, services, and the measuring programs.
 
-Everything is a child of this process, known by its id, and ended when its `with` block is left.
+Everything is a child of this process, known by its id, and ends when its `with` block is left.
 """
 
 import configparser
@@ -11,7 +11,7 @@ import subprocess
 import time
 from pathlib import Path
 
-# Nothing here is to run into a limit of the bus: a service's own limits are not what is measured.
+# Nothing here may run into a limit of the bus, because limits are not measured.
 BUS_CONFIGURATION = """\
 <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
@@ -41,11 +41,11 @@ ONE_CPU = {max(CPUS)}
 
 
 class MeasurementFailed(Exception):
-    """A program that measures has ended with an error, or a service is not as it should be."""
+    """A measuring program has ended with an error, or a service is not as it should be."""
 
 
 class Process:
-    """A child; what it writes goes to a file beside its other files."""
+    """A child process. Its output goes to a file beside its other files."""
 
     def __init__(self, command, log: Path, environment=None):
         self.log = log
@@ -63,7 +63,7 @@ class Process:
         return self.child.pid
 
     def place(self, cpus: set[int]):
-        """Where it may run, threads that it has and threads to come."""
+        """Sets the CPUs on which it may run, with its present and future threads."""
         for task in Path(f"/proc/{self.pid}/task").glob("*"):
             try:
                 os.sched_setaffinity(int(task.name), cpus)
@@ -123,7 +123,7 @@ class Bus(Process):
 
 
 class Screen(Process):
-    """An X server without a screen, on which nothing else is; its number is in `display`."""
+    """An X server without a screen, which nothing else uses. Its number is in `display`."""
 
     def __init__(self, directory: Path):
         number = directory / "display"
@@ -131,7 +131,7 @@ class Screen(Process):
             self.log = directory / "xvfb.log"
             with self.log.open("ab") as log:
                 self.child = subprocess.Popen(
-                    # It would start anew whenever the last window is gone, and take no connections meanwhile.
+                    # Without -noreset it would restart when the last window is gone, and take no connections meanwhile.
                     ["Xvfb", "-displayfd", "1", "-screen", "0", "900x700x24", "-nolisten", "tcp", "-noreset"],
                     stdin=subprocess.DEVNULL, stdout=output, stderr=log)
         deadline = time.monotonic() + END_TIMEOUT
@@ -144,7 +144,7 @@ class Screen(Process):
 
 
 class Programs:
-    """The package's products, and the other services there are."""
+    """The package's products, and the other services that are installed."""
 
     def __init__(self, products: Path, daemon: Path | None):
         self.products = products
@@ -152,7 +152,7 @@ class Programs:
         self.xfconfd = find_xfconfd()
 
     def run(self, name: str, *arguments, cpus: set[int] = CPUS, environment=None) -> list[dict[str, float]]:
-        """Runs a program that measures; what each line of its output says, by name."""
+        """Runs a measuring program. Returns the values in each line of its output, by name."""
         command = [str(self.products / name), *map(str, arguments)]
         try:
             done = subprocess.run(
@@ -175,7 +175,7 @@ class Programs:
 
 
 def find_xfconfd() -> list[str] | None:
-    """Its command, from its service file."""
+    """The command of xfconfd, from its service file; `None` if it is not installed."""
     directories = os.environ.get("XDG_DATA_DIRS", "/usr/local/share:/usr/share").split(":")
     for directory in directories:
         file = Path(directory, "dbus-1/services/org.xfce.Xfconf.service")
@@ -187,5 +187,5 @@ def find_xfconfd() -> list[str] | None:
 
 
 def end_with_exception(number, _):
-    """A signal leaves the `with` blocks too."""
+    """Makes a signal leave the `with` blocks too."""
     raise SystemExit(128 + number)

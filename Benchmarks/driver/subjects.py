@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The services that are compared, each alone on its bus, all of them driven by the same program.
+"""The services that are compared, each alone on its bus, and all of them driven by the same program.
 
-One call after the other is timed with the client, the bus and the service on one CPU: only one of them has something to
-do at a time, and whether the scheduler moves them about makes a factor of two, from run to run. With calls in flight
-they run where they like.
+Calls one after the other are timed with the client, the bus and the service on one CPU: only one of them has something
+to do at a time, and whether the scheduler moves them about makes a factor of two, from run to run. With calls in flight
+they run on any CPU.
 """
 
 import shutil
@@ -16,7 +16,7 @@ STORES = "/org/example/UbiquitousStore/v1/self/"
 
 
 def store_path(identifier: str) -> str:
-    """As sd_bus_path_encode does it; the identifiers here don't start with a digit."""
+    """The path of a store, as by sd_bus_path_encode; the identifiers here don't start with a digit."""
     escaped = (c if c.isascii() and c.isalnum() else "".join(f"_{b:02x}" for b in c.encode()) for c in identifier)
     return STORES + "".join(escaped)
 
@@ -39,16 +39,16 @@ class Subject:
         raise NotImplementedError
 
     def load(self, method: str, path: str, **options) -> dict[str, float]:
-        """`load` with these options (`in_flight=64` is `--in-flight 64`)."""
-        # On one CPU the figures are steady, and everything's caches are cold at each call; spread over all of them
-        # they are what a program sees.
+        """Runs `load` with these options (`in_flight=64` is `--in-flight 64`)."""
+        # On one CPU the figures are steady, and all caches are cold at each call. Spread over all CPUs, they are what a
+        # program sees.
         spread = options.pop("spread", options.get("in_flight", 1) > 1)
         cpus = CPUS if spread else ONE_CPU
         words = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value)]
         return self.run("load", path, method, *words, cpus=cpus)[-1]
 
     def run(self, program: str, *arguments, cpus: set[int] = CPUS) -> list[dict[str, float]]:
-        """A program whose first argument is the bus's address; the service has to survive it."""
+        """Runs a program whose first argument is the bus's address. The service has to survive it."""
         self.bus.place(cpus)
         self.service.place(cpus)
         try:
@@ -66,7 +66,7 @@ class Subject:
         return self.load("SetValue", store_path("com.example.benchmarks"), **options)
 
     def fill(self, identifier: str, keys: int, **options):
-        """Gives a store of the service that many keys."""
+        """Gives a store of the service this many keys."""
         self.load("SetValue", store_path(identifier), calls=keys, keys=keys, warm_up=0, **options)
 
     def __enter__(self):
@@ -115,7 +115,7 @@ class Daemon(Subject):
         return self.programs.daemon_command(self.bus.address, self.state)
 
     def stop(self):
-        """Its bus and its state stay."""
+        """Stops the service. Its bus and its state stay."""
         self.service.end()
         self.bus.place(CPUS)
 

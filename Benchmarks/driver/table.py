@@ -7,7 +7,7 @@ from statistics import median
 
 @dataclass
 class Goal:
-    """`least` or `most` of what the verdict is about; neither: there is no goal."""
+    """The `least` or `most` that meets the goal. With neither, there is no goal."""
 
     least: float | None = None
     most: float | None = None
@@ -44,9 +44,9 @@ def markdown(rows: list[Row]) -> str:
 def compare(
     measure: str, ours: list[float] | None, other: list[float] | None, unit, other_name: str, goal: Goal
 ) -> Row:
-    """Two lists with a value for each round: the ratio of their medians, and the least and greatest of a round.
+    """Compares two lists with a value for each round: by the ratio of their medians, and its range over the rounds.
 
-    Of what is not there (`None`), the row says so.
+    If a list is missing (`None`), the row says so.
     """
     row = Row(
         measure,

@@ -2,7 +2,7 @@
 
 internal import Foundation
 
-/// Where script/bootstrap puts what is not in Debian.
+/// The directory into which script/bootstrap puts what is not in Debian.
 enum Cache {
     static var path: String {
         let environment = ProcessInfo.processInfo.environment

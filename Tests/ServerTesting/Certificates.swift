@@ -2,12 +2,11 @@
 
 internal import Foundation
 
-/// An authority of its own for each server, made by the openssl program.
+/// Makes an authority for each server, with the openssl program.
 enum Certificates {
     private static let usualKey = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
 
-    /// Makes `cert.pem` and `key.pem` for 127.0.0.1 and localhost, and `chain.pem` with what is between it and the
-    /// authority.
+    /// Makes `cert.pem` and `key.pem` for 127.0.0.1 and localhost, and `chain.pem` with the intermediate certificates.
     /// - Returns: the authority's certificate.
     static func make(
         in directory: String, serverKey: [String] = usualKey, intermediates: Int = 0
@@ -35,7 +34,7 @@ enum Certificates {
         return Array(try Data(contentsOf: URL(filePath: authority + ".pem")))
     }
 
-    /// Makes a key, and a certificate for it that somebody has signed.
+    /// Makes a key, and a certificate for it that the issuer has signed.
     private static func sign(
         _ path: String, _ name: String, _ key: [String], _ extensions: String, by issuer: String
     ) throws {
@@ -48,7 +47,7 @@ enum Certificates {
     }
 
     /// Runs a program.
-    /// - Returns: what it has written, without the end of the line.
+    /// - Returns: the program's output, without line feeds around it.
     @discardableResult
     static func run(_ arguments: [String], input: String = "") throws -> String {
         let process = Process()

@@ -4,18 +4,18 @@ internal import Foundation
 internal import Glibc
 internal import Synchronization
 
-/// A real etcd cluster on loopback, with directories and ports of its own. It is killed when this is released.
+/// A real etcd cluster on loopback, with its own directories and ports. Its processes are killed on release.
 public final class EtcdCluster: Sendable {
     /// Whether etcd and etcdctl are installed.
     public static let isInstalled = [Release.debian.program, "/usr/bin/etcdctl"].allSatisfy {
         (program: String) in Glibc.access(program, X_OK) == 0
     }
 
-    /// The releases of etcd that there are tests with.
+    /// The releases of etcd that tests run with.
     public enum Release: String, CaseIterable, Sendable {
-        /// Debian's: 3.4 in Debian 12.
+        /// Debian's release: 3.4 in Debian 12.
         case debian
-        /// 3.5, from PyPI.
+        /// Release 3.5, from PyPI.
         case newer
 
         fileprivate var program: String {
@@ -25,36 +25,35 @@ public final class EtcdCluster: Sendable {
             }
         }
 
-        /// Those that are installed.
+        /// The installed releases.
         public static var installed: [Release] { allCases.filter { Glibc.access($0.program, X_OK) == 0 } }
-        /// With which clusters are made where a test does not say: `UBIQUITOUS_STORE_TEST_ETCD=newer` has all of them
-        /// made with 3.5.
+        /// The release for tests that don't name one. `UBIQUITOUS_STORE_TEST_ETCD=newer` makes it 3.5.
         public static let usual =
             ProcessInfo.processInfo.environment["UBIQUITOUS_STORE_TEST_ETCD"].flatMap(Release.init) ?? .debian
     }
 
-    /// Who may do everything under ``prefix``, where the cluster asks.
+    /// The user who may read and write everything under ``prefix``, if the cluster requires authentication.
     public static let user = "ada"
-    /// What the user proves.
+    /// The user's password.
     public static let password = "s3cret-0f-the-tests"
-    /// What the user's keys begin with.
+    /// The prefix of the user's keys.
     public static let prefix = "settings/ada"
     private static let root = "root:r00t"
 
-    /// How a cluster is.
+    /// The properties of a cluster.
     public struct Options: Sendable {
-        /// How many members it has.
+        /// The number of members.
         public var members = 1
-        /// Whether it has TLS.
+        /// Whether clients connect over TLS.
         public var isSecure = false
-        /// Whether it asks who one is.
+        /// Whether clients have to authenticate.
         public var asksWho = false
-        /// The most bytes of a member's database; 0: etcd's own bound.
+        /// The most bytes of a member's database; 0 for etcd's own limit.
         public var quota = 0
-        /// What its members are.
+        /// The members' release of etcd.
         public var release = Release.usual
 
-        /// The usual ones.
+        /// Makes options; by default, one member without TLS and authentication.
         public init(
             members: Int = 1, isSecure: Bool = false, asksWho: Bool = false, quota: Int = 0,
             release: Release = .usual
@@ -64,13 +63,13 @@ public final class EtcdCluster: Sendable {
         }
     }
 
-    /// How it is.
+    /// The cluster's properties.
     public let options: Options
-    /// Where its files are.
+    /// The directory of the cluster's files.
     public let directory: String
-    /// Its certificate's authority in PEM, if it has TLS.
+    /// The certificate of its authority in PEM; `nil` without TLS.
     public let authority: [UInt8]?
-    /// Where its members take requests.
+    /// The ports on which the members take requests.
     public let ports: [UInt16]
     private let peerPorts: [UInt16]
     private let processes: Mutex<[pid_t]>
@@ -96,14 +95,14 @@ public final class EtcdCluster: Sendable {
         try? FileManager.default.removeItem(atPath: directory)
     }
 
-    /// The address of a place in it.
+    /// The URL of a prefix in the cluster.
     public func url(_ prefix: String = EtcdCluster.prefix) -> String {
         "etcd\(options.isSecure ? "s" : "")://\(ports.map { "127.0.0.1:\($0)" }.joined(separator: ","))/\(prefix)"
     }
 
     // MARK: Members
 
-    /// Starts a member that was killed.
+    /// Starts a member that was killed, and waits for the cluster.
     public func start(_ member: Int) throws {
         try launch(member)
         try waitUntilReady()
@@ -117,12 +116,12 @@ public final class EtcdCluster: Sendable {
         }
     }
 
-    /// Has a member do nothing, or go on.
+    /// Freezes a member, or lets it continue.
     public func freeze(_ member: Int, _ isFrozen: Bool = true) {
         processes.withLock { _ = Glibc.kill($0[member], isFrozen ? SIGSTOP : SIGCONT) }
     }
 
-    /// Which member leads.
+    /// The index of the member that leads.
     public func leader() throws -> Int {
         for _ in 0..<200 {
             for member in living {
@@ -170,7 +169,7 @@ public final class EtcdCluster: Sendable {
 
     private func data(_ member: Int) -> String { directory + "/data\(member)" }
 
-    /// Waits until it takes something, if enough members are there.
+    /// Waits until the cluster answers, if most members are running.
     private func waitUntilReady() throws {
         guard living.count * 2 > options.members else { return }
         for _ in 0..<1200 {
@@ -183,8 +182,8 @@ public final class EtcdCluster: Sendable {
 
     // MARK: etcdctl
 
-    /// Runs etcdctl, as somebody who may do everything.
-    /// - Parameter members: which are asked; `nil`: all that live.
+    /// Runs etcdctl, with all rights.
+    /// - Parameter members: the members to ask; `nil` for all that are running.
     @discardableResult
     public func control(_ arguments: [String], at members: [Int]? = nil) throws -> String {
         let scheme = options.isSecure ? "https" : "http"
@@ -195,7 +194,7 @@ public final class EtcdCluster: Sendable {
         return try Certificates.run(command + arguments)
     }
 
-    /// Has it ask who one is from now on.
+    /// Makes the cluster require authentication from now on.
     public func askWho() throws {
         try control(["user", "add", Self.root])
         try control(["user", "grant-role", "root", "root"])
@@ -203,7 +202,7 @@ public final class EtcdCluster: Sendable {
         try control(["role", "add", "ada"])
         try control(["role", "grant-permission", "ada", "--prefix=true", "readwrite", Self.prefix + "/"])
         try control(["user", "grant-role", Self.user, "ada"])
-        // Who may look but not write.
+        // This user may read, but not write.
         try control(["user", "add", "guest:\(Self.password)"])
         try control(["role", "add", "guest"])
         try control(["role", "grant-permission", "guest", "--prefix=true", "read", Self.prefix + "/"])
@@ -212,19 +211,19 @@ public final class EtcdCluster: Sendable {
         asks.withLock { $0 = true }
     }
 
-    /// Gives the user of ``credentials`` another password.
+    /// Changes the password of ``user``.
     public func change(password: String) throws {
         try control(["user", "delete", Self.user])
         try control(["user", "add", "\(Self.user):\(password)"])
         try control(["user", "grant-role", Self.user, "ada"])
     }
 
-    /// Writes all that is in it to a file.
+    /// Writes the contents of the cluster to a file.
     public func save(to name: String) throws {
         try control(["snapshot", "save", directory + "/" + name], at: [living.first ?? 0])
     }
 
-    /// Starts it anew with what is in a file, and forgets everything else.
+    /// Restarts the cluster with the contents of a file, and forgets everything else.
     public func restore(from name: String) throws {
         for member in 0..<options.members {
             kill(member)

@@ -3,25 +3,25 @@
 internal import Glibc
 internal import Synchronization
 
-/// Stands before a server and does to requests what networks and servers do.
+/// Stands before a server, and does to requests what networks and servers do.
 public final class FaultProxy: Sendable {
-    /// What goes wrong with a request.
+    /// A fault that a request meets.
     public enum Fault: Sendable {
-        /// It never arrives.
+        /// The request never arrives.
         case cut
-        /// It is done, and the answer never arrives.
+        /// The request takes effect, and the answer never arrives.
         case answerLost
-        /// Of the answer only so many bytes arrive.
+        /// Only so many bytes of the answer arrive.
         case answerCut(Int)
-        /// It is done twice.
+        /// The request takes effect twice.
         case twice
-        /// It arrives late, in milliseconds.
+        /// The request arrives so many milliseconds late.
         case late(Int)
-        /// It waits until another one was answered, on another connection; so many milliseconds at most.
+        /// The request waits until another one was answered, on another connection, for at most so many milliseconds.
         case overtaken(Int)
-        /// Of what is sent only so many bytes arrive, and the connection ends.
+        /// The request's last bytes, so many, never arrive, and the connection ends.
         case requestCut(Int)
-        /// It is not passed on, and answered so.
+        /// The request is not passed on. The proxy gives this answer.
         case answer(ServerAnswer)
     }
 
@@ -33,9 +33,9 @@ public final class FaultProxy: Sendable {
         init(_ upstream: UInt16) { self.upstream = upstream }
     }
 
-    /// A request that was answered by the server.
+    /// A request that the server has answered.
     public struct Exchange: Sendable {
-        /// What was asked.
+        /// The request.
         public let request: ServerRequest
         /// The answer's bytes, headers included.
         public let answerBytes: Int
@@ -46,31 +46,31 @@ public final class FaultProxy: Sendable {
     private let shared: Shared
     private let server: ScriptedServer
 
-    /// Passes everything on to a port of this machine.
+    /// Starts a proxy that passes everything on to a port of this machine.
     public init(before upstream: UInt16) throws {
         let shared = Shared(upstream)
         self.shared = shared
         server = try ScriptedServer { request in FaultProxy.pass(request, shared) }
     }
 
-    /// Where it is.
+    /// The proxy's port.
     public var port: UInt16 { server.port }
 
-    /// Decides what goes wrong; `nil` for nothing any more.
+    /// Sets the function that decides on faults; `nil` ends them.
     public func onRequest(_ fault: (@Sendable (ServerRequest) -> Fault?)?) {
         shared.fault.withLock { $0 = fault }
     }
 
-    /// What the server was asked, and how much it answered, since this was set last.
+    /// The requests that the server has answered since this was last set.
     public var exchanges: [Exchange] {
         get { shared.passed.withLock(\.self) }
         set { shared.passed.withLock { $0 = newValue } }
     }
 
-    /// What it was asked, whatever became of that.
+    /// All requests that came to the proxy, whatever happened to them.
     public var requests: [ServerRequest] { server.requests }
 
-    /// Whether it was asked something that it has not passed on.
+    /// Whether the proxy has received more requests than the server has answered.
     public var isWaiting: Bool { server.requests.count > exchanges.count }
 
     /// Closes everything.
@@ -107,7 +107,7 @@ public final class FaultProxy: Sendable {
         }
     }
 
-    /// Asks the server on a connection of its own.
+    /// Sends a request to the server on a connection of its own.
     private static func ask(_ request: ServerRequest, _ shared: Shared) -> [UInt8] {
         guard let connection = try? Socket.connected(to: shared.upstream) else { return [] }
         connection.write(request.bytes)

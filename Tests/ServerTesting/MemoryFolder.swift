@@ -2,26 +2,26 @@
 
 internal import Synchronization
 
-/// A folder of a WebDAV server, which may say nothing.
+/// A folder of a WebDAV server, in memory. It can fall silent.
 public final class MemoryFolder: Sendable {
     private let state = Mutex((files: [String: [UInt8]](), isSilent: false))
 
-    /// Whether it takes requests and answers none.
+    /// Whether it leaves requests unanswered.
     public var isSilent: Bool {
         get { state.withLock(\.isSilent) }
         set { state.withLock { $0.isSilent = newValue } }
     }
 
-    /// A folder without files.
+    /// Makes a folder without files.
     public init() {}
 
-    /// Puts a file there.
+    /// Adds or replaces a file.
     public func put(_ path: String, _ content: [UInt8]) { state.withLock { $0.files[path] = content } }
 
     /// Removes all files.
     public func empty() { state.withLock { $0.files = [:] } }
 
-    /// What it answers.
+    /// Answers a request.
     public func answer(to request: ServerRequest) -> ServerAnswer {
         state.withLock { state in
             if state.isSilent { return .nothing }

@@ -3,9 +3,9 @@
 internal import Glibc
 internal import Synchronization
 
-/// A server that answers as a test has it.
+/// A server whose answers come from a test.
 public final class ScriptedServer: Sendable {
-    /// Where it is.
+    /// The port on which it listens.
     public let port: UInt16
     private let socket: Socket
     private let readingPause: UInt32
@@ -19,8 +19,8 @@ public final class ScriptedServer: Sendable {
         var isEnded = false
     }
 
-    /// Begins to answer.
-    /// - Parameter readingPause: milliseconds between two pieces of what it reads, of 64 KiB at most.
+    /// Starts the server.
+    /// - Parameter readingPause: the milliseconds between two reads of a body, each of 64 KiB at most.
     public init(
         on port: UInt16 = 0, readingPause: UInt32 = 0, _ answer: @escaping @Sendable (ServerRequest) -> ServerAnswer
     ) throws {
@@ -38,19 +38,19 @@ public final class ScriptedServer: Sendable {
 
     deinit { end() }
 
-    /// Its address.
+    /// The server's URL.
     public var url: String { "http://127.0.0.1:\(port)" }
 
-    /// What it was asked.
+    /// The requests that it has received.
     public var requests: [ServerRequest] {
         get { state.withLock { $0.requests } }
         set { state.withLock { $0.requests = newValue } }
     }
 
-    /// How many connections there were.
+    /// The number of connections so far.
     public var connections: Int { state.withLock { $0.count } }
 
-    /// How many of them are open.
+    /// The number of open connections.
     public var openConnections: Int { state.withLock { $0.connections.count } }
 
     /// Closes everything.
@@ -87,39 +87,39 @@ public final class ScriptedServer: Sendable {
     }
 }
 
-/// What a server was asked.
+/// A request, as a server receives it.
 public struct ServerRequest: Sendable {
     /// The method.
     public var method = ""
     /// The path as it was sent, with the query.
     public var path = ""
-    /// By their names in lower case.
+    /// The headers, by their names in lower case.
     public var headers: [String: String] = [:]
-    /// What came along.
+    /// The body.
     public var body: [UInt8] = []
-    /// All of it as it came.
+    /// The whole request, as it arrived.
     public var bytes: [UInt8] = []
     /// The number of the connection, from 1.
     public var connection = 0
 }
 
-/// What a server does with a request.
+/// How a server answers a request.
 public struct ServerAnswer: Sendable {
-    /// What it writes.
+    /// The bytes to write.
     public var bytes: [UInt8]
-    /// It closes the connection then.
+    /// Whether the server then closes the connection.
     public var closes = false
-    /// It writes nothing, and waits for the other side to leave.
+    /// Whether the server writes nothing, and waits for the client to leave.
     public var hangs = false
-    /// It writes ten pieces, with so many milliseconds before each of them.
+    /// Unless 0, the server writes ten pieces, with so many milliseconds before each.
     public var pause: UInt32 = 0
 
-    /// Writes some bytes.
+    /// Makes an answer of some bytes.
     public init(bytes: [UInt8], closes: Bool = false) {
         (self.bytes, self.closes) = (bytes, closes)
     }
 
-    /// An answer of its parts.
+    /// Makes an answer from its parts.
     public init(_ status: Int, _ headers: KeyValuePairs<String, String> = [:], _ body: String = "") {
         let lines = headers.map { "\($0.key): \($0.value)\r\n" }.joined()
         let length = [204, 304].contains(status) ? "" : "Content-Length: \(body.utf8.count)\r\n"
@@ -135,25 +135,25 @@ public struct ServerAnswer: Sendable {
         }
     }
 
-    /// Nothing, for ever.
+    /// No answer, ever.
     public static var nothing: ServerAnswer {
         var answer = ServerAnswer(bytes: [])
         answer.hangs = true
         return answer
     }
 
-    /// One that takes ten seconds, a few bytes at a time.
+    /// An answer that takes ten seconds, a few bytes at a time.
     public static func dripping(_ status: Int, _ body: String = "") -> ServerAnswer {
         var answer = ServerAnswer(status, ["X": String(repeating: "x", count: 200)], body)
         answer.pause = 1000
         return answer
     }
 
-    /// The end of the connection.
+    /// The end of the connection, without an answer.
     public static var cut: ServerAnswer { ServerAnswer(bytes: [], closes: true) }
 }
 
-/// Takes messages off a connection.
+/// Reads messages from a connection.
 struct MessageReader {
     private let connection: Socket
     private let pause: UInt32
@@ -182,7 +182,7 @@ struct MessageReader {
         return request
     }
 
-    /// All of an answer as it came, and its status.
+    /// Reads an answer. Returns its bytes, as they arrived, and its status.
     mutating func readAnswer(to method: String) -> (bytes: [UInt8], status: Int)? {
         guard let head = readHead() else { return nil }
         let lines = String(decoding: head, as: UTF8.self).split(separator: "\r\n")
@@ -205,7 +205,7 @@ struct MessageReader {
         return (head + buffer, status)
     }
 
-    /// Whether a body in chunks has come to its end, trailers included.
+    /// Whether a body in chunks is complete, trailers included.
     private static func isWhole(chunks: [UInt8]) -> Bool {
         let lineEnd = Array("\r\n".utf8)
         var rest = chunks[...]
@@ -221,7 +221,7 @@ struct MessageReader {
         return false
     }
 
-    /// The lines up to the empty one.
+    /// Reads the lines up to the empty one, and that one.
     private mutating func readHead() -> [UInt8]? {
         let end = Array("\r\n\r\n".utf8)
         while true {

@@ -3,10 +3,10 @@
 internal import Glibc
 internal import Synchronization
 
-/// Programs that tests start.
+/// The server processes of tests.
 enum ServerProcess {
     private static let living = Mutex<Set<pid_t>>([])
-    /// What the last tests hold may not be released when their process ends.
+    /// Kills all of them at exit, because objects that the last tests hold may never be released.
     private static let ends: Void = {
         atexit { for pid in ServerProcess.living.withLock(\.self) { kill(-pid, SIGKILL) } }
     }()
@@ -15,7 +15,7 @@ enum ServerProcess {
     static func spawn(_ arguments: [String], log: String) throws -> pid_t {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
-        // A group of its own, so that its workers end with it; and a group that nobody is asked about.
+        // A group of its own, so that its workers end with it, and no blocked signals.
         posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK))
         var signals = sigset_t()
         sigemptyset(&signals)
@@ -25,7 +25,7 @@ enum ServerProcess {
         posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
         posix_spawn_file_actions_addopen(&actions, 1, log, O_WRONLY | O_CREAT | O_APPEND, 0o600)
         posix_spawn_file_actions_adddup2(&actions, 1, 2)
-        // Foundation's pipes are open in every child: whoever reads one to its end would wait for this child's.
+        // Every child inherits Foundation's open pipes. A reader that waits for a pipe's end would wait for this child.
         _ = closeFrom(&actions, 3)
         var pid = pid_t()
         var argv: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) } + [nil]
@@ -41,7 +41,7 @@ enum ServerProcess {
         return pid
     }
 
-    /// Kills a program, and all that it has started.
+    /// Kills a program, and everything that it has started.
     static func end(_ pid: pid_t) {
         kill(-pid, SIGKILL)
         var status: Int32 = 0
@@ -50,6 +50,6 @@ enum ServerProcess {
     }
 }
 
-/// The function of that name of <spawn.h>, which is there for programs with GNU's extensions, as Swift's are not.
+/// The function of this name in <spawn.h>, which declares it only with GNU's extensions. Swift doesn't enable these.
 @_silgen_name("posix_spawn_file_actions_addclosefrom_np")
 private func closeFrom(_ actions: UnsafeMutablePointer<posix_spawn_file_actions_t>, _ first: Int32) -> Int32

@@ -3,7 +3,7 @@
 internal import Glibc
 internal import Synchronization
 
-/// A TCP socket of this machine, which blocks.
+/// A blocking TCP socket on this machine.
 final class Socket: Sendable {
     let descriptor: Int32
 
@@ -11,7 +11,7 @@ final class Socket: Sendable {
 
     deinit { Glibc.close(descriptor) }
 
-    /// Wakes up whoever waits for it; it stays open until the last one has gone.
+    /// Wakes up all threads that wait for the socket. The descriptor stays open until the last one lets go of it.
     func end() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
     private static func make() throws(SocketError) -> Socket {
@@ -20,7 +20,7 @@ final class Socket: Sendable {
         return Socket(descriptor: descriptor)
     }
 
-    /// Takes connections on a port of 127.0.0.1; 0 is one that is free.
+    /// Listens on a port of 127.0.0.1; 0 stands for a free one.
     static func listening(on port: UInt16) throws(SocketError) -> (Socket, port: UInt16) {
         let socket = try make()
         var on: Int32 = 1
@@ -33,8 +33,8 @@ final class Socket: Sendable {
         return (socket, UInt16(bigEndian: address.sin_port))
     }
 
-    /// A port for a server that is about to start. It is below those that the kernel chooses from, so that no connection
-    /// takes it first, and given to one server of this process only.
+    /// Returns a port for a server that is about to start. It is below those that the kernel chooses from, so that no
+    /// connection takes it first. No two servers of this process get the same.
     static func freePort() throws(SocketError) -> UInt16 {
         for _ in 0..<100 {
             let port = UInt16.random(in: 15_000..<32_000)
@@ -74,7 +74,7 @@ final class Socket: Sendable {
         }
     }
 
-    /// Has the system take little from the other side before it is read.
+    /// Makes the system buffer little of what the other side sends.
     func keepsLittle() {
         var bytes: Int32 = 64 << 10
         setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &bytes, 4)
@@ -85,7 +85,7 @@ final class Socket: Sendable {
         return connection < 0 ? nil : Socket(descriptor: connection)
     }
 
-    /// What comes next; empty at the end.
+    /// Reads the next bytes; empty at the end.
     func read() -> [UInt8] {
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
         let count = recv(descriptor, &buffer, buffer.count, 0)
@@ -104,15 +104,15 @@ final class Socket: Sendable {
     }
 }
 
-/// Why there is no socket.
+/// An error of a socket.
 public struct SocketError: Error, CustomStringConvertible {
-    /// What the system says.
+    /// The system's message.
     public let description: String
 
     init(_ number: Int32) { description = String(cString: strerror(number)) }
 }
 
-/// Runs something on a thread of its own, which may block.
+/// Runs a closure on a thread of its own, where it may block.
 func onThread(_ body: @escaping @Sendable () -> Void) {
     final class Box: Sendable {
         let body: @Sendable () -> Void

@@ -3,21 +3,21 @@
 internal import Foundation
 internal import Synchronization
 
-/// The openssl program as a server on loopback, which answers every request with a page about the connection. It is killed
-/// when this is released.
+/// The openssl program as a server on loopback, which answers every request with a page about the connection. The
+/// process is killed on release.
 public final class TLSServer: Sendable {
-    /// Where it listens.
+    /// The port on which it listens.
     public let port: UInt16
-    /// Its certificate's authority in PEM.
+    /// The certificate of its authority in PEM.
     public let authority: [UInt8]
     private let directory: String
     private let process: pid_t
 
-    /// Starts one, and waits until it takes connections.
+    /// Starts a server, and waits until it takes connections.
     ///
     /// - Parameters:
-    ///   - options: how it agrees on a key: options of `openssl s_server`.
-    ///   - intermediates: how many certificates there are between its own and its authority's.
+    ///   - options: options of `openssl s_server` for the key agreement.
+    ///   - intermediates: the number of certificates between the server's and its authority's.
     public init(_ options: [String] = [], intermediates: Int = 0) throws {
         port = try Socket.freePort()
         directory = FileManager.default.temporaryDirectory.path + "/ubiquitous-store-tls-\(UUID().uuidString.prefix(8))"
@@ -41,6 +41,6 @@ public final class TLSServer: Sendable {
         try? FileManager.default.removeItem(atPath: directory)
     }
 
-    /// Its address.
+    /// The server's URL.
     public var url: String { "https://127.0.0.1:\(port)" }
 }

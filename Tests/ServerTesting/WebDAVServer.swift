@@ -4,19 +4,19 @@ internal import Foundation
 internal import Glibc
 internal import Synchronization
 
-/// A real WebDAV server on loopback, with a directory and a port of its own. It is killed when this is released.
+/// A real WebDAV server on loopback, with its own directory and port. Its process is killed on release.
 public final class WebDAVServer: Sendable {
-    /// The servers that there are configurations for.
+    /// The servers for which there are configurations.
     public enum Kind: String, CaseIterable, Sendable {
         case apache, nginx, lighttpd, rclone, wsgidav
-        /// nginx without dav-ext: no PROPFIND, but pages of what is in a folder.
+        /// nginx without dav-ext: no PROPFIND, but pages that list a folder.
         case nginxIndex
-        /// nginx with neither: nothing can be listed.
+        /// nginx with neither, so that nothing can be listed.
         case nginxBare
         /// sabre/dav, on which Nextcloud's WebDAV is built, under Nextcloud's paths.
         case sabre
 
-        /// What runs it; `nil` if it is not installed.
+        /// The program that runs it; `nil` if that or a module is not installed.
         public var program: String? {
             let candidates: [String] =
                 switch self {
@@ -38,27 +38,27 @@ public final class WebDAVServer: Sendable {
             return candidates.first { Glibc.access($0, X_OK) == 0 }
         }
 
-        /// Those that are installed.
+        /// The installed servers.
         public static var installed: [Kind] { allCases.filter { $0.program != nil } }
-        /// Those that are not.
+        /// The servers that are not installed.
         public static var missing: [Kind] { allCases.filter { $0.program == nil } }
     }
 
-    /// How it asks who one is.
+    /// How the server authenticates users.
     public enum Access: Sendable { case open, basic, digest }
 
-    /// What a user proves, where the server asks.
+    /// The user, where the server authenticates users.
     public static let user = "ada"
-    /// What a user proves, where the server asks.
+    /// The user's password.
     public static let password = "s3cret-0f-the-tests"
 
-    /// Which server it is.
+    /// The kind of server.
     public let kind: Kind
-    /// Where it listens.
+    /// The port on which it listens.
     public let port: UInt16
-    /// Its directory; what it serves is in `www/dav`.
+    /// The server's directory. It serves `www/dav` in it.
     public let directory: String
-    /// Its certificate's authority in PEM, if it has TLS.
+    /// The certificate of its authority in PEM; `nil` without TLS.
     public let authority: [UInt8]?
     private let access: Access
     private let process = Mutex<pid_t>(0)
@@ -82,21 +82,21 @@ public final class WebDAVServer: Sendable {
         try? FileManager.default.removeItem(atPath: directory)
     }
 
-    /// What the account's address begins with.
+    /// The beginning of an account's URL.
     public var url: String { "webdav\(authority == nil ? "" : "s")://127.0.0.1:\(port)\(path)" }
 
     private var path: String { kind == .sabre ? "/remote.php/dav/files/\(Self.user)" : "/dav" }
 
-    /// Where files are.
+    /// The directory of the served files.
     public var root: String { directory + "/www/dav" }
 
-    /// Makes a folder in what it serves, as the server itself does.
+    /// Makes a folder among the served files, with the owner that the server would give it.
     public func makeFolder(_ name: String) throws {
         try FileManager.default.createDirectory(atPath: root + "/" + name, withIntermediateDirectories: true)
         if servesAsNobody { chown(root + "/" + name, Self.nobody, Self.nobody) }
     }
 
-    /// A directory that has its authority under the name by which OpenSSL finds it.
+    /// Makes a directory that has the authority under the name by which OpenSSL finds it.
     public func makeAuthorities() throws -> String {
         let place = directory + "/authorities"
         try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
@@ -105,13 +105,13 @@ public final class WebDAVServer: Sendable {
         return place
     }
 
-    /// Has everything be as it is in a copy.
+    /// Restores the served files from a copy.
     public func restore(from copy: String) throws {
         try FileManager.default.removeItem(atPath: root)
         _ = try Certificates.run(["cp", "-a", copy, root])
     }
 
-    /// Starts again with another password.
+    /// Restarts the server with another password.
     public func change(password: String) throws {
         stop()
         try writeUsers(password)
@@ -120,7 +120,7 @@ public final class WebDAVServer: Sendable {
 
     // MARK: Starting and ending
 
-    /// Starts it, and waits until it takes connections.
+    /// Starts the server, and waits until it takes connections.
     public func start() throws {
         guard let program = kind.program else { throw ServerMissing(kind: kind) }
         let pid = try ServerProcess.spawn([program] + arguments, log: directory + "/run/output")
@@ -133,7 +133,7 @@ public final class WebDAVServer: Sendable {
         throw ServerMissing(kind: kind, log: log)
     }
 
-    /// Kills it, and all that it has started.
+    /// Kills the server, and everything that it has started.
     public func stop() {
         process.withLock { pid in
             if pid > 0 { ServerProcess.end(pid) }
@@ -175,7 +175,7 @@ public final class WebDAVServer: Sendable {
         for path in ["", "/www", "/www/dav", "/run"] { chown(directory + path, Self.nobody, Self.nobody) }
     }
 
-    /// They change to another user than root.
+    /// Whether the server changes to another user than root.
     private var servesAsNobody: Bool { geteuid() == 0 && ![.rclone, .wsgidav, .sabre].contains(kind) }
 
     private static let nobody: UInt32 = 65534
@@ -184,7 +184,7 @@ public final class WebDAVServer: Sendable {
         try text.write(toFile: path, atomically: false, encoding: .utf8)
     }
 
-    /// The files of users, whose forms are older than this program by decades.
+    /// Writes the files of users, whose formats are older than this program by decades.
     private func writeUsers(_ password: String = WebDAVServer.password) throws {
         let user = Self.user
         try write("\(user):{PLAIN}\(password)\n", directory + "/users")
@@ -309,7 +309,7 @@ public final class WebDAVServer: Sendable {
             """
     }
 
-    /// It is older than the PHP that runs it, which has a lot to say about that.
+    /// sabre/dav is older than the PHP that runs it, which warns of that at length.
     private var sabre: String {
         let asking = """
             class Users extends Sabre\\DAV\\Auth\\Backend\\AbstractBasic {

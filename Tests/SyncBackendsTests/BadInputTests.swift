@@ -14,7 +14,7 @@ import Testing
 @testable import Folder
 @testable import Simulation
 
-/// What whoever may write to the place can put there: it is named, nothing of it is applied, and the rest syncs.
+/// Bad input from anyone who may write to the remote: a device names it, applies nothing of it, and syncs the rest.
 @Suite struct BadInputTests {
     private let store = "org.example.Notes"
 
@@ -83,7 +83,7 @@ import Testing
         var others: [RemoteBudget.Share] = []
         for _ in 0..<20 {
             let share = budget.share()
-            // As much as it may have.
+            // As much as the share may hold.
             while (try? share.hold { $0.kept += 10_000 }) != nil {}
             others.append(share)
         }
@@ -184,10 +184,10 @@ import Testing
                 "fine": part(StateDigests(of: fine, store: "fine").state, [], fine.entries),
             ]
         )
-        // It is as it was written and never gets better, so nothing waits for it.
+        // The head stays as it was written and never gets better, so nothing waits for it.
         #expect(try await a.sync())
         #expect(a.problems.count == 3)
-        // It is named as long as it is there, after a restart as well.
+        // A pull names it as long as it is there, also after a restart.
         try await a.sync()
         #expect(a.problems.count == 3)
         a.backend = try FaultConformance.place(storage).makeBackend()
@@ -227,7 +227,7 @@ import Testing
                 tail: [:],
                 removed: [])
             storage.blobs["h/00000000000000ff"] = head(b, [store: claim])
-            // One publishes the store for the first time, the other one has.
+            // One device publishes the store for the first time, the other has published it before.
             for device in [a, b] {
                 device.set("another", device.name, .integer(1))
                 try await device.sync()
@@ -338,14 +338,14 @@ import Testing
             #expect(a.problems.first == "The folder h holds too many files; some were not read.")
         }
         #expect(a.stores == b.stores && storage.bytesWritten == 0)
-        // Nor to a process that has nothing but its cursor.
+        // Nor do they lose anything to a process that knows only its cursor.
         a.backend = try FaultConformance.place(storage).makeBackend()
         _ = try await a.backend.open(creatingAccount: false)
         try await a.sync()
         #expect(storage.bytesWritten == 0)
     }
 
-    /// Fills a folder until a listing that lacks every other name is as long as any, and lacks one of these.
+    /// Fills a folder until a listing without every other name is as long as any, and lacks one of these names.
     private func fill(_ folder: String, of storage: MemoryStorage, hiding names: Set<String>) {
         var blobs = storage.blobs
         let zeros = String(repeating: "0", count: 16)
@@ -367,7 +367,7 @@ import Testing
         a.set(store, "a", .integer(1))
         try await a.sync()
         try await b.sync()
-        // Its cursor has what it published last: a process that starts takes nothing else for its own.
+        // The cursor names the last publication. A process that starts takes nothing else for its own.
         try await a.sync()
         a.backend = try FaultConformance.place(storage).makeBackend()
         _ = try await a.backend.open(creatingAccount: false)
@@ -425,7 +425,7 @@ import Testing
         #expect(!late.hasPendingChanges)
         try await a.sync()
         #expect(a.values(Names.stores[0]).count == 1)
-        // It is offered as long as it is there, and arrives when it has shrunk.
+        // Each pull offers the store, and it arrives when it has shrunk.
         for key in 0..<5000 { a.set("large", "a \(key)", nil) }
         a.forgetTombstones("large")
         try await a.push()

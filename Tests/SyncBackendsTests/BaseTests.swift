@@ -60,7 +60,7 @@ import Testing
             segments.merge(draft.segments) { $1 }
             contents.merge(draft.contents) { $1 }
             if let bytes = segments[draft.part.vectorSegment] { contextBase = try VectorSegment.decode(bytes) }
-            // As a reader has it who knows the part before, and one who doesn't.
+            // As a reader has it who knows the former part, and one who doesn't.
             if let written = former.flatMap({ draft.part.written(over: $0, .plain) }) {
                 #expect(written.part(over: former, vector: VersionVector(), .plain) == draft.part)
             }

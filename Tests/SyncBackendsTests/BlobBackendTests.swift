@@ -30,17 +30,17 @@ import Testing
         return nil
     }
 
-    /// What Syncthing puts behind the name of a file of which it found two versions.
+    /// The suffix that Syncthing gives a file of which it found two versions.
     private let conflict = ".sync-conflict-20240101-120000-ABCDEFG"
 
-    /// The head of a device, as an earlier one.
+    /// The head of a device, as an earlier publication.
     private func formerHead(of device: Device, in place: Place) throws -> WrittenHead {
         var head = try WrittenHead(decoding: try place.read(device.headName))
         head.head.sequence -= 1
         return head
     }
 
-    /// A device that has published a value, and its head as an earlier one.
+    /// A device that has published a value, and its head as an earlier publication.
     private func publishedHead() async throws -> (Place, Device, WrittenHead) {
         let (place, device, _) = try await two()
         try device.set(store, "a", .integer(1))
@@ -48,7 +48,7 @@ import Testing
         return (place, device, try formerHead(of: device, in: place))
     }
 
-    /// A device that signs in to the account that is there.
+    /// Makes a device that signs in to the existing account.
     private func newcomer(_ name: String, at place: Place) async throws -> Device {
         let device = try Device(place.path, name: name)
         device.place = place
@@ -150,7 +150,7 @@ import Testing
         try await a.sync()
         let former = a.headName
         try await a.restart(machine: true)
-        // Another version of it arrives after the pull.
+        // Another version of the former head arrives after the pull.
         try await a.pull()
         var head = try WrittenHead(decoding: try place.read(former))
         head.head.time += 1
@@ -180,7 +180,7 @@ import Testing
             #expect(!pass.isComplete && pass.arrived == [])
             #expect(pass.stores == [store])
         }
-        // Half of it: as good as nothing, but worth a word.
+        // Half a segment counts as none, but is reported.
         try place.write("s/" + segment, Array(bytes.prefix(100)))
         let pass = try await b.pull()
         #expect(!pass.isComplete && pass.arrived == [] && pass.problems.count == 1)
@@ -248,7 +248,7 @@ import Testing
         try await b.pull()
         #expect(try b.values(store) == ["a": .integer(2)])
         #expect(try await b.pull().stores == [])
-        // Its owner puts the right one back.
+        // The head's owner restores the later one.
         #expect(try await a.sync().own.name == "missing")
         #expect(try WrittenHead(decoding: try place.read(a.headName)).head.sequence == 3)
     }
@@ -299,7 +299,7 @@ import Testing
         try await a.sync()
         let latest = try place.read(name)
         try forgetStore(on: a)
-        // The storage gives an older version.
+        // The storage returns an older version.
         try place.write(name, earlier)
         try a.set(store, "c", .integer(3))
         try await a.sync()
@@ -347,7 +347,7 @@ import Testing
         let c = try await newcomer("C", at: place)
         #expect(try await c.pull().isComplete)
         #expect(try c.values(store) == ["a": .integer(1)])
-        // Under its own name it is waited for: it may hold what nobody else has.
+        // Under its own name the head is waited for, because it may hold what no other does.
         try place.write(a.headName, copy.encoded())
         let d = try await newcomer("D", at: place)
         #expect(try await !d.pull().isComplete)
@@ -429,7 +429,7 @@ import Testing
         #expect(try b.values(store).count == 2)
     }
 
-    /// A device that has published a value in a segment of its own, which is damaged then.
+    /// A device that has published a value in a segment of its own, which was then damaged.
     private func damagedSegment() async throws -> (Place, Device, Device, segment: String) {
         let (place, a, b) = try await two()
         try a.set(store, "a", .data([UInt8](repeating: 1, count: 3000)))
@@ -487,7 +487,7 @@ import Testing
         try a.set(store, "b", .integer(1))
         #expect(try await a.push() == [store])
         #expect(try await a.pull().own.name == "asPublished")
-        // Twice, with nothing in between but pushes.
+        // A second restart, with only pushes in between.
         try await a.restart()
         try a.set(store, "c", .integer(1))
         try await a.push()
@@ -509,7 +509,7 @@ import Testing
         #expect(try await a.sync().own.name == "missing")
         #expect(a.database.origin == origin)
         #expect(try await a.pull().own.name == "asPublished")
-        // A later one is a clone's.
+        // A later head is a clone's.
         var head = try WrittenHead(decoding: try place.read(a.headName))
         head.head.sequence += 1
         try place.write(a.headName, head.encoded())
@@ -523,7 +523,7 @@ import Testing
         try a.set(store, "a", .integer(1))
         try await a.sync()
         try await a.pull()
-        // The cursor knows of the head before: the answer to this upload may have been lost.
+        // The cursor names the previous head, as if the answer to this upload had been lost.
         try a.set(store, "a", .integer(2))
         try await a.push()
         let (bytes, origin) = (try place.read(a.headName), a.database.origin)
@@ -583,7 +583,7 @@ import Testing
         fork.database.close()
         try FileManager.default.removeItem(atPath: fork.disk.path + "/db")
         try FileManager.default.copyItem(atPath: device.disk.path + "/db", toPath: fork.disk.path + "/db")
-        // The record is named for the database's directory, and that is another one here.
+        // The record is named after the database's directory, which is another one here.
         let records = [device, fork].map { OriginRecord(of: $0.disk.path + "/db", in: $0.disk.path + "/run") }
         let word = try #require(records[0].take())
         for record in records { record.leave(word) }
@@ -602,7 +602,7 @@ import Testing
         try await a.pull()
         try fork.set(store, "fork", .integer(1))
         try await fork.sync()
-        // Until then nothing was written twice under one dot; what was could not be saved by any backend.
+        // Until now no two writes have one dot. If they had, no backend could save both.
         let pass = try await a.pull()
         #expect(pass.own.name == "foreign")
         try a.set(store, "a", .integer(2))
@@ -621,7 +621,7 @@ import Testing
         try a.set(store, "a", .integer(1))
         try await a.sync()
         try await a.pull()
-        // That look is this push's, and another one none has.
+        // That pull counts for this push only, and the next push has none.
         try await a.push()
         var head = try WrittenHead(decoding: try place.read(a.headName))
         head.head.sequence += 1
@@ -693,7 +693,7 @@ import Testing
         try await a.sync()
         try await a.pull()
         try FileManager.default.moveItem(atPath: place.path + "/a", toPath: place.path + "/gone")
-        // A look that finds nothing new does not look at the marker, nor does the upload that follows it.
+        // A pull that finds nothing new does not read the marker, nor does the upload after it.
         try await a.pull()
         try await a.push()
         #expect(await error { try await a.push() } == .reset)
@@ -747,7 +747,7 @@ import Testing
         }
         try place.write("h/00000000000000ff", newer(Envelope.head))
         #expect(await error { try await b.pull() } == .tooNew)
-        // Whoever signs in hears of it before anything is left for this account.
+        // A user who signs in is told so before the device leaves another account for this one.
         #expect(await error { _ = try await b.backend.open(creatingAccount: true) } == .tooNew)
         try place.remove("h/00000000000000ff")
         try await b.pull()
@@ -783,7 +783,7 @@ import Testing
         #expect(most <= 112 << 10, "a bucket of the largest store, and a head")
         try await b.pull()
         #expect(try b.values(store) == a.values(store))
-        // So it does after a restart, when the base has to be found out.
+        // The same holds after a restart, when the base has to be found again.
         try await a.restart()
         try await a.pull()
         try await a.push()

@@ -29,7 +29,7 @@ import Testing
         try await conformance.run(
             on: BackendPlace {
                 BlobBackend(
-                    // A process may watch only so many folders, and other tests do.
+                    // A process can watch only so many folders, and other tests need some.
                     storage: FolderStorage(
                         try FolderURL("folder://" + place.path),
                         access: .own(uid: geteuid()),

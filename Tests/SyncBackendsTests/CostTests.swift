@@ -84,7 +84,7 @@ import Testing
         world.storage.requests = []
         try await devices[0].sync()
         #expect(world.storage.requests.filter { $0.action != .check }.map(\.action) == [.list])
-        // Once in a while it does not believe what the storage says.
+        // Now and then a pull does not trust the versions that the storage reports.
         var most = 0
         for _ in 0..<20 {
             world.storage.requests = []
@@ -117,7 +117,7 @@ import Testing
         devices[0].set("org.example.app-3", "setting.1", .boolean(true))
         #expect(try await requests { try await devices[0].sync() } == [.list, .put])
         for device in devices[1...] { #expect(try await requests { try await device.sync() } == [.list, .get]) }
-        // The writer reads its own head back, and the readers look once whether all of theirs is still there.
+        // The writer reads its own head back, and the readers check once that their own objects are still there.
         #expect(try await requests { try await devices[0].sync() } == [.list, .get])
         world.pass(seconds: 601, devices[0], devices[1], devices[2])
         for device in devices[1...] { #expect(try await requests { try await device.sync() } == [.list, .list]) }
@@ -184,7 +184,7 @@ import Testing
         fill(a, stores: stores - 1, keys: 40, bytes: 80, &random)
         for key in 0..<1000 { a.set("big", "setting.\(key)", text(1000, &random)) }
         try await a.sync()
-        // So that the tail is nearly full, and changes make the writer write buckets.
+        // This nearly fills the tail, so that later changes write buckets.
         for key in 0..<130 { a.set("big", "setting.\(key)", text(100, &random)) }
         try await a.sync()
         var costs: [Int] = []
@@ -271,7 +271,7 @@ import Testing
         for boot in 1...3000 {
             world.pass(seconds: 3 * 86_400 / 3, a)
             a.restart(with: a.backend)
-            // A different number of times each, or their version vectors would be alike and share a segment.
+            // A different number of writes each, because equal version vectors would share a segment.
             for store in 0..<20 {
                 for _ in 0...Int.random(in: 0..<3, using: &random) {
                     a.set("org.example.app-\(store)", "setting.1", .integer(Int64(boot)))
@@ -280,7 +280,7 @@ import Testing
             guard boot % 100 == 0 else { continue }
             try await a.sync()
             guard boot == 300 || boot == 3000 else { continue }
-            // The first may have to write an index.
+            // The first change may have to write an index.
             var costs: [Int] = []
             for change in 0..<5 {
                 world.pass(seconds: 300, a)

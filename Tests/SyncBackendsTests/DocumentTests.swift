@@ -12,7 +12,7 @@ import Testing
 @testable import BackendSupport
 @testable import Blobs
 
-/// The blobs of docs/remote-format.md. What the document has has to be what is written, and to be read as it says.
+/// The blobs of docs/remote-format.md. The code must write these bytes, and read in them what the document says.
 @Suite struct RemoteFormatDocumentTests {
     private static let store = "org.example.A"
     private static let account = Bits128(high: 0, low: 1)
@@ -24,11 +24,11 @@ import Testing
         return Entry(stamp: stamp, n: n, value: value?.encoded())
     }
 
-    /// What both devices publish.
+    /// The state that both devices publish.
     private static let state = StoreState(
         entries: [color: entry(b, 2, nil), size: entry(b, 1, .real(1.5))], vector: VersionVector([a: 2, b: 2]))
 
-    /// What was there before, by its keys.
+    /// The former entries, by key.
     private static let former = [
         color: entry(a, 1, .string("red"), provisional: true), gone: entry(a, 2, .integer(7)),
         size: entry(b, 1, .real(1.5)),
@@ -110,7 +110,7 @@ import Testing
         #expect(try FormatDocument().text.contains(digest), "\(digest)")
     }
 
-    /// A place in which the document's blobs lie, of the heads only some.
+    /// A storage with the document's blobs. Of the heads it has only these.
     private func place(_ heads: [String: String]) throws -> MemoryStorage {
         var blobs: [String: [UInt8]] = [:]
         for row in try FormatDocument().table("## Vectors of blobs") {

@@ -8,8 +8,8 @@ import SyncEngine
 
 @testable import Simulation
 
-/// A device that runs the engine as it is on a database of its own, with one store, and an app that believes what it is
-/// told of it. Hours pass when it syncs, and else no time.
+/// A device that runs the real engine on a database of its own, with one store and an app that believes its signals. A
+/// sync takes an hour, and everything else takes no time.
 final class EngineDevice {
     private let disk: Place
     private let database: UserDatabase
@@ -19,13 +19,13 @@ final class EngineDevice {
     private let ticks = Clock()
     private let names = Names()
     private let report: (String) -> Void
-    /// Under which it entered the account.
+    /// The origin under which the device entered the account.
     private var origin: Origin?
 
-    /// A device that holds nothing.
+    /// Makes an empty device.
     /// - Parameters:
-    ///   - ledger: who wrote what until now.
-    ///   - report: takes a sentence for each rule that is seen broken.
+    ///   - ledger: all writes until now.
+    ///   - report: called with a sentence for each broken rule.
     init(_ name: String, seed: UInt64, ledger: @escaping () -> Ledger, report: @escaping (String) -> Void) throws {
         let (clock, dice) = (Clock(), Dice(seed: seed))
         disk = try Place()
@@ -44,13 +44,13 @@ final class EngineDevice {
 
     deinit { database.close() }
 
-    /// What its store holds.
+    /// The state of the store.
     var state: StoreState { store.snapshot().state }
 
-    /// Whether something was written that the remote does not have, as far as it knows.
+    /// Whether changes are pending.
     var hasPendingChanges: Bool { account.hasPendingChanges }
 
-    /// The number that a key is set to.
+    /// The number that a key is set to; `nil` if there is none.
     func number(_ key: Int) -> Int64? {
         if case .integer(let number) = store.value(for: names.keys[key]) { number } else { nil }
     }
@@ -82,7 +82,7 @@ final class EngineDevice {
             dot: Dot(origin: entry.stamp.origin, n: entry.n), known: known)
     }
 
-    /// Makes the passes that are due after an hour, whatever went wrong before.
+    /// Runs the cycles that are due after an hour, whatever failed before.
     func sync() async throws(RemoteError) {
         _ = ticks.next(after: 3_600_000_000)
         account.noteHint()

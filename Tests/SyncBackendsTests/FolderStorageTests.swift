@@ -121,8 +121,8 @@ import Testing
         let pass = try await b.pull()
         #expect(pass.isComplete)
         #expect(try b.values("s") == ["a": .integer(1)])
-        // Only what is named like ours is worth a word: a fifo, a link, a directory, a device, what is too large, and
-        // what has a line feed in its name.
+        // Only what is named like the service's files is reported: a fifo, a link, a directory, a device, a file that
+        // is too large, and a name with a line feed.
         #expect(pass.problems.count == (isRoot ? 6 : 5))
         #expect(pass.problems.allSatisfy { !$0.contains("\n") })
         try b.set("s", "b", .integer(2))
@@ -202,7 +202,7 @@ import Testing
             Issue.record("a link was followed")
             return
         }
-        // Writing replaces the link, and leaves alone what it leads to.
+        // Writing replaces the link, and leaves its target alone.
         try await storage.put("s/y", [2])
         #expect(try place.read("real/s/x") == [1])
     }
@@ -384,7 +384,7 @@ import Testing
         #expect(list.contains("user:1234:rw") || list.contains("effective:rw") || !list.contains("#"))
     }
 
-    // MARK: Trying out
+    // MARK: Checks
 
     @Test func `a folder that works passes every step and is left as it was`() async throws {
         let place = try Place()
@@ -409,7 +409,7 @@ import Testing
         try await a.sync()
         #expect(a.backend.traits.tellsOfChanges == true)
         let hints = Counter(a.backend.hints())
-        // The first round may be told of what came before it.
+        // The first round may get hints of what came before it.
         var told = 1
         for round in 0..<10 where told > 0 {
             let before = hints.count
@@ -427,7 +427,7 @@ import Testing
         try await b.push()
         try await hints.wait(for: own + 1)
 
-        // The folder goes and comes back as another one.
+        // The folder goes away and comes back as another one.
         let pushed = hints.count
         try FileManager.default.moveItem(atPath: place.path + "/h", toPath: place.path + "/gone")
         try await hints.wait(for: pushed + 1)

@@ -13,8 +13,8 @@ struct FormatDocument {
         text = try String(contentsOf: page, encoding: .utf8)
     }
 
-    /// The rows of the table under a heading, without its head; code without its backticks, what is said to be none
-    /// without anything.
+    /// The rows of the table under a heading, without its header. Code comes without its backticks, and `(none)` as an
+    /// empty string.
     func table(_ heading: String) throws -> [[String]] {
         let section = text.split(separator: "\n").drop { $0 != heading }.dropFirst().prefix { !$0.hasPrefix("#") }
         let rows = section.filter { $0.hasPrefix("| ") }.dropFirst(2).map { row in

@@ -31,7 +31,7 @@ import Testing
         #expect(place.names("h").contains(String(name.dropFirst(2))), "nobody has forgotten it")
         try await a.collectGarbage(forgetting: [b.database.origin])
         #expect(!place.names("h").contains(String(name.dropFirst(2))))
-        // It comes back.
+        // The device comes back.
         try await b.sync()
         #expect(place.names("h").contains(String(name.dropFirst(2))))
         #expect(try b.values(store).count == 2)

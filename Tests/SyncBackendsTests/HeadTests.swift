@@ -100,7 +100,7 @@ import Testing
             var encoder = CanonicalEncoder()
             encoder.raw(mutated)
             guard let head = try? WrittenHead(decoding: Envelope.seal(encoder)) else { continue }
-            // Padding and an origin that nobody names are the only freedoms.
+            // Only padding, and an origin that nothing names, may differ.
             #expect(try WrittenHead(decoding: head.encoded()) == head)
         }
     }
@@ -119,7 +119,7 @@ import Testing
         var random = SplitMix(seed: 2)
         for sequence in 0..<500 {
             head.head.sequence = UInt64(sequence)
-            // Whatever the content does, down to growing by exactly what the padding shrinks.
+            // The content may even grow by exactly what the padding shrinks.
             head.head.device = RemoteDevice(
                 identifier: "d",
                 name: String(repeating: "n", count: Int.random(in: 0...40, using: &random))

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Blobs
 
-/// What docs/remote-format.md says of the join, in states of one key.
+/// What docs/remote-format.md says of the join, with states of one key.
 @Suite struct JoinDocumentTests {
     private static let key = Key(unchecked: "k")
 
@@ -34,7 +34,7 @@ import Testing
                 state.join(states.state(over: here))
                 states.join(here)
                 #expect(try state == parseState(row[3]) && states.state == state, "\(row)")
-                // What is gone is so for whoever takes all of it in.
+                // What is gone is gone for a device that takes in all of it.
                 #expect(states.state(over: StoreState()) == state, "\(row)")
             }
         }
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    /// A device on which the store has not arrived: what is provisional there it wrote itself.
+    /// A device on which the store has not arrived. It wrote the provisional entries itself.
     private struct Newcomer: Joinable {
         let state: StoreState
         var vector: VersionVector { state.vector }
@@ -83,7 +83,7 @@ import Testing
 
     // MARK: The document's notation
 
-    /// `1:3 2:1; ~1.3 5.0 01`: a version vector, and what is under the key.
+    /// `1:3 2:1; ~1.3 5.0 01`: a version vector, and the entry under the key.
     private func parseState(_ text: String) throws -> StoreState {
         let halves = text.split(separator: ";", omittingEmptySubsequences: false)
         try #require(halves.count == 2, "\(text)")

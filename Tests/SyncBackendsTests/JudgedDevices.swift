@@ -11,10 +11,10 @@ import Synchronization
 
 @testable import Simulation
 
-/// Devices with the whole engine on real servers, whose writes are in the simulation's ledger and whose apps are its
-/// subscribers: what they are told is judged at once, and what they hold in the end.
+/// Devices with the real engine on real servers. Their writes are in the simulation's ledger, and their apps are its
+/// subscribers. Signals are judged at once, and values in the end.
 final class JudgedDevices: @unchecked Sendable {
-    // Because each device is one task's alone, until all tasks have ended.
+    // Safe because each device belongs to one task alone, until all tasks have ended.
     private(set) var devices: [EngineDevice] = []
     private let place: BackendPlace
     private let record = Record()
@@ -23,7 +23,7 @@ final class JudgedDevices: @unchecked Sendable {
 
     private static let keys = 12
 
-    /// Who wrote what, and the rules that were broken.
+    /// The ledger, and the rules that were broken.
     private final class Record: Sendable {
         let ledger = Mutex(Ledger())
         let broken = Mutex<[String]>([])
@@ -33,13 +33,13 @@ final class JudgedDevices: @unchecked Sendable {
         }
     }
 
-    /// Devices that have signed in, the first of which has made the account.
+    /// Makes devices that have signed in. The first one makes the account.
     init(_ count: Int, _ place: BackendPlace) async throws {
         self.place = place
         for number in 0..<count { devices.append(try await newDevice(creating: number == 0)) }
     }
 
-    /// A device that has signed in and has what there is.
+    /// Makes a device that has signed in and downloaded the account.
     private func newDevice(creating: Bool = false) async throws -> EngineDevice {
         deviceCount += 1
         let device = try EngineDevice("\(deviceCount)", seed: UInt64(deviceCount)) { [record] in
@@ -52,7 +52,7 @@ final class JudgedDevices: @unchecked Sendable {
         return device
     }
 
-    /// A device writes one of a few keys, or removes it.
+    /// Lets a device set or remove one of a few keys.
     func write(_ index: Int, _ random: UInt64) throws {
         let key = Int(random / 8 % UInt64(Self.keys))
         let number = count.add(1, ordering: .relaxed).newValue
@@ -62,7 +62,7 @@ final class JudgedDevices: @unchecked Sendable {
 
     private static func cell(_ key: Int) -> Cell { Cell(place: 0, store: 0, key: key) }
 
-    /// All write and sync while something befalls the server, and then until they have come through.
+    /// Lets all devices write and sync during trouble with the server, and then until nothing is pending.
     func work(while trouble: () throws -> Void) async throws {
         let isOver = Flag()
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -85,13 +85,13 @@ final class JudgedDevices: @unchecked Sendable {
         let value = Atomic(false)
     }
 
-    /// A device writes and syncs as long as it is told to, and then until it has come through.
+    /// Lets a device write and sync for as long as wanted, and then until nothing is pending.
     private func work(_ index: Int, _ dice: Dice, atLeast rounds: Int, while isWanted: () -> Bool) async throws {
         var done = 0
         while isWanted() || done < rounds || devices[index].hasPendingChanges {
             try write(index, dice.roll())
             do throws(RemoteError) { try await devices[index].sync() } catch {
-                // A server that is stopped amid an upload may leave half of the file until its device uploads it again.
+                // A server that is stopped amid an upload may leave half of the file until the device uploads it again.
                 guard [.unavailable, .damaged].contains(error.code) else { throw error }
                 continue
             }
@@ -99,8 +99,8 @@ final class JudgedDevices: @unchecked Sendable {
         }
     }
 
-    /// All write and sync at once, twenty times, while a proxy does one of these faults to every fourth request. Each time
-    /// one of them is lost for good, once it believes that the server has all that it wrote, and another one comes.
+    /// Lets all devices write and sync at once, twenty times, while one request in four meets one of these faults. Each
+    /// time one device is replaced for good, once it believes that the server has all its writes.
     func work(through proxy: FaultProxy, _ faults: [FaultProxy.Fault], _ dice: Dice) async throws {
         for round in 0..<20 {
             proxy.onRequest { _ in dice.roll() % 4 == 0 ? faults[Int(dice.roll() % UInt64(faults.count))] : nil }
@@ -115,7 +115,7 @@ final class JudgedDevices: @unchecked Sendable {
         }
     }
 
-    /// All sync at once, and whatever comes of it is no matter.
+    /// Lets all devices sync at once, and ignores failures.
     func syncAll() async {
         await withTaskGroup { group in
             for index in devices.indices {
@@ -124,7 +124,7 @@ final class JudgedDevices: @unchecked Sendable {
         }
     }
 
-    /// Judges, once nothing goes wrong any more.
+    /// Judges the devices, when all faults are over.
     /// - Returns: the rules that were broken.
     func judge() async throws -> [String] {
         for _ in 0..<4 {

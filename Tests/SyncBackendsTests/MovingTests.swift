@@ -10,7 +10,7 @@ import Testing
 @testable import BackendSupport
 @testable import Blobs
 
-/// An account that moves to a key, in the remote: cut at every request, with others who write meanwhile.
+/// An account that moves to a key: cut at every request, while other devices write.
 @Suite struct MovingTests {
     private let store = "org.example.Notes"
 
@@ -21,7 +21,7 @@ import Testing
         return held
     }
 
-    /// Where accounts are that move.
+    /// The remotes of the accounts that move.
     enum Remote: CaseIterable { case blobs, cluster }
 
     /// Two devices with an account, each of which has written to it.
@@ -60,7 +60,7 @@ import Testing
             try cluster?.backend(protection) ?? FaultConformance.place(storage, protection).makeBackend()
         }
 
-        /// Lets so many requests through, and no more; `nil`: all of them.
+        /// Lets so many requests through, and fails all others; `nil` lets all of them through.
         func cut(after limit: Int?, losingAnswers: Bool = false) {
             let count = Mutex(0)
             let isCut = { @Sendable in
@@ -74,19 +74,19 @@ import Testing
             cluster?.onQuestion { _ in isCut() ? (losingAnswers ? .replyLost : .lost) : nil }
         }
 
-        /// Takes away all that is there.
+        /// Removes everything from the remote.
         func empty() throws {
             storage.blobs = [:]
             for name in cluster?.rows.keys.sorted() ?? [] { try cluster?.set(name, nil) }
         }
 
-        /// Whether a marker is there.
+        /// Whether the remote has a key's marker.
         func hasMarker(of key: HeldKey) -> Bool {
             let name = "a/\(key.key.identifier)"
             return cluster.map { $0.rows["blob/" + name] != nil } ?? (storage.blobs[name] != nil)
         }
 
-        /// Goes on with a move from where it was. What a service has on its disk in between is `hasGoneOver`.
+        /// Continues a move. `hasGoneOver` stands for what a service keeps on its disk.
         func move(_ device: BackendDevice, to next: HeldKey, _ hasGoneOver: inout Bool) async throws {
             if !hasGoneOver {
                 device.backend = try backend(.moving(KeyMove(from: former, to: next)))
@@ -124,12 +124,12 @@ import Testing
             var hasGoneOver = false
             isCut = await code { try await world.move(world.a, to: next, &hasGoneOver) } != nil
             world.cut(after: nil)
-            // The others go on meanwhile as far as they can: in the former form, or they stop.
+            // Meanwhile the other device continues in the former form as far as it can, or stops.
             world.b.set(store, "late", .integer(Int64(cut)))
             let stopped = await code { try await world.b.sync() }
             #expect(stopped == nil || stopped == .keyNeeded, "cut at \(cut): \(String(describing: stopped))")
             try await world.move(world.a, to: next, &hasGoneOver)
-            // One that was told nothing of a head under another key may look at the markers a little later.
+            // A device that has seen no head under another key may read the markers a little later.
             #expect(await code { for _ in 0..<21 { try await world.b.sync() } } == .keyNeeded, "cut at \(cut)")
             try await world.unlock(world.b, next)
             try await world.a.sync()
@@ -212,7 +212,7 @@ import Testing
         try await world.a.pull()
         world.b.backend = try world.backend(.moving(KeyMove(from: nil, to: keys[0])))
         try await world.b.pull()
-        // The greater one has read all, and looks once more.
+        // The device with the greater key has read everything, and checks once more.
         let late = try world.backend(.key(keys[1]))
         #expect(await code { _ = try await late.open(creatingAccount: false) } == .keyNeeded)
         world.a.backend = try world.backend(.moving(KeyMove(from: nil, to: keys[1])))
@@ -279,7 +279,7 @@ import Testing
         var hasGoneOver = false
         try await world.move(world.a, to: next, &hasGoneOver)
         let other = try await World(nil)
-        // Their identifiers come from one generator.
+        // Both accounts' identifiers come from one generator.
         let head = try #require(other.storage.blobs.first { $0.key.hasPrefix("h/") })
         var written = try WrittenHead(decoding: head.value)
         written.head.account = Bits128(high: 9, low: 9)
@@ -295,7 +295,7 @@ import Testing
         let next = Self.held(8, plain: world.a.account)
         world.a.backend = try world.backend(.moving(KeyMove(from: nil, to: next)))
         try await world.a.pull()
-        // What programs before this one do with a marker: they stop at a wrapping that they don't know.
+        // Programs before this version stop at a marker whose wrapping they don't know.
         let marker = try #require(world.storage.blobs["a/\(next.key.identifier)"])
         #expect(throws: BlobFlaw.tooNew) { try AccountMarker(decoding: marker) }
         let before = world.storage.blobs
@@ -317,13 +317,13 @@ import Testing
         for (name, bytes) in world.storage.blobs {
             read[String(name.prefix(2)), default: 0] += 1
             switch name.prefix(2) {
-            // It passes over what has no marker's name: notes.
+            // Such a program skips what has no marker's name: notes.
             case "a/" where Bits128(String(name.dropFirst(2))) == nil:
                 let note = name.dropFirst(2)
                 #expect(KeyLink(noteName: note) != nil || FormerName(noteName: note) != nil)
             case "a/": #expect(throws: BlobFlaw.tooNew) { try AccountMarker(decoding: bytes) }
             case "h/": #expect(throws: BlobFlaw.tooNew) { try WrittenHead(decoding: bytes) }
-            // It reads those that a head names, and gets no further than the heads.
+            // It reads segments that a head names, and gets no further than the heads.
             default: break
             }
         }

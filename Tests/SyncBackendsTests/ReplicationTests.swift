@@ -9,16 +9,16 @@ import StoreEngine
 import SyncEngine
 import Testing
 
-/// Devices that each have a folder of their own, and a sync tool that carries files between the folders: one at a
-/// time, in any order, late, torn, and deletions last. What a person with Syncthing has.
+/// Devices that each have a folder of their own, and a sync tool that carries files between the folders: one at a time,
+/// in any order, late, torn, and deletions last. That is what a user of Syncthing has.
 @Suite struct ReplicationTests {
     @MainActor private final class World {
         var random: SplitMix
         var places: [Place] = []
         var devices: [Device] = []
-        /// Whose folder has the right version of a head.
+        /// By name of a head, the device whose folder has the right version.
         var owners: [String: Int] = [:]
-        /// Keys that are written once and never again: they have to be everywhere in the end.
+        /// Keys that are written only once. They have to be everywhere in the end.
         var unique: Set<String> = []
         let store = "org.example.Notes"
 
@@ -58,7 +58,7 @@ import Testing
 
         private func attempt(_ body: () async throws -> Void) async throws {
             do { try await body() } catch let error as RemoteError {
-                // What a pass may run into while files are on their way.
+                // Errors that a cycle may meet while files are on their way.
                 #expect([.unavailable, .damaged, .reset].contains(error.code))
             }
         }
@@ -124,7 +124,7 @@ import Testing
         func settle() async throws {
             for _ in 0..<4 {
                 for number in 0..<3 {
-                    // A marker may be on its way still.
+                    // A marker may still be on its way.
                     try await attempt { try await devices[number].sync() }
                     owners[devices[number].headName] = number
                     try carryEverything()
@@ -145,7 +145,7 @@ import Testing
         let world = try await World(seed: seed, protection)
         for _ in 0..<250 { try await world.step() }
         try await world.settle()
-        // Not the version vectors: a write that gave way to another one before it was published is known to its device alone.
+        // Version vectors may differ: only its own device knows a write that gave way before it was published.
         let states = try world.devices.map { try $0.database.store(world.store).snapshot().state.entries }
         for (number, state) in states.enumerated() {
             let isEqual = state == states[0]
@@ -157,7 +157,7 @@ import Testing
             #expect(world.unique.isSubset(of: values.keys))
             #expect(try await device.pull().isComplete)
         }
-        // And then nobody has anything to say any more.
+        // After that no device writes anything.
         for device in world.devices {
             device.storage.clear()
             try await device.sync()

@@ -11,7 +11,7 @@ import Testing
 @testable import BackendSupport
 @testable import Blobs
 
-/// An account under a key: who comes in, who does not, and what becomes of what others put there.
+/// An account under a key: which devices can open it, and what they do with what others put there.
 @Suite struct SealedAccountTests {
     private let store = "org.example.Notes"
     private static let held = Protection.testKey.held
@@ -26,7 +26,7 @@ import Testing
             backend: try FaultConformance.place(storage, protection).makeBackend())
     }
 
-    /// A device that has made an encrypted account and written to it.
+    /// Makes a device with an encrypted account, to which it has written.
     private func world() async throws -> (MemoryStorage, BackendDevice, HeldKey) {
         let (storage, held) = (MemoryStorage(), try #require(Self.held))
         let device = try device("A", on: storage, .key(held))
@@ -42,7 +42,7 @@ import Testing
         return nil
     }
 
-    // MARK: Coming in
+    // MARK: Unlocking
 
     @Test func `a device with the phrase comes in, with the key it had before, and reads all of it`() async throws {
         let (storage, a, held) = try await world()
@@ -162,7 +162,7 @@ import Testing
         #expect(storage.blobs["a/\(keys[1].key.identifier)"] == keys[1].marker.bytes)
     }
 
-    // MARK: What others do
+    // MARK: Attacks
 
     @Test func `what is in plain beside an encrypted account is not believed`() async throws {
         let (storage, a, held) = try await world()
@@ -193,7 +193,7 @@ import Testing
         try await b.sync()
         let (name, whole) = ("h/\(b.origin)", try #require(storage.blobs["h/\(b.origin)"]))
         let before = a.stores
-        // Under another key's name inside, and resummed after a flip: nobody without the key can make one that opens.
+        // One bit is flipped, and the sum is right: without the key no one can make a head that opens.
         for place in [6, 20, 25, 31, 70, 200, whole.count - 40] {
             var forged = Array(whole.dropLast(32))
             forged[place] ^= 1
@@ -212,7 +212,7 @@ import Testing
     @Test func `a segment under another's name is damaged, and its writer puts the right one there`() async throws {
         let (storage, a, held) = try await world()
         for key in 0..<300 { a.set("big", "\(key)", .data([UInt8](repeating: UInt8(key % 250), count: 900))) }
-        // It has looked which versions its segments have.
+        // By now the device has noted the versions of its segments.
         for _ in 0..<25 { try await a.sync() }
         let names = storage.blobs.keys.filter { $0.hasPrefix("s/") }.sorted()
         try #require(names.count > 2)
@@ -270,7 +270,7 @@ import Testing
         let (storage, a, held) = try await world()
         let planted = try #require((1...50).lazy.map(Self.key).first { $0.key.identifier < held.key.identifier })
         storage.blobs["a/\(planted.key.identifier)"] = planted.marker.bytes
-        // The marker of the move is gone, and its note stays.
+        // The move's marker is gone, and its note stays.
         let link = KeyLink(from: held.key, to: Self.key(60).key.identifier, .replaced)
         storage.blobs["a/\(link.noteName)"] = link.note()
         #expect(await code { for _ in 0..<25 { try await a.sync() } } == .keyNeeded)
@@ -286,7 +286,7 @@ import Testing
         #expect(await code { for _ in 0..<25 { try await a.sync() } } == .keyNeeded)
         let holding = try #require(a.backend as? any KeyHolding)
         #expect(await code { try await holding.rejectOtherKeys(andSuccessors: false) } == .keyNeeded)
-        // But where that was a thief it can be taken back, to be replaced.
+        // If a thief replaced it, the user can take the key back, in order to replace it.
         try await holding.rejectOtherKeys(andSuccessors: true)
         try await a.sync()
     }
@@ -321,7 +321,7 @@ import Testing
         let (storage, a, held) = try await world()
         let name = "a/\(held.key.identifier)"
         let whole = try #require(storage.blobs[name])
-        // As long as a head under another key is there, each look reads the markers.
+        // As long as a head under another key is there, each poll reads the markers.
         let elsewhere = MemoryStorage()
         let stranger = try device("S", on: elsewhere, .key(Self.key(9)))
         try await stranger.signIn(creating: true)
@@ -348,11 +348,11 @@ import Testing
         }
         storage.blobs = blobs
         storage.requests = []
-        // What can't be read says nothing, and the account is as it was.
+        // Unreadable notes say nothing, and the account is as it was.
         for _ in 0..<21 { try await a.sync() }
         let asked = Set(storage.requests.filter { $0.action == .get && $0.name.hasPrefix("a/") }.map(\.name))
         #expect(asked.count <= 1 + 2 * 256)
-        // Notes that are whole, and whose proofs are somebody's guess, say no more.
+        // Whole notes with guessed proofs say nothing either.
         let guessed = try #require(
             AccountKey(secret: [UInt8](repeating: 3, count: 16), identifier: held.key.identifier))
         for number in 0..<10_000 as Range<UInt64> {
@@ -377,7 +377,7 @@ import Testing
         _ = await code { for _ in 0..<21 { try await a.sync() } }
         let markers = Set(storage.requests.filter { $0.action == .get && $0.name.utf8.count == 34 }.map(\.name))
         #expect(markers.count <= 257)
-        // Who has only the words is told that not all was tried.
+        // A device that has only the words is told that not all keys were tried.
         let c = try device("C", on: storage, .phrase(RecoveryPhrase(of: held.key)))
         do throws(RemoteError) {
             _ = try await c.backend.open(creatingAccount: false)
@@ -385,13 +385,13 @@ import Testing
         } catch {
             #expect(error.code == .keyWrong && error.message.contains("first 256 keys"), "\(error)")
         }
-        // Who has the key goes on once the others are rejected.
+        // A device with the key continues once the others are rejected.
         try await (a.backend as? any KeyHolding)?.rejectOtherKeys(andSuccessors: false)
         try await a.sync()
     }
 }
 
-/// A storage in which another device has created a blob whenever one is created.
+/// A storage in which another device creates a blob just before each creation.
 private final class RacedStorage: BlobStorage {
     private let base: MemoryStorage
     private let name: String

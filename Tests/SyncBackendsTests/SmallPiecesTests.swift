@@ -22,7 +22,7 @@ struct SmallPiecesTests {
         }
     }
 
-    /// How many pieces of one byte are taken before the server has to wait.
+    /// How many pieces of one byte a sink takes before the server has to wait.
     private func piecesTaken(by sink: HTTPRequest.Sink) -> Int {
         var count = 0
         while !sink.isBusy(), count < 1 << 18 {

@@ -15,7 +15,7 @@ import Testing
 @testable import Blobs
 @testable import Folder
 
-/// A directory that is gone when the test is over.
+/// A directory that is removed when the test is over.
 final class Place: Sendable {
     let path: String
 
@@ -60,7 +60,7 @@ func run(_ arguments: String...) throws -> (status: Int32, output: String) {
     return (process.terminationStatus, String(decoding: data, as: UTF8.self))
 }
 
-/// Whether filesystems can be mounted: root outside a container. What needs it is skipped elsewhere.
+/// Whether file systems can be mounted, as by root outside a container. Tests that need it are skipped elsewhere.
 let canMount: Bool = {
     guard geteuid() == 0, let place = try? Place() else { return false }
     guard let result = try? run("mount", "-t", "tmpfs", "none", place.path), result.status == 0 else { return false }
@@ -68,7 +68,7 @@ let canMount: Bool = {
     return true
 }()
 
-/// A folder's storage that writes down what is done with it, and can be made to fail.
+/// A folder's storage that records what is done with it, and can be made to fail.
 final class RecordingStorage: BlobStorage {
     let base: FolderStorage
     private let log = Mutex<[(action: String, name: String, size: Int)]>([])
@@ -80,7 +80,7 @@ final class RecordingStorage: BlobStorage {
     var actions: [(action: String, name: String, size: Int)] { log.withLock(\.self) }
     var bytesWritten: Int { actions.filter { $0.action != "delete" }.reduce(0) { $0 + $1.size } }
     func clear() { log.withLock { $0 = [] } }
-    /// The writing of names that begin so fails.
+    /// Makes writes of names with this prefix fail; `nil` ends that.
     func fail(_ prefix: String?) { failing.withLock { $0 = prefix.map { [$0] } ?? [] } }
 
     private func note(_ action: String, _ name: String, _ size: Int = 0) throws(RemoteError) {
@@ -111,7 +111,7 @@ final class RecordingStorage: BlobStorage {
     func close() { base.close() }
 }
 
-/// What a pass found.
+/// The result of a pull.
 struct Pass {
     var own: OwnPublication
     var problems: [String]
@@ -122,7 +122,7 @@ struct Pass {
     var account: RemoteAccount
 }
 
-/// A clock that goes on by a millisecond with each look at it.
+/// A clock that advances by a millisecond with each reading.
 final class Clock: Sendable {
     private let time = Mutex<UInt64>(1_700_000_000_000_000)
 
@@ -134,11 +134,11 @@ final class Clock: Sendable {
     }
 }
 
-/// A device: a real database, and a backend on a folder. What the sync engine does in a pass, without its patience.
+/// A device: a real database, and a backend on a folder. It does what the sync engine does in a cycle, without waiting.
 final class Device {
     let disk: Place
     let folder: String
-    /// Kept as long as the device uses it.
+    /// Kept alive for as long as the device.
     var place: Place?
     let name: String
     private(set) var database: UserDatabase
@@ -148,7 +148,7 @@ final class Device {
     private let clock = Clock()
     private var environment: Environment
 
-    /// Time passes by its clock.
+    /// Lets time pass by the device's clock.
     func wait(minutes: UInt64) { _ = clock.next(after: minutes * 60_000_000) }
 
     private let protection: Protection
@@ -189,7 +189,7 @@ final class Device {
         return (storage, BlobBackend(storage: storage, environment: environment, protection: protection))
     }
 
-    /// The service is restarted; or, without `/run`, the machine.
+    /// Restarts the service; or the machine, which empties `/run`.
     func restart(machine: Bool = false) async throws {
         await backend.close()
         database.close()
@@ -319,6 +319,6 @@ extension OwnPublication {
 }
 
 extension Protection {
-    /// The key of an account that is encrypted in tests.
+    /// The key of encrypted accounts in tests.
     static let testKey = Protection.key(HeldKey(time: 1_700_000_000_000_000, random: Dice(seed: 77).roll))
 }

@@ -16,10 +16,10 @@ import Testing
 @testable import Folder
 @testable import WebDAV
 
-/// Which threads backends use. The event loop's answers everybody's calls, and none of theirs must wait for a remote's.
+/// Which threads backends use. The event loop's thread answers all users' calls, which must not wait for remotes.
 @Suite(.timeLimit(.minutes(10)))
 struct ThreadTests {
-    /// Notes whether it was ever called on the event loop's thread.
+    /// A storage that counts its calls, and those on the event loop's thread.
     private final class Spy: BlobStorage {
         private let storage = MemoryStorage()
         private let calls = Mutex((count: 0, onLoop: 0))
@@ -105,7 +105,7 @@ struct ThreadTests {
             }
             let root = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
             defer { try? FileManager.default.removeItem(at: root) }
-            // The pool of Swift's tasks is there.
+            // This starts the threads of Swift's tasks.
             await withTaskGroup(of: Void.self) { group in
                 for _ in 0..<64 { group.addTask { usleep(1000) } }
             }
@@ -141,7 +141,7 @@ struct ThreadTests {
             }
         }
         #expect(calls.withLock(\.self) == (1000, 0))
-        // Who has heard enough may still wait.
+        // After the watch has ended, the gateway can still pause.
         await gateway.pause(for: .milliseconds(1))
         gateway.close()
     }

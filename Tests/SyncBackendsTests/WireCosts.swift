@@ -28,13 +28,13 @@ extension BackendDevice {
     }
 }
 
-/// What the blob layer asks of a remote, in requests and bytes on the wire.
+/// Checks what the blob layer costs, in requests and bytes on the wire.
 ///
 /// - Parameters:
-///   - proxy: what goes to the remote through it is counted.
-///   - most: the bytes that a small change may take each way.
-///   - methods: those of the writer's and of a reader's requests at a small change.
-///   - backend: makes one that goes through the proxy.
+///   - proxy: the proxy that counts what goes to the remote.
+///   - most: the most bytes that a small change may take each way.
+///   - methods: the methods of the writer's and of a reader's requests for a small change.
+///   - backend: makes a backend that goes through the proxy.
 func expectBlobCosts(
     through proxy: FaultProxy, most: Int, methods: (writer: [String], reader: [String]),
     _ backend: @escaping @Sendable (Environment) throws -> any RemoteBackend
@@ -47,7 +47,7 @@ func expectBlobCosts(
     devices[0].fillSmallStores()
     devices[1].set("org.example.app-1", "own", .boolean(true))
     try await BackendConformance.settle(devices)
-    // Nobody has written for a while.
+    // No device has written for a while.
     time.now.add(601_000_000, ordering: .relaxed)
     try await BackendConformance.settle(devices)
 

@@ -103,7 +103,7 @@ static int has_owner(sd_bus *bus, const char *name) {
     return owned;
 }
 
-/// Leaves the process to be waited for, so that its id stays its own.
+/// Leaves the process to be waited for, so that its id is not reused.
 static bool has_ended(pid_t process) {
     siginfo_t info = {0};
     return waitid(P_PID, (id_t)process, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == process;

@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// Nanoseconds a call; the first tenth isn't counted.
+/// Returns the nanoseconds per call, after a tenth as many calls that don't count.
 public func time(_ calls: Int, _ read: () -> Bool) -> Double {
     for _ in 0..<calls / 10 where !read() { fail("the value isn't there") }
     let start = now()
@@ -10,21 +10,21 @@ public func time(_ calls: Int, _ read: () -> Bool) -> Double {
     return Double(now() - start) / Double(calls)
 }
 
-/// CLOCK_MONOTONIC.
+/// The time by CLOCK_MONOTONIC, in nanoseconds.
 public func now() -> UInt64 {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC, &time)
     return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
 }
 
-/// Ends the program with a sentence.
+/// Prints a sentence to standard error, and ends the program with status 1.
 public func fail(_ text: String) -> Never {
     let line = Array("\(text)\n".utf8)
     _ = write(STDERR_FILENO, line, line.count)
     exit(1)
 }
 
-/// GSettings by its functions, so that nobody needs its headers.
+/// GSettings by pointers to its functions, so that no build needs its headers.
 public struct GSettings {
     private typealias New = @convention(c) (UnsafePointer<CChar>) -> OpaquePointer?
     private typealias GetInt = @convention(c) (OpaquePointer, UnsafePointer<CChar>) -> Int32
@@ -35,7 +35,7 @@ public struct GSettings {
     private let setInt: SetInt
     private let key: UnsafeMutablePointer<CChar>
 
-    /// The schema of the benchmarks, with the keyfile backend, where a value is in memory as well.
+    /// Opens the benchmarks' schema with the keyfile backend, which also keeps values in memory; `nil` without libgio.
     public init?(_ schemas: String, _ configuration: String) {
         setenv("GSETTINGS_SCHEMA_DIR", schemas, 1)
         setenv("XDG_CONFIG_HOME", configuration, 1)
@@ -54,6 +54,6 @@ public struct GSettings {
     /// The integer key `number`, called as from C.
     public var number: Int32 { getInt(settings, key) }
 
-    /// Sets it.
+    /// Sets the key. Returns whether that succeeded.
     public func set(_ number: Int32) -> Bool { setInt(settings, key, number) != 0 }
 }

@@ -2,9 +2,8 @@
 //
 // baseline ADDRESS PATH
 //
-// The least that sd-bus allows: a service with the store's interface on one path that decodes what it is sent, keeps
-// nothing, and answers with messages of the size that a store would. How near a real store comes to its rate is what
-// the benchmarks ask.
+// The least that sd-bus allows: a service with the store's interface on one path that decodes what it receives, stores
+// nothing, and replies with messages of a store's size. The benchmarks ask how near a real store comes to its rate.
 
 #include <stdio.h>
 #include <stdlib.h>

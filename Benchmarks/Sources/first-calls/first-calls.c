@@ -2,9 +2,9 @@
 //
 // first-calls ADDRESS PREFIX LAST COUNT
 //
-// Of the stores PREFIX00001 to LAST, calls GetValue once on COUNT from the low end and COUNT from the high end, in
-// turns, and prints the medians. To be run on a service that has just started, where each is a store not loaded yet.
-// One call on the store in the middle comes first: what only the first call of a connection costs is not a store's.
+// Calls GetValue once on each of the first COUNT and the last COUNT of the stores PREFIX00001 to LAST, in turns, and
+// prints the medians. Run it on a service that has just started, so that none of these stores is loaded yet. A call on
+// the store in the middle comes first, because a connection's first call has costs of its own.
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 //
 // first-reply ADDRESS PATH PROGRAM [ARGUMENTS…]
 //
-// Starts a service and prints the milliseconds from just before the fork to its reply to GetValue, which is sent when
-// it has its name. Ends it again.
+// Starts a service, and prints the milliseconds from just before the fork to its reply to GetValue, which is called
+// when the service has its name. Then ends the service.
 
 #include <errno.h>
 #include <signal.h>

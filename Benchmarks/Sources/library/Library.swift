@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The client library: how long it takes to the first value, and to read one; beside GSettings, in the same process.
+// The client library: the time to the first value, and the time to read one, beside GSettings in the same process.
 //
 //     library fill ADDRESS IDENTIFIER            writes what the others read
 //     library first ADDRESS IDENTIFIER           at_nsec: when the first value was there, on CLOCK_MONOTONIC
 //     library reads ADDRESS IDENTIFIER CALLS [SCHEMA-DIRECTORY CONFIGURATION-DIRECTORY]
 //                                                nanoseconds a read, of an integer, a string and of GSettings
 //
-// GSettings is called as a C program calls it, for its integer key `number`; with the keyfile backend, where a value is
-// in memory as well.
+// GSettings is called as a C program calls it, for its integer key `number`, with the keyfile backend, which also keeps
+// values in memory.
 
 import Glibc
 import Measuring

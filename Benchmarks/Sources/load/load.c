@@ -4,7 +4,7 @@
 //
 //     calls=10000 rate=14210.3 p50_usec=68.1 p99_usec=102.9
 //
-// GetSnapshot adds what the reply holds (keys=… bytes=…). An error in any reply ends it with status 1.
+// GetSnapshot adds what the reply holds (keys=… bytes=…). An error in any reply ends the program with status 1.
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -25,13 +25,13 @@ static const char usage[] =
     "  --size BYTES    of each value, 16 and more (16)\n"
     "  --stores N      PATH is a prefix: go around the stores PATH00001 to N";
 
-/// One of the calls that may be outstanding; it starts the next when its reply is here.
+/// One of the calls that may be outstanding. When its reply arrives, it starts the next.
 struct lane {
     struct run *run;
     uint64_t started;
 };
 
-/// `count` calls, `first` being the number of the first of them.
+/// `count` calls. `first` is the number of the first one.
 struct run {
     sd_bus *bus;
     struct request *request;
@@ -89,7 +89,7 @@ static void call_in_flight(struct run *run, unsigned in_flight) {
     free(lanes);
 }
 
-/// How long it took, in ns.
+/// Returns how long the calls took, in ns.
 static uint64_t perform(struct run *run, unsigned in_flight) {
     uint64_t started = now_nsec();
     if (in_flight == 1)

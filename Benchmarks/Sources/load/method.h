@@ -4,18 +4,18 @@
 
 #include "fixture.h"
 
-/// What to ask for, of whom, and with which keys and values.
+/// What to call, on which store, and with which keys and values.
 struct request {
     const struct method *method;
     const char *path;
-    /// 0: `path` as it is; otherwise `path` is a prefix, and the calls go around that many numbered stores.
+    /// 0 if `path` is a store's; otherwise `path` is a prefix, and the calls go around this many numbered stores.
     unsigned stores;
-    /// The calls go around that many keys.
+    /// The calls go around this many keys.
     unsigned keys;
     /// How many keys one Apply sets.
     unsigned keys_per_call;
     size_t value_size;
-    /// Counts up with each value, from where no earlier run has been: each write is a change.
+    /// Counts up with each value, from a number that no earlier run has reached, so that each write is a change.
     uint64_t value;
 };
 
@@ -27,7 +27,7 @@ struct method {
 };
 
 const struct method *method_named(const char *name);
-/// The call number `index`; dies where memory ends.
+/// Makes the call number `index`. Dies without memory.
 sd_bus_message *new_call(sd_bus *bus, struct request *request, uint64_t index);
-/// How many keys a reply of GetSnapshot has, and the bytes of their values.
+/// Reads how many keys a reply of GetSnapshot has, and the bytes of their values.
 void measure_snapshot(sd_bus_message *reply, unsigned *keys, size_t *bytes);

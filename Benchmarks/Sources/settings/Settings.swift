@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// UserDefaults: beside Foundation's own class and GSettings, in the same process.
+// UserDefaults, beside Foundation's class and GSettings, in the same process.
 //
 //     settings fill ADDRESS DOMAIN              writes what the others read
 //     settings first ADDRESS DOMAIN             at_nsec: when the first value was there, on CLOCK_MONOTONIC
@@ -8,7 +8,7 @@
 //     settings calls ADDRESS DOMAIN CALLS [SCHEMA-DIRECTORY CONFIGURATION-DIRECTORY]
 //                                               nanoseconds a call, of each class
 //     settings follow ADDRESS DOMAIN            usec: from another process's set to the observer, a line each
-//     settings send ADDRESS DOMAIN TIMES        what it follows
+//     settings send ADDRESS DOMAIN TIMES        sets what `follow` observes
 
 import Foundation
 import Measuring
@@ -65,7 +65,7 @@ struct Settings {
             line += " gsettings_nsec=\(time(count) { settings.number == 42 })"
             var number: Int32 = 0
             line += " gsettings_set_nsec=\(time(writes / 10) { number += 1; return settings.set(number) })"
-            // What the next round reads.
+            // The next round reads this again.
             _ = settings.set(42)
         }
         print(line)
@@ -77,7 +77,7 @@ struct Settings {
             if sent < 0 { exit(0) }
             print("usec=\(Double(Int(now()) - sent) / 1000)")
         }
-        // The observer is told of what comes after this.
+        // The observer gets the changes that come after this read.
         _ = UserDefaults.standard.integer(forKey: "sent")
         FileHandle.standardOutput.write(Data("ready=1\n".utf8))
         withExtendedLifetime(token) { dispatchMain() }

@@ -2,9 +2,9 @@
 //
 // sync-delay ADDRESS-A ADDRESS-B PATH URL COUNT SPACING-MS
 //
-// Two services on two buses are two devices. Signs both in to URL, subscribes on B to the store PATH, sets a value
-// on A every SPACING-MS, and prints for each the milliseconds from just before the call on A to the signal on B. A
-// value that B does not have when the signal is there ends it with an error.
+// Two services on two buses are two devices. Signs both in to URL, subscribes on B to the store PATH, sets a value on A
+// every SPACING-MS, and prints for each the milliseconds from just before the call on A to the signal on B. Ends with
+// an error if B does not have the value when the signal arrives.
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #define NSEC_PER_MSEC UINT64_C(1000000)
 #define TIMEOUT_NSEC (30 * 1000 * NSEC_PER_MSEC)
 #define POLL_USEC 50000
-/// After the initial syncs: their own uploads and downloads are not what is measured.
+/// The pause after the initial syncs, whose own uploads and downloads are not measured.
 #define SETTLE_USEC 3000000
 
 static const char key[] = "key-0000";

@@ -2,8 +2,8 @@
 //
 //   window-time PROGRAM [ARGUMENT…]
 //
-// Starts a program on $DISPLAY, and prints the time from before the fork until it has drawn in a window; then ends it.
-// No other program may open windows meanwhile.
+// Starts a program on $DISPLAY, prints the milliseconds from before the fork until it has drawn in a window, and kills
+// it. No other program may open windows meanwhile.
 
 #include <errno.h>
 #include <poll.h>
@@ -20,7 +20,7 @@
 
 enum { LEAST_SIZE = 100, PATIENCE_MSEC = 60000 };
 
-/// A window may be gone before it is asked about.
+/// A window may be gone before its attributes are read.
 static int ignore(Display *display, XErrorEvent *event) {
     (void)display, (void)event;
     return 0;
@@ -37,7 +37,7 @@ static pid_t start(char **command) {
     return pid;
 }
 
-/// Waits for something that the X server says.
+/// Waits for the next event from the X server.
 static void await(Display *display, uint64_t began) {
     uint64_t passed = (now_nsec() - began) / 1000000;
     struct pollfd server = {.fd = ConnectionNumber(display), .events = POLLIN};

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Built as usual, it reads files that are named and says what does not hold of them. Built with FUZZING and libFuzzer,
-// whose main function it then has, it makes up what it reads: script/fuzz.
+// Built as usual, it reads the named files, and prints what does not hold of them. Built with FUZZING and libFuzzer,
+// which then has the main function, it reads generated input: script/fuzz.
 
 internal import Foundation
 internal import FuzzTargets
 
 #if FUZZING
-    /// What is fuzzed. Not an argument: libFuzzer starts itself again with its own.
+    /// The target. It is not an argument, because libFuzzer starts itself again with arguments of its own.
     private let target = ProcessInfo.processInfo.environment["FUZZ_TARGET"].flatMap(FuzzTarget.init)
 
     @c(LLVMFuzzerTestOneInput)
     func testOneInput(_ data: UnsafePointer<UInt8>?, _ size: Int) -> CInt {
         guard let target else { exit(64) }
         let problem = target.problem(with: Array(UnsafeBufferPointer(start: data, count: size)))
-        // This is how libFuzzer is told.
+        // A trap tells libFuzzer of the problem.
         precondition(problem == nil, problem ?? "")
         return 0
     }

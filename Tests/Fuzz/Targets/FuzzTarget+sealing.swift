@@ -3,15 +3,15 @@
 internal import Crypto
 internal import Sealing
 
-// Sealed blobs, markers and phrases. No fuzzer guesses a sum, a tag or a checksum: where one is in the way it is made
-// right, so that what lies behind it is reached.
+// Sealed blobs, markers and phrases. No fuzzer guesses a sum, a tag or a checksum. These are made right, so that the
+// code behind them is reached.
 extension FuzzTarget {
     private static let key = AccountKey(
         secret: Array(0..<16), identifier: KeyIdentifier(high: 0x7878_7878_7878_7878, low: 0x7878_7878_7878_7878))
 
     static func sealed(_ bytes: [UInt8]) -> String? {
         guard let keys = key?.blobs else { return "there is no key" }
-        // Of what holders of the key have sealed there is one form.
+        // There is one form of what holders of the key have sealed.
         if let opened = try? SealedBlob(segment: bytes, keys),
             SealedBlob.seal(segment: opened.content, keys).bytes != bytes
         {
@@ -50,7 +50,7 @@ extension FuzzTarget {
         return choice(marker, own, key)
     }
 
-    /// What one marker that was made up can do to a device.
+    /// Checks what one forged marker can make a device do.
     private static func choice(_ marker: SealedMarker, _ own: SealedMarker, _ key: AccountKey) -> String? {
         let seen = SeenMarkers(sealed: [own, marker].filter { $0 == own || $0.identifier != own.identifier })
         switch MarkerChoice(among: seen, key: key, wasEncrypted: true) {
@@ -61,7 +61,7 @@ extension FuzzTarget {
         return choice == .using || marker.identifier == own.identifier ? nil : "a rejected marker counts"
     }
 
-    /// The name that a note of these bytes would have.
+    /// The name of a note with these bytes.
     private static func noteName(_ bytes: [UInt8]) -> String {
         bytes.dropFirst(6).prefix(33).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
     }

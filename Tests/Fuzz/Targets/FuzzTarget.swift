@@ -7,13 +7,13 @@ internal import PropertyList
 internal import PropertyListFiles
 internal import Sealing
 
-/// Bytes from outside that somebody may have made up: what reads them, and what has to hold if they can be read.
+/// Bytes from outside, which may be forged: what reads them, and what has to hold if they can be read.
 public enum FuzzTarget: String, CaseIterable, Sendable {
     /// The canonical encoding, and files of property lists.
     case values
-    /// What apps declare.
+    /// Manifests of apps.
     case manifests
-    /// A device's head in a remote, without the sum at its end; and indexes.
+    /// Heads of devices, without the sum at the end; and indexes.
     case heads
     /// Segments of stores and of version vectors.
     case segments
@@ -24,9 +24,9 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     /// Recovery phrases.
     case phrases
 
-    /// Reads bytes.
+    /// Reads bytes, and checks what was read.
     ///
-    /// - Returns: what does not hold, in words; `nil` if everything does. What can't be read is no problem.
+    /// - Returns: what does not hold, in words; `nil` if everything does. Bytes that can't be read are no problem.
     public func problem(with bytes: [UInt8]) -> String? {
         switch self {
         case .values: Self.encoding(bytes) ?? Self.file(bytes)
@@ -62,7 +62,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     }
 
     private static func head(_ bytes: [UInt8]) -> String? {
-        // No fuzzer guesses a sum.
+        // No fuzzer guesses a sum, so the right one is appended.
         guard let head = try? WrittenHead(decoding: bytes + SHA256.hash(data: bytes)) else { return nil }
         guard let again = try? WrittenHead(decoding: head.encoded()) else { return "a head can't be read again" }
         return again == head ? nil : "a head becomes another one"

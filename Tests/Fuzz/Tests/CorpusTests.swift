@@ -4,7 +4,7 @@ import Foundation
 import FuzzTargets
 import Testing
 
-/// What libFuzzer has found worth keeping; `script/fuzz` looks for more.
+/// The inputs that libFuzzer has found worth keeping. `script/fuzz` looks for more.
 struct CorpusTests {
     @Test(arguments: FuzzTarget.allCases)
     func `every file of the corpus is read or refused, and what is read is written again`(target: FuzzTarget) throws {

@@ -6,7 +6,7 @@ internal import SDBus
 internal import StoreBus
 internal import UbiquitousStoreTesting
 
-/// What a user may try.
+/// The attacks that a user may try.
 enum Attack: String, CaseIterable, ExpressibleByArgument {
     case deaf, manyDeaf = "many-deaf", snapshots, accountSubscriptions = "account-subscriptions", introspection
     case booleans, stopped, matches, connections, pending, array, emptyArrays = "empty-arrays", keys, comers, mounts
@@ -50,7 +50,7 @@ enum Attack: String, CaseIterable, ExpressibleByArgument {
         case .accountSubscriptions: attackers.clients = try clients(230)
         case .stopped: attackers.clients = try clients(2)
         case .matches: attackers.clients = try clients(1)
-        // dbus-daemon lets in nobody whom it does not know.
+        // dbus-daemon refuses users that it can't look up.
         case .subordinates where site.bus.program == .broker:
             attackers.clients = try (0..<200).map { try RawClient(site.bus, as: Site.subordinates + $0) }
         case .subordinates: break
@@ -109,7 +109,7 @@ enum Attack: String, CaseIterable, ExpressibleByArgument {
     }
 }
 
-/// Those who attack, until they are told to end.
+/// The running attackers.
 final class Attackers {
     var clients: [RawClient] = []
     var process: ChildProcess?

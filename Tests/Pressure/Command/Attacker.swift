@@ -7,14 +7,14 @@ internal import ServerTesting
 internal import StoreBus
 internal import UbiquitousStoreTesting
 
-/// One who attacks without a pause, as a process of its own.
+/// An attacker that never pauses, in a process of its own.
 struct Attacker: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Attacks until it is ended.", shouldDisplay: false)
     @Argument(help: "How.") var attack: Attack
     @Argument(help: "The bus.") var address: String
     @Argument(help: "The store.") var path: String
 
-    /// Starts one.
+    /// Starts an attacker.
     static func start(_ attack: Attack, _ site: Site, _ path: String) throws -> ChildProcess {
         let command = [try ChildProcess.built("pressure"), "attacker", attack.rawValue, site.bus.address, path]
         guard attack == .mounts else { return try ChildProcess(command, as: Site.attacker) }
@@ -29,7 +29,7 @@ struct Attacker: ParsableCommand {
             ["unshare", "--mount", "--propagation", "private", "sh", "-ec", script, "sh"] + command)
     }
 
-    /// Whether a process has all that it needs, and attacks.
+    /// Whether a process has finished its preparation, and attacks.
     static func isReady(_ process: ChildProcess) -> Bool {
         let name = try? String(contentsOfFile: "/proc/\(process.pid)/comm", encoding: .utf8)
         return name?.hasPrefix("pressure") == true
@@ -49,8 +49,8 @@ struct Attacker: ParsableCommand {
         }
     }
 
-    /// 8,000 calls a second: with what is possible, dbus-daemon keeps gigabytes of its own errors for the attacker, and
-    /// answers nobody, whatever the service does.
+    /// Makes 8,000 calls a second. At full speed, dbus-daemon would hold gigabytes of its own errors for the attacker,
+    /// and answer no one, whatever the service does.
     private func introspect() throws {
         let clients = try (0..<2).map { _ in try RawClient(address: address) }
         while true {
@@ -72,7 +72,7 @@ struct Attacker: ParsableCommand {
         try repeatedly { $0.store(path, "SetValue", signature: "sv", body: body.bytes, later: true) }
     }
 
-    /// Fills the store, and reads it.
+    /// Fills the store, and reads it again and again.
     private func read() throws {
         var booleans = Wire()
         booleans.string("large")
@@ -91,7 +91,7 @@ struct Attacker: ParsableCommand {
         try repeatedly { $0.store(path, "GetValues", signature: "as", body: keys.bytes, later: true) }
     }
 
-    /// Has a server checked that says nothing, eight calls at a time: each new one takes the place of the one before it.
+    /// Requests checks of a silent server on eight connections. Each new check takes the place of the one before it.
     private func wait() throws {
         let server = try ScriptedServer { _ in .nothing }
         var body = Wire()
@@ -113,7 +113,7 @@ struct Attacker: ParsableCommand {
         }
     }
 
-    /// Sends, waits for the answer, and so on.
+    /// Sends a call, waits for its reply, and repeats that.
     private func repeatedly(_ send: (RawClient) -> Void) throws {
         while true {
             let client = try RawClient(address: address)
@@ -126,7 +126,7 @@ struct Attacker: ParsableCommand {
         }
     }
 
-    /// Sets so many bytes, as often as the bus takes them.
+    /// Sets values of so many bytes, as fast as the bus takes them.
     private func flood(_ count: Int) throws {
         while true { try RawClient(address: address).floodUnanswered(path, "key", bytes: count) }
     }

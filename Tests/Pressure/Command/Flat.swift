@@ -8,7 +8,7 @@ internal import PropertyList
 internal import SDBus
 internal import UbiquitousStoreTesting
 
-/// Measures that what comes and goes leaves nothing behind.
+/// Measures that connections, users and accounts that come and go leave nothing behind.
 struct Flat: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Has many connections, users and accounts, and says what each costs and what is left.",

@@ -5,7 +5,7 @@ internal import Foundation
 internal import PressureTesting
 internal import UbiquitousStoreTesting
 
-/// Many callers.
+/// Many clients that call at once.
 struct Load: AsyncParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Has many clients call as fast as they are answered.")
     @OptionGroup var options: BusOptions
@@ -38,7 +38,7 @@ struct Load: AsyncParsableCommand {
     }
 }
 
-/// A client that is a process of its own.
+/// A client in a process of its own.
 struct ClientProcess {
     private let process: ChildProcess
     private let directory: TemporaryDirectory
@@ -52,7 +52,7 @@ struct ClientProcess {
             ], as: user, output: (directory.path + "/output", directory.path + "/error"))
     }
 
-    /// Waits for its end, and reads what it has measured.
+    /// Waits for the client's end, and reads what it has measured.
     func result() async throws -> (reads: Latencies, writes: Latencies, busCalls: Latencies) {
         let exit = try await process.finish()
         let error = (try? String(contentsOfFile: directory.path + "/error", encoding: .utf8)) ?? ""
@@ -65,7 +65,7 @@ struct ClientProcess {
     }
 }
 
-/// One of them.
+/// The process of one client.
 struct Client: AsyncParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Is one client.", shouldDisplay: false)
     @Argument(help: "The bus.") var address: String

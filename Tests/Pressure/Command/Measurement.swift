@@ -3,14 +3,14 @@
 internal import PressureTesting
 internal import UbiquitousStoreTesting
 
-/// What a user notices of others.
+/// The latencies that a user sees while others use the service.
 struct Measurement {
     private let service: Latencies
     private let bus: Latencies
     /// The most private memory of the service, in KiB.
     private let memory: Int
 
-    /// Has a user call for a while.
+    /// Lets a user call for a while.
     init(of site: Site, seconds: Int) async throws {
         let client = try ClientProcess(site, 0, user: Site.users[0], seconds: seconds)
         var most = 0
@@ -29,7 +29,7 @@ struct Measurement {
         | --- | --- | --- | --- |
         """
 
-    /// A row of a table.
+    /// A row of the table.
     func row(_ words: String, _ during: Measurement) -> String {
         """
         | \(words) | \(Self.text(service)); then \(Self.text(during.service)) | \(Self.text(bus)); then \
@@ -37,7 +37,7 @@ struct Measurement {
         """
     }
 
-    /// Which rule does not hold; what the bus takes longer for a call and its answer is not the service's.
+    /// The rule that does not hold; `nil` if all do. What the bus itself takes longer does not count.
     func flaw(comparedWith before: Measurement) -> String? {
         let (p99, former) = (service.permille(990), before.service.permille(990))
         if service.count == 0 { return "others are not served" }

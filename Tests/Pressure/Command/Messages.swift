@@ -8,7 +8,7 @@ internal import SDBus
 internal import StoreBus
 internal import UbiquitousStoreTesting
 
-/// Sends nonsense.
+/// Sends malformed messages.
 struct Messages: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Sends nonsense from a seed; fails if the service ends, doesn't answer, or names no known error.")
@@ -29,7 +29,7 @@ struct Messages: AsyncParsableCommand {
         try judge(fuzzer.report, site.device)
     }
 
-    /// Says how much memory the same data needs when the service has just started, and that a value is still there.
+    /// Prints how much memory the same data needs after a restart, and checks that a value is still there.
     private func compare(_ site: Site, _ user: StoreClient) async throws {
         guard try await user.value("key") == .string("kept") else { throw Failure("A value is gone") }
         guard try await site.device.stop() == .code(0) else { return }
@@ -56,14 +56,14 @@ struct Messages: AsyncParsableCommand {
     }
 }
 
-/// What the service did not stand.
+/// A failure of the service under pressure.
 struct Failure: Error, CustomStringConvertible {
     let description: String
     init(_ description: String) { self.description = description }
 }
 
 extension BusClient {
-    /// The paths of all stores of all users; root is told.
+    /// The paths of all stores of all users, which only root may list.
     fileprivate func stores() async throws -> [String] {
         try await manager("ListStores") {
             try $0.append(1 as UInt64)

@@ -4,7 +4,7 @@ public import ArgumentParser
 internal import Glibc
 public import UbiquitousStoreTesting
 
-/// Puts a service under pressure, and says how it stands it.
+/// Puts a service under pressure, and reports how it copes.
 @main
 struct PressureCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -14,7 +14,7 @@ struct PressureCommand: AsyncParsableCommand {
         subcommands: [Messages.self, Load.self, Walls.self, Remotes.self, Flat.self, Client.self, Attacker.self])
 }
 
-/// Which bus.
+/// The bus to use.
 struct BusOptions: ParsableArguments {
     @Option(help: "dbus-daemon or dbus-broker.") var bus: PrivateBus.Program = .usual
     @Option(help: "The policy of the bus.") var policy = "dbus/org.example.UbiquitousStore.conf"
@@ -22,7 +22,7 @@ struct BusOptions: ParsableArguments {
 
 extension PrivateBus.Program: ExpressibleByArgument {}
 
-/// Says something now, and not when there is enough of it.
+/// Prints a line at once, without buffering.
 func say(_ text: String) {
     print(text)
     fflush(nil)

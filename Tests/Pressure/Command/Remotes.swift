@@ -8,7 +8,7 @@ internal import PropertyListFiles
 internal import ServerTesting
 internal import UbiquitousStoreTesting
 
-/// Measures what others notice of a user whose account is at a server that lies.
+/// Measures what others notice of a user whose account is on a server that lies.
 struct Remotes: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Signs a user in at servers that lie, and says what another one notices.",
@@ -26,7 +26,7 @@ struct Remotes: AsyncParsableCommand {
         guard failures.isEmpty else { throw Failure(failures.joined(separator: "\n")) }
     }
 
-    /// - Returns: which rule does not hold.
+    /// - Returns: the rule that does not hold; `nil` if all do.
     private func run(_ lie: Lie) async throws -> String? {
         let site = try await Site(options.bus, policy: options.policy)
         let server = try ScriptedServer { lie.answer(to: $0) }
@@ -37,7 +37,7 @@ struct Remotes: AsyncParsableCommand {
             while !Task.isCancelled {
                 do { try await account.syncNow() } catch {
                     try? await Task.sleep(for: .milliseconds(20))
-                    // Some lies are found out at once, and then nobody is signed in.
+                    // Some lies are found out at once, so that the user is not signed in.
                     if try await account.state() == "signed-out" { _ = try? await account.signIn(url) }
                 }
             }
@@ -51,7 +51,7 @@ struct Remotes: AsyncParsableCommand {
     }
 }
 
-/// What a member of a cluster may answer.
+/// The false answers that a server may give.
 enum Lie: String, CaseIterable, ExpressibleByArgument, Sendable {
     case numbers, pages, stores, contexts, values, texts, namespaces
 
@@ -69,7 +69,7 @@ enum Lie: String, CaseIterable, ExpressibleByArgument, Sendable {
         }
     }
 
-    /// expat writes the namespace before the name of each element.
+    /// expat puts the namespace before the name of each element.
     private static let elements: ServerAnswer = {
         let name = String(repeating: "n", count: 250)
         let elements = String(repeating: "<n:e/>", count: 1_000_000)
@@ -121,7 +121,7 @@ enum Lie: String, CaseIterable, ExpressibleByArgument, Sendable {
         return "\"kvs\":[\(texts.joined(separator: ","))]"
     }
 
-    /// An account of one identifier and one transaction.
+    /// An account with one identifier and one transaction.
     private static let account: [UInt8] = [1, 1] + [UInt8](repeating: 0, count: 15) + [2, 1, 0, 0, 0, 0, 0, 0, 0, 5]
 
     private static func name(_ number: Int) -> String { "s\(number)" + String(repeating: "n", count: 240) }

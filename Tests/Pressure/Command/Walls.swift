@@ -27,7 +27,7 @@ struct Walls: AsyncParsableCommand {
         guard failures.isEmpty else { throw Failure(failures.joined(separator: "\n")) }
     }
 
-    /// - Returns: which rule does not hold.
+    /// - Returns: the rule that does not hold; `nil` if all do.
     private func run(_ attack: Attack) async throws -> String? {
         let site = try await Site(options.bus, policy: options.policy)
         let store = try await BusClient(site.bus, as: Site.attacker).store(Site.store)

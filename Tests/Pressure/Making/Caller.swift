@@ -5,18 +5,18 @@ public import SDBus
 internal import SeededRandom
 public import UbiquitousStoreTesting
 
-/// A client that calls as fast as it is answered: of a hundred calls 80 read a value, 15 set one, 3 set ten at once and
-/// two ask what has changed.
+/// A client that calls as fast as it gets replies: of a hundred calls 80 read a value, 15 set one, 3 set ten at once,
+/// and 2 ask what has changed.
 @BusActor
 public final class Caller {
     private let store: StoreClient
     private var random: SplitMix
     private var generation: UInt64 = 0
-    /// How long reading a value took.
+    /// The latencies of reads.
     public private(set) var reads = Latencies()
-    /// How long everything else took.
+    /// The latencies of all other calls to the service.
     public private(set) var writes = Latencies()
-    /// How long a call of the bus itself took, which no service can make shorter.
+    /// The latencies of calls to the bus itself, which no service can shorten.
     public private(set) var busCalls = Latencies()
 
     private static let keys = 100
@@ -27,14 +27,14 @@ public final class Caller {
         random = SplitMix(seed: seed)
     }
 
-    /// Subscribes, and receives what is told without looking at it.
+    /// Subscribes, and ignores the signals.
     public func subscribe() async throws {
         try await store.call("Subscribe") { try $0.append(1 as UInt64) }
     }
 
-    /// Calls until it is time to stop.
+    /// Calls until a time.
     ///
-    /// - Throws: `BusError`, the first that there is.
+    /// - Throws: the first `BusError`.
     public func call(until end: ContinuousClock.Instant) async throws {
         for key in 0..<Self.keys { try await store.set("\(key)", value()) }
         while ContinuousClock.now < end {

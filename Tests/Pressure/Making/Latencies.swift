@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How long many calls took: a count for each 1/32 of an octave, which is within 3 %.
+/// A histogram of latencies, with a count for each 1/32 of an octave, which is within 3 %.
 public struct Latencies: Sendable {
     private var counts = [Int](repeating: 0, count: 32 * 40)
-    /// How many calls.
+    /// The number of calls.
     public private(set) var count = 0
 
-    /// None yet.
+    /// Makes an empty histogram.
     public init() {}
 
     /// Adds a call.
@@ -29,7 +29,7 @@ public struct Latencies: Sendable {
         Double((32 + bucket % 32 + 1) << (bucket / 32)) / 1000
     }
 
-    /// What so many of a thousand calls took at most, in µs.
+    /// The time that so many of a thousand calls don't exceed, in µs; infinite without calls.
     public func permille(_ part: Int) -> Double {
         var left = (count * part + 999) / 1000
         for (bucket, number) in counts.enumerated() {
@@ -39,18 +39,18 @@ public struct Latencies: Sendable {
         return .infinity
     }
 
-    /// Adds another's calls.
+    /// Adds the calls of another histogram.
     public mutating func add(_ other: Latencies) {
         for bucket in counts.indices { counts[bucket] += other.counts[bucket] }
         count += other.count
     }
 
-    /// On a line, for another process.
+    /// The histogram on one line, for another process.
     public var text: String {
         counts.enumerated().filter { $0.element > 0 }.map { "\($0.offset):\($0.element)" }.joined(separator: " ")
     }
 
-    /// From a line.
+    /// Reads a histogram from a line, and ignores what is invalid.
     public init(text: String) {
         for pair in text.split(separator: " ") {
             let numbers = pair.split(separator: ":").compactMap { Int($0) }

@@ -2,7 +2,7 @@
 
 internal import StoreBus
 
-/// What can be called.
+/// A method that can be called.
 struct Member {
     let interface: String
     let name: String
@@ -22,7 +22,7 @@ struct Member {
                 ("SetStoreSynchronized", "sb"), ("ListDevices", ""), ("RenameDevice", "ss"), ("ForgetDevice", "s"),
                 ("CheckBackend", "sa{sv}"), ("Subscribe", "t"), ("Unsubscribe", ""),
             ])
-        // Twice, as that is where most is.
+        // Twice, because most of the service's work is there.
         + stores + stores
         + of("org.freedesktop.DBus.Properties", [("Get", "ss"), ("GetAll", "s"), ("Set", "ssv")])
         + of("org.freedesktop.DBus.Introspectable", [("Introspect", "")])

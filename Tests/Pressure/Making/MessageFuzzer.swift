@@ -4,38 +4,38 @@ internal import Glibc
 internal import SeededRandom
 internal import UbiquitousStoreTesting
 
-/// Sends nonsense to a service, from a seed, and looks at what it answers.
+/// Sends malformed messages to a service, from a seed, and examines the replies.
 ///
-/// It blocks: call it where nobody minds.
+/// Its calls block the thread.
 public final class MessageFuzzer {
-    /// What came of it.
+    /// The results.
     public struct Report: Sendable {
-        /// Messages that were sent.
+        /// The number of messages that were sent.
         public var sent = 0
-        /// Those of them that were no messages; each had a connection of its own.
+        /// How many of them were no valid messages. Each of these had its own connection.
         public var broken = 0
-        /// Answers by what they were: "" for no error.
+        /// The number of replies by the name of the error, which is empty without an error.
         public var answers: [String: Int] = [:]
-        /// Errors by names that neither the interface nor the D-Bus specification has, and what they answered.
+        /// Errors with names from neither the interface nor the D-Bus specification, and the calls that got them.
         public var strangers: [String: String] = [:]
-        /// Messages that should have been answered.
+        /// Calls that should have been answered, and were not.
         public var unanswered: [String] = []
-        /// How often the bus broke off a connection that had sent messages.
+        /// How often the bus closed a connection that had sent messages.
         public var disconnections = 0
     }
 
-    /// So many calls wait for their answers on a connection; the system bus allows 128.
+    /// How many calls wait for replies on one connection. The system bus allows 128.
     private static let window = 48
-    /// What is not answered by then, never is; in ms.
+    /// How long to wait for replies, in ms.
     private static let patience = 60_000
 
     private let site: Site
     private var nonsense: Nonsense
     private var lanes: [Lane]
-    /// What came of it until now.
+    /// The results so far.
     public private(set) var report = Report()
 
-    /// Of four users: two, root, and the service's.
+    /// Makes a fuzzer that sends as four users: two ordinary ones, root, and the service's.
     ///
     /// - Throws: `StartFailure`.
     public init(_ site: Site, seed: UInt64) throws {
@@ -44,7 +44,7 @@ public final class MessageFuzzer {
         lanes = try [Site.attacker, Site.users[0], nil, Site.service].map { try Lane(site.bus, $0) }
     }
 
-    /// Sends so many messages more, and waits for their answers.
+    /// Sends so many more messages, and waits for the replies.
     ///
     /// - Throws: `StartFailure` if the bus can't be connected to.
     @discardableResult
@@ -57,7 +57,7 @@ public final class MessageFuzzer {
                 if report.sent < end { try fill(lane, until: end) }
                 if try turn(lane, waiting: idle == 0 ? 0 : 1) { isIdle = false }
             }
-            // The service waits where nobody takes what it notifies of.
+            // The service's notifications have to be read, because the service waits for that.
             _ = site.device.notified
             idle = isIdle ? idle + 1 : 0
             if idle * lanes.count > Self.patience { break }
@@ -106,7 +106,7 @@ public final class MessageFuzzer {
     }
 }
 
-/// A connection, and what waits for an answer on it.
+/// A connection, and the calls on it that wait for a reply.
 private final class Lane {
     let user: UInt32?
     private(set) var client: RawClient
@@ -123,7 +123,7 @@ private final class Lane {
     }
 }
 
-/// Errors that a caller may get.
+/// The errors that a caller may get.
 private enum ErrorNames {
     static let known = Set(
         own.map { "org.example.UbiquitousStore.Error.\($0)" } + standard.map { "org.freedesktop.DBus.Error.\($0)" })
@@ -134,7 +134,7 @@ private enum ErrorNames {
         "BackendUnavailable", "BackendAuthenticationFailed", "BackendFull", "BackendUnsupported",
         "RemoteFormatTooNew", "Busy", "Corrupt",
     ]
-    /// Those that the interface names, and what the specification has for whoever calls what isn't there.
+    /// Errors that the interface names, and those of the specification for calls of what does not exist.
     private static let standard = [
         "InvalidArgs", "AccessDenied", "LimitsExceeded", "UnknownObject", "UnknownMethod", "UnknownInterface",
         "UnknownProperty", "PropertyReadOnly",

@@ -60,7 +60,7 @@ extension Nonsense {
         wire.array(alignment: 1) { $0.bytes += bytes }
     }
 
-    /// What is in a variant: something that a store takes, anything, or something deep.
+    /// Writes a variant with something that a store takes, with any type, or with deep nesting.
     private mutating func writeVariant(_ wire: inout Wire) {
         if budget <= 0 || oneIn(3) {
             wire.signature("x")
@@ -77,7 +77,7 @@ extension Nonsense {
     private static let values = ["s", "b", "d", "ay", "(d)", "av", "a{sv}", "as", "aav", "a{ss}"].flatMap(
         WireType.parse)
 
-    /// Variants in variants, or arrays in arrays, up to what the bus lets through.
+    /// Writes variants in variants, or arrays in arrays, up to the depth that the bus lets through.
     private mutating func writeDeep(_ wire: inout Wire) {
         let depth = number(28)
         if oneIn(2) {

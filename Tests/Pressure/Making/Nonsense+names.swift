@@ -34,12 +34,12 @@ extension Nonsense {
         }
     }
 
-    /// A word that may be in any name.
+    /// A word that may be part of any name.
     mutating func anyName() -> String {
         any(["a", "Get", "_", "GetValue_", "getValue", "x9", String(repeating: "n", count: 1 + number(60))])
     }
 
-    /// A key, an identifier, an interface, an address, a side, a name: whatever a string may be for.
+    /// A string for any purpose: a key, an identifier, an interface, an address, a side or a name.
     mutating func string() -> String {
         switch number(20) {
         case 0...9: any(fitting)
@@ -62,7 +62,7 @@ extension Nonsense {
 
     static let properties = ["Generation", "Limits", "Version", "Backend", "State", "KeyCount", "Features"]
 
-    /// No name that somebody would have to be asked for: that would take as long as it takes.
+    /// No host names, because a lookup could take any time.
     private static let addresses = [
         "folder:///", "folder:///etc", "folder://host/x", "folder:", "webdav://127.0.0.1:1/a", "webdavs://[::1]:1/",
         "webdav://user:password@127.0.0.1:1/", "etcd://127.0.0.1:1/p", "nothing://x", "://",

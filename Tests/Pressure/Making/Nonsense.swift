@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Messages that no client should send. Most are nearly right, since what is wholly wrong is refused at the door: a
-// call of the interface with contents that fit, and then up to two things in it that don't.
+// Messages that no client should send. Most are nearly right, because what is wholly wrong is refused early: a call of
+// the interface with contents that fit, and up to two faults.
 
 internal import SeededRandom
 internal import StoreBus
 internal import UbiquitousStoreTesting
 
-/// Messages from a seed.
+/// Makes malformed messages from a seed.
 struct Nonsense {
     var random: SplitMix
-    /// How many more values the message at hand may have.
+    /// How many more values the present message may have.
     var budget = 0
 
-    /// Where somebody can sign in.
+    /// The URL of a folder in which users can sign in.
     let address: String
-    /// Strings that fit the message at hand.
+    /// Strings that fit the present message.
     var fitting: [String] = []
 
     init(seed: UInt64, address: String) {
@@ -27,7 +27,7 @@ struct Nonsense {
     mutating func any<Element>(_ list: [Element]) -> Element { list[number(list.count)] }
     mutating func oneIn(_ count: Int) -> Bool { number(count) == 0 }
 
-    /// The next message. The bus takes it: it is in order as far as the bus looks.
+    /// The next message. The bus takes it, because it is valid as far as the bus checks.
     mutating func message() -> WireMessage {
         let member = any(Member.all)
         var message = WireMessage()
@@ -46,7 +46,7 @@ struct Nonsense {
         switch member.interface {
         case BusNames.storeInterface: (0..<40).map { "key \($0)" }
         case BusNames.managerInterface: Self.declared
-        // Rarely where somebody can sign in: what is then uploaded takes most of the time.
+        // The URL is rare, because the uploads after signing in would take most of the time.
         case BusNames.accountInterface: oneIn(30) ? [address] : ["local", "remote"] + Self.declared
         default: Member.all.map(\.interface) + Self.properties
         }
@@ -66,7 +66,7 @@ struct Nonsense {
         }
     }
 
-    /// Answers to nothing, errors about nothing, and signals.
+    /// Makes the message a reply or an error to no call, or a signal.
     private mutating func changeType(_ message: inout WireMessage) {
         message.type = UInt8(2 + number(3))
         if message.type == 4 {
@@ -81,7 +81,7 @@ struct Nonsense {
         (0..<number(4)).map { _ in WireType.any(depth: 3, &random).signature }.joined()
     }
 
-    /// Bytes that are no message, or not a whole one: whoever sends them may be disconnected.
+    /// Bytes that are no message, or only part of one. The bus may disconnect their sender.
     mutating func broken(serial: UInt32) -> [UInt8] {
         var bytes = message().bytes(serial: serial)
         if bytes.count > 1 << 16 { bytes = Array(bytes[..<(1 << 16)]) }

@@ -2,7 +2,7 @@
 
 internal import Foundation
 
-/// What a process has that no other shares, and that is not in a file.
+/// The memory that a process shares with no other, and that is not in a file.
 public enum ProcessMemory {
     /// `Private_Dirty`, in KiB; `nil` if the process is gone.
     public static func privateDirty(of pid: Int32) -> Int? {

@@ -3,30 +3,30 @@
 internal import Glibc
 public import UbiquitousStoreTesting
 
-/// A bus with the system bus's policy and limits, and a service on it, as on a machine of several users.
+/// A bus with the system bus's policy and limits, and a service on it, as on a machine with several users.
 public final class Site: Sendable {
     /// The bus.
     public let bus: PrivateBus
     /// The service.
     public let device: Device
-    /// Where users can sign in.
+    /// The folder in which users can sign in.
     public let folder: String
 
     private let directory: TemporaryDirectory
 
-    /// As whom the service runs; Debian has these users everywhere, and the bus lets no others in.
+    /// The id of the service's user. Debian has these users everywhere, and the bus refuses users it does not know.
     public static let service: UInt32 = 5
-    /// Five who use it.
+    /// The ids of five users of the service.
     public static let users: [UInt32] = [1, 2, 3, 6, 7]
     /// A store that a manifest declares.
     public static let store = Nonsense.declared[0]
-    /// Who attacks.
+    /// The id of the attacking user.
     public static let attacker: UInt32 = 65534
 
     /// The first of the ids that `script/pressure` grants the attacker in `/etc/subuid`.
     public static let subordinates: UInt32 = 2_000_000
 
-    /// Starts both.
+    /// Starts the bus and the service.
     ///
     /// - Parameter policy: the file of the service's policy.
     /// - Throws: `StartFailure`.
@@ -44,7 +44,7 @@ public final class Site: Sendable {
         device = try await .start(on: bus, options)
     }
 
-    /// What the service has that nobody shares, in KiB.
+    /// The service's private memory, in KiB; 0 if the service is gone.
     public var memory: Int { ProcessMemory.privateDirty(of: device.pid) ?? 0 }
 
     private struct NeedsRoot: Error, CustomStringConvertible {

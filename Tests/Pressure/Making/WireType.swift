@@ -31,7 +31,7 @@ indirect enum WireType: Sendable {
         }
     }
 
-    /// The types of a signature that is right.
+    /// The types of a valid signature.
     static func parse(_ signature: String) -> [WireType] {
         var rest = Substring(signature)
         var types: [WireType] = []
@@ -57,7 +57,7 @@ indirect enum WireType: Sendable {
         }
     }
 
-    /// Any type, not too deep; no file descriptors, which a message has beside its bytes.
+    /// A random type of limited depth. It has no file descriptors, which travel beside a message's bytes.
     static func any(depth: Int, _ random: inout SplitMix) -> WireType {
         switch depth == 0 ? 0 : Int.random(in: 0..<10, using: &random) {
         case 6: .variant

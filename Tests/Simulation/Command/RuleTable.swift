@@ -4,7 +4,7 @@ internal import ArgumentParser
 internal import Foundation
 internal import Simulation
 
-/// Switches each rule off, and looks whether that is noticed.
+/// Switches each rule off in turn, and checks that the simulation notices.
 struct RuleTable: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rules", abstract: "Switches each rule off; fails if the simulation does not notice in time.")
@@ -13,16 +13,16 @@ struct RuleTable: ParsableCommand {
 
     /// What has to notice that a rule is off.
     private enum Witness {
-        /// Some seed of a range.
+        /// A seed of a range.
         case seeds(Form, ClosedRange<UInt64>)
-        /// Some seed of a range whose accounts move to keys.
+        /// A seed of a range, among those whose accounts move to keys.
         case moves(ClosedRange<UInt64>)
-        /// A story: for what random plans meet less than once in a hundred thousand seeds.
+        /// A story, for cases that random plans meet less than once in a hundred thousand seeds.
         case story(String)
     }
 
-    /// The figures are those of docs/simulation.md. Other plans have other first seeds:
-    /// `simulate FORM --without RULE` finds them.
+    /// The ranges contain the first seeds in docs/simulation.md. If plans change, so do the first seeds: `simulate FORM
+    /// --without RULE` finds them.
     private static let witnesses: [(rule: String, Witness)] = [
         ("vectors", .seeds(.core, 1...4000)), ("causality-first", .seeds(.core, 1...2000)),
         ("successors", .seeds(.core, 1...20)), ("all-at-once", .story("old-head-and-late-write")),
@@ -60,7 +60,7 @@ struct RuleTable: ParsableCommand {
         if isBlind { throw ExitCode.failure }
     }
 
-    /// - Returns: what has noticed, and how.
+    /// - Returns: the seed or story that has noticed, and how; `nil` if none has.
     private func look(_ witness: Witness) throws -> String? {
         switch witness {
         case .seeds(let form, let seeds): return look(form, seeds)

@@ -4,7 +4,7 @@ internal import ArgumentParser
 internal import Foundation
 internal import Simulation
 
-/// Which seeds, and what is said of them.
+/// Which seeds to run, and how.
 struct SeedOptions: ParsableArguments {
     @Option(help: "How many seeds.") var seeds: UInt64 = 1000
     @Option(help: "The first seed.") var first: UInt64 = 1
@@ -50,7 +50,7 @@ struct SeedOptions: ParsableArguments {
         if broken > 0 { throw ExitCode.failure }
     }
 
-    /// Gives each process as many seeds as the others. A simulation is one thread, and a process of its own.
+    /// Distributes the seeds evenly over processes, because a simulation is one thread.
     private func share(_ form: Form) throws {
         let each = max(1, (seeds + jobs - 1) / jobs)
         let runs = try stride(from: first, to: first + seeds, by: Int(each)).map { start in

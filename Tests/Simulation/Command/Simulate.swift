@@ -17,7 +17,7 @@ struct Simulate: ParsableCommand {
     }
 }
 
-/// Dictionaries have an order that differs from process to process, unless the environment says otherwise.
+/// Makes dictionaries iterate in the same order in every process, for which the environment has to say so.
 enum Hashing {
     static func makeEqual() {
         guard getenv("SWIFT_DETERMINISTIC_HASHING") == nil else { return }

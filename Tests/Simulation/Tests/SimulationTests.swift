@@ -5,8 +5,8 @@ import Testing
 
 /// The command `simulate`, as it was built beside the tests.
 ///
-/// In a process of its own, since a simulation is one thread, and since a dictionary's order has to be the same in
-/// every run. `script/test` runs more seeds, with optimisation.
+/// It runs in a process of its own, because a simulation is one thread, and because the order of a dictionary has to be
+/// the same in every run. `script/test` runs more seeds, with optimisation.
 struct SimulationTests {
     @Test func `the core keeps every rule`() throws {
         let run = try simulate("core", "--seeds", "200", "--again", "20")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Whoever holds the remotes of encrypted accounts, and all that was ever in them: puts there what was there before,
-// what was altered, and what they made themselves. They have keys of their own, and none of the accounts'.
+// An attacker who holds the remotes of encrypted accounts, and keeps everything that was ever in them. Such an attacker
+// can plant old blobs, altered ones and new ones, and has keys, but none of the accounts'.
 
 internal import BackendTesting
 internal import Blobs
@@ -10,25 +10,25 @@ internal import PropertyList
 internal import Replication
 internal import Sealing
 
-/// What an attacker does once.
+/// One attack.
 enum Attack: String, CaseIterable, Sendable {
-    /// A blob that was there, with a bit flipped.
+    /// Plants a former blob with one bit flipped.
     case flip
-    /// The beginning of a blob.
+    /// Plants the beginning of a blob.
     case cut
-    /// A head under the name of another device, which it may say it is of.
+    /// Plants a head under another device's name, with or without that device's origin in it.
     case rename
-    /// What was there before, under its own name or another one.
+    /// Plants a former blob, under its own name or another one.
     case replay
-    /// What is of another account.
+    /// Plants a blob of another account.
     case foreign
-    /// Heads and segments in plain, under a key of the attacker's own, and under one that has the account's identifier.
+    /// Plants heads and segments in plain, under the attacker's own key, and under one with the account's identifier.
     case plant
-    /// A marker in plain, and one of an encrypted account.
+    /// Plants a marker in plain, and one of an encrypted account.
     case marker
-    /// What says that the account's key was replaced by the attacker's.
+    /// Plants a link which says that the attacker's key has replaced the account's.
     case link
-    /// The account's marker is replaced by one in plain.
+    /// Replaces the account's marker by one in plain.
     case unmark
 }
 
@@ -36,14 +36,14 @@ enum Attack: String, CaseIterable, Sendable {
 final class Attacker {
     /// The keys whose markers were planted.
     private(set) var identifiers: Set<KeyIdentifier> = []
-    /// Under which forged heads say that they were written.
+    /// The origins of forged heads.
     private(set) var origins: Set<Origin> = []
-    /// Told of blobs that nobody has sealed as they are now.
+    /// Called with each blob that was altered after it was sealed.
     var onAlteration: (_ bytes: [UInt8], _ place: Int) -> Void = { _, _ in }
     private let places: [Place<[UInt8]>]
     private let keys: [KeyIdentifier]
     private let names: Names
-    /// Nothing is put over what is there: no rule can bring back what both the remote and a device have lost.
+    /// Whether attacks replace nothing, because no rule can restore what both the remote and a device have lost.
     private let onlyAdds: Bool
     private let executor: SeededExecutor
     private var chance: Chance
@@ -60,10 +60,10 @@ final class Attacker {
         history = places.map { _ in [] }
     }
 
-    /// Keeps what a device has sent.
+    /// Records what a device has sent.
     func note(_ name: String, _ bytes: [UInt8], to place: Int) { history[place].append((name, bytes)) }
 
-    /// Does something.
+    /// Carries out an attack.
     func perform(_ attack: Attack, at place: Int) {
         switch attack {
         case .flip:
@@ -96,7 +96,7 @@ final class Attacker {
         }
     }
 
-    /// Puts the account's marker right, which its owner has elsewhere.
+    /// Restores the account's marker, which its owner has elsewhere.
     func end(_ marker: SealedMarker, at place: Int) { places[place].plant("a/\(marker.identifier)", marker.bytes) }
 
     // MARK: Old blobs
@@ -106,7 +106,7 @@ final class Attacker {
         return known.isEmpty ? nil : chance.one(of: known)
     }
 
-    /// Puts something there, under this name or, if nothing may be lost, under one like it that nobody has.
+    /// Plants a blob under this name or a similar unused one; always the latter if nothing may be lost.
     private func put(_ name: String, _ bytes: [UInt8], at place: Int) {
         if !onlyAdds, chance.happens(0.7) { return places[place].plant(name, bytes) }
         let digits = name.hasPrefix("h/") && chance.happens(0.5) ? 16 : 32
@@ -115,7 +115,7 @@ final class Attacker {
         places[place].plant(isCopy ? "\(name).sync-conflict-\(random)" : "\(name.prefix(2))\(random)", bytes)
     }
 
-    /// A head that says it is of the device whose name it has, with a sum that is right.
+    /// A head with the origin of the device whose name it gets, and a digest that matches.
     private static func head(_ bytes: [UInt8], named name: String) -> [UInt8] {
         guard let origin = Origin(name.dropFirst(2)), bytes.count > 62 else { return bytes }
         let content = bytes.prefix(22) + bigEndian(origin.bits) + bytes.dropFirst(30).dropLast(32)
@@ -128,7 +128,7 @@ final class Attacker {
 
     // MARK: Forgeries
 
-    /// A key that has an account's identifier, and not its secret.
+    /// A key with an account's identifier, but another secret.
     private func impostor(_ identifier: KeyIdentifier) -> HeldKey? {
         let secret = (0..<AccountKey.secretBytes).map { _ in UInt8(truncatingIfNeeded: chance.next()) }
         return AccountKey(secret: secret, identifier: identifier).map {
@@ -149,7 +149,7 @@ final class Attacker {
         let storages = (0..<3).map { _ in MemoryStorage() }
         let protections = [Protection.none, .key(ownKey()), impostor(keys[place]).map(Protection.key) ?? .locked]
         for (storage, protection) in zip(storages, protections) { forge(storage, protection, of: place) }
-        // Markers are another attack.
+        // Markers are planted by other attacks.
         let forgery = storages.flatMap { $0.blobs.sorted { $0.key < $1.key } }.filter { !$0.key.hasPrefix("a/") }
         forgeries[place] = forgery.map { ($0.key, $0.value) }
         return forgeries[place] ?? []
@@ -168,7 +168,7 @@ final class Attacker {
         origins.insert(device.origin)
         let account = protection.held?.key.identifier ?? keys[place]
         nonisolated(unsafe) let forger = device
-        // Safe because all of it happens on one thread.
+        // Safe because everything happens on one thread.
         executor.start {
             _ = try? await backend.restore("\(account)")
             try? await forger.signIn(creating: false)

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What only the whole engine has: what a user does besides writing, and what a disk refuses.
+/// What happens in the whole form only: what a user does besides writing, and disk faults.
 enum Chore: String, CaseIterable, Sendable {
-    /// Sync rests on a device, or goes on.
+    /// A user pauses sync on a device, or resumes it.
     case pause
-    /// A store takes no part in the sync, or does again.
+    /// A store is excluded from sync, or included again.
     case keepStoreHere
-    /// A device forgets a store, which is taken into use again at once.
+    /// A device forgets a store, which is used again at once.
     case forgetStore
     /// Every key of a store is removed, for all devices.
     case removeStore
-    /// Somebody empties the remote; each device that finds it so says after a while that it is right.
+    /// The remote is emptied. Each device that finds it empty declares its own state right after a while.
     case emptyRemote
-    /// Another device is taken off the list; what it left in the remote may go.
+    /// Another device is removed from the list. What it left in the remote may be removed.
     case forgetDevice
     /// A write finds no room on the disk.
     case fullDisk
-    /// For a while nothing can be brought to the disk.
+    /// The disk can't be synced for a while.
     case failingSync
-    /// A store is filled: up to its limits, in keys or in bytes.
+    /// A store is filled up to its limits, in keys or in bytes.
     case fill
-    /// A value that takes a store over what a head has of it, so that there are segments.
+    /// A value is written that is too large for a head, so that the store needs segments.
     case grow
-    /// What is listed comes twice, or as it was before; through a whole run.
+    /// Listings repeat names, or are old, for a whole run.
     case repeatedListings, olderListings
 
-    /// How likely it is that a run has it.
+    /// The probability that a run has it.
     var likelihood: Double {
         switch self {
         case .pause, .forgetDevice, .fullDisk, .failingSync: 0.2
@@ -37,15 +37,15 @@ enum Chore: String, CaseIterable, Sendable {
         }
     }
 
-    /// Whether it can be told what has to be there in the end.
+    /// Whether the judgement can still tell what has to be there in the end.
     func isJudgeable(with hazards: Set<Conditions.Hazard>) -> Bool {
         switch self {
-        // Then the remote loses nothing that it has acknowledged.
+        // In such runs the remote loses nothing that it has acknowledged.
         case .forgetStore: hazards.contains(where: \.losesDevices) && !hazards.contains(.fork)
-        // What is written meanwhile goes to the account that is there when it is over.
+        // Writes made meanwhile go to the account that is present when the store is included again.
         case .keepStoreHere: hazards.isDisjoint(with: [.accounts, .signOut, .clear])
         case .fill, .grow: !hazards.contains(.quota)
-        // The devices have what was there; and who is signed out has nothing to resolve, and finds no account.
+        // The devices can restore the contents. A signed-out device has nothing to resolve, and would find no account.
         case .emptyRemote:
             !hazards.contains { $0.losesDevices || [.fork, .accounts, .signOut].contains($0) }
         default: true
@@ -54,7 +54,7 @@ enum Chore: String, CaseIterable, Sendable {
 }
 
 extension Plan {
-    /// The plan of a seed for the whole engine: the same one, and while it waits there are chores.
+    /// Makes the plan of a seed for the whole form. It is the same plan with chores in place of waiting.
     init(wholeSeed seed: UInt64) {
         self.init(seed: seed)
         var chance = Chance(seed: seed, stream: 3)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A cluster of etcd as a remote: what its members are asked takes effect and is answered as the place has it
-// (Place), members go and come back, what is watched is told of late or never, and somebody restores a snapshot.
+// A cluster of etcd as a remote. `Place` decides when a request takes effect and is answered. Members go away and come
+// back, watches report late or never, and snapshots are restored.
 
 internal import Etcd
 internal import HTTPClient
@@ -10,7 +10,7 @@ internal import Replication
 internal import Sealing
 internal import SyncEngine
 
-/// How a cluster is reached: what befalls requests to a place.
+/// The path to a cluster: what happens to requests on the way.
 protocol RequestPath: AnyObject {
     var number: Int { get }
     var faultProfile: FaultProfile { get }
@@ -25,20 +25,20 @@ protocol RequestPath: AnyObject {
 
 extension Place: RequestPath {}
 
-/// A cluster.
+/// A cluster in memory.
 final class Cluster {
     typealias Reply = (Result<Value, EtcdFailure>) -> Void
 
     private(set) var model = EtcdModel()
     private var snapshot: EtcdModel?
-    /// Until when each member is away.
+    /// When each member's absence ends.
     private var awayUntil: [UInt64] = Array(repeating: 0, count: Cluster.members)
     private var watches: [Int: Watch] = [:]
     private var watchCount = 0
-    /// Transactions that were asked for, to be asked for again by nobody in particular.
+    /// The last transactions that were sent, which may arrive again.
     private(set) var recorded: [(client: Client, body: Value)] = []
 
-    /// Called with every row that is sent, by what follows the prefix.
+    /// Called with the key, without its prefix, and the value of every row that is sent.
     var onPut: ((_ row: String, _ bytes: [UInt8]) -> Void)?
     /// Called after a device was answered.
     var onAnswer: (_ device: Int) -> Void = { _ in }
@@ -49,16 +49,16 @@ final class Cluster {
 
     static let members = 3
 
-    /// Somebody who listens.
+    /// A watch that a client has created.
     private struct Watch {
         let client: Client
         let member: Int
         let key: [UInt8]
         let take: (Value) -> Bool
         let end: () -> Void
-        /// What is told of next.
+        /// The revision from which the watch reports.
         var next: Int64
-        /// Its connection is dead, and nobody has noticed.
+        /// Whether the connection is dead, and the client has not noticed.
         var isSilent = false
     }
 
@@ -67,7 +67,7 @@ final class Cluster {
         chance = Chance(seed: seed, stream: 200 + UInt64(place.number))
     }
 
-    /// The backend of a device's process.
+    /// Makes the backend of a device's process.
     func backend(
         for client: Client, _ conditions: Conditions, _ environment: Environment, _ executor: any SerialExecutor,
         key: HeldKey?
@@ -85,8 +85,8 @@ final class Cluster {
 
     // MARK: Questions
 
-    /// Asks a member. What is lost is never answered.
-    /// - Parameter begin: called if an answer begins to come long before all of it is there.
+    /// Sends a request to a member. A lost request is never answered.
+    /// - Parameter begin: called if an answer begins to arrive, long before all of it is there.
     func ask(
         _ question: EtcdQuestion, of member: HTTPAddress, _ client: Client, begin: @escaping () -> Void,
         then reply: @escaping Reply
@@ -137,7 +137,7 @@ final class Cluster {
         if recorded.count > 64 { recorded.removeFirst() }
     }
 
-    /// - Parameter client: who has asked; `nil`: nobody, it arrives once more.
+    /// - Parameter client: the client that sent the request; `nil` if an older one arrives again.
     private func perform(_ path: String, _ body: Value, _ client: Client?) -> Result<Value, EtcdFailure> {
         if chance.happens(0.2) { model.advance(by: Int64(chance.of(1...20))) }
         let before = model.revision
@@ -161,8 +161,8 @@ final class Cluster {
 
     // MARK: Watching
 
-    /// Listens to a row.
-    /// - Returns: a number to leave with.
+    /// Creates a watch for a row.
+    /// - Returns: a number for ``leave(_:)``.
     func watch(
         _ question: Value, of member: HTTPAddress, _ client: Client, take: @escaping (Value) -> Bool,
         end: @escaping () -> Void
@@ -198,7 +198,7 @@ final class Cluster {
 
     func leave(_ number: Int) { watches[number] = nil }
 
-    /// Something was written.
+    /// Reports new revisions to the watches.
     private func tell(from revision: Int64, by client: Client?) {
         let isPublication = model.events(since: revision).contains { $0.row != nil && $0.isOfDevice }
         if let client, isPublication { place.noteHead("h/", by: client) }
@@ -216,7 +216,7 @@ final class Cluster {
         deliver(.dictionary(["header": model.header, "events": .array(told)]), to: number)
     }
 
-    /// A connection may break with it, or have died long before. What is told comes in its order.
+    /// Delivers a message after the ones before it. The connection may break now, or may have died long before.
     private func deliver(_ message: Value, to number: Int) {
         timeline.after(20 * millisecond) { [self] in
             guard let watch = watches[number], !watch.isSilent else { return }
@@ -235,7 +235,7 @@ final class Cluster {
         for (number, watch) in watches.sorted(by: { $0.key < $1.key }) where isOver(watch) { end(number) }
     }
 
-    // MARK: What befalls it
+    // MARK: Faults
 
     func strike(_ fault: Fault) {
         switch fault {
@@ -260,7 +260,7 @@ final class Cluster {
         endWatches { _ in true }
     }
 
-    /// A transaction arrives once more.
+    /// Lets a recorded transaction arrive again.
     func askAgain(_ index: Int) { _ = perform("/v3/kv/txn", recorded[index].body, nil) }
 
     func heal() {
@@ -272,7 +272,7 @@ final class Cluster {
 extension EtcdModel.Event {
     private static let folders = ["/device/", "/blob/h/"].map { Array($0.utf8) }
 
-    /// It says that a device has published: its key ends with an origin.
+    /// Whether a device has published. The keys of such rows end with an origin.
     fileprivate var isOfDevice: Bool {
         Self.folders.contains { key.dropLast(16).suffix($0.count).elementsEqual($0) }
     }

@@ -4,18 +4,18 @@ internal import Etcd
 internal import HTTPClient
 internal import PropertyList
 
-/// The way of a device's process to a cluster of the simulation.
+/// The connection of one device's process to a cluster of the simulation.
 final class ClusterGateway: EtcdGateway, @unchecked Sendable {
-    // Because everything that has to do with it happens on one thread.
+    // Safe because everything that touches it happens on one thread.
     private let cluster: Cluster
     private let client: Client
     private let timeline: Timeline
-    /// How what is under way is ended.
+    /// Closures that end the calls under way.
     private var endings: [Int: () -> Void] = [:]
     private var count = 0
     private var isClosed = false
 
-    /// What has begun to come is there by then, or its end is lost.
+    /// How long an answer that has begun to arrive may take.
     private static let longest = 10 * minute
 
     init(_ cluster: Cluster, _ client: Client, _ timeline: Timeline) {
@@ -29,7 +29,7 @@ final class ClusterGateway: EtcdGateway, @unchecked Sendable {
         for (_, end) in endings.sorted(by: { $0.key < $1.key }) { end() }
     }
 
-    /// Waits for what is answered first: by somebody, or by the end of it all.
+    /// Waits for the first answer: the cluster's, a timeout, or the one with which `close` ends the call.
     private func wait<T>(
         otherwise last: T, _ begin: (@escaping (T) -> Void) -> Void
     ) async -> T {
@@ -37,7 +37,7 @@ final class ClusterGateway: EtcdGateway, @unchecked Sendable {
         count += 1
         let number = count
         nonisolated(unsafe) let result = await withUnsafeContinuation { (continuation: UnsafeContinuation<T, Never>) in
-            // Whoever waits keeps it. A cluster keeps the end of a watch that began after it was left.
+            // Only the waiting task keeps the gateway alive. The cluster may keep the end of a watch that was left.
             let answer: (T) -> Void = { [weak self] result in
                 guard self?.endings.removeValue(forKey: number) != nil else { return }
                 nonisolated(unsafe) let result = result

@@ -2,11 +2,11 @@
 
 internal import PropertyList
 
-/// What a run is about: how many of everything there are, and what may befall them.
+/// The conditions of a run: how many devices, remotes, stores and keys there are, and what may happen to them.
 public struct Conditions: Sendable {
     var isFolder = false
     var isCluster = false
-    /// What a transaction of a publication does at most, and how many the account's row names.
+    /// The most operations in one transaction of a publication, and the most transactions that the account's row names.
     var mostOperations = 120
     var mostTokens = 128
     var tellsOfChanges = false
@@ -16,17 +16,17 @@ public struct Conditions: Sendable {
     var stores = 1
     var keys = 2
     var hazards: Set<Hazard> = []
-    /// Each device's clock, in milliseconds beside the right time.
+    /// The clock errors that devices may have, in milliseconds.
     var clocks: [Int64] = [0]
     var steps = 40
     var limits = Limits.standard
 
-    /// What can befall devices and their users.
+    /// Hazards for devices and their users.
     public enum Hazard: String, CaseIterable, Sendable {
         case crash, powerCut, reboot, clock, clone, restore, leave, year, fork, newDevice, accounts, signOut, clear
         case quota, hiddenRecords, localKeys, offline, unplugged, faultProfile, forget
 
-        /// Whether it takes away what only one device holds.
+        /// Whether it may destroy data that only one device holds.
         var losesDevices: Bool { [.powerCut, .restore, .leave, .clear].contains(self) }
     }
 
@@ -37,11 +37,11 @@ public struct Conditions: Sendable {
         (.forget, 0.4),
     ]
 
-    /// What a seed makes of it.
+    /// Draws the conditions from a seed.
     ///
-    /// Not all goes together. A device that is lost or put back loses what it has of accounts that it does not show,
-    /// which nobody can tell from outside; so runs with two accounts have none. Of clones' writes one can be lost with a
-    /// device, or with what was forgotten, before both have heard of each other: docs/decisions/0015.
+    /// Some hazards exclude each other. A device that is lost or restored loses data of accounts that it does not show,
+    /// which nobody can tell from outside; so runs with two accounts have no such devices. A clone's write can be lost
+    /// with a device, or with what was forgotten, before both clones have heard of each other: docs/decisions/0015.
     init(_ chance: inout Chance) {
         isFolder = chance.happens(0.4)
         tellsOfChanges = chance.happens(0.4)
@@ -65,7 +65,7 @@ public struct Conditions: Sendable {
 
     init() {}
 
-    /// The same with accounts in clusters.
+    /// Puts the accounts into clusters.
     mutating func moveToClusters(_ chance: inout Chance) {
         (isCluster, isFolder, tellsOfChanges) = (true, false, true)
         hazards.insert(.unplugged)

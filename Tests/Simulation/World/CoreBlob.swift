@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What devices of the core publish: heads and segments as docs/remote-format.md has them, without their bytes.
+// What devices of the core form publish: the heads and segments of docs/remote-format.md, without their encoding.
 
 internal import PropertyList
 internal import Replication
@@ -14,7 +14,7 @@ enum CoreBlob {
     case torn
 }
 
-/// One bucket of a store's entries, under a name that says what they are.
+/// One bucket of a store's entries, named by its content.
 final class CoreSegment {
     let name: Bits128
     let entries: [Key: Entry]
@@ -22,12 +22,12 @@ final class CoreSegment {
 
     init(_ name: Bits128, _ entries: [Key: Entry]) { (self.name, self.entries) = (name, entries) }
 
-    /// Under which it is in a remote.
+    /// The name of a segment in a remote.
     static func path(of name: Bits128) -> String { "s/\(name.low)" }
     static func name(of path: some StringProtocol) -> Bits128? { UInt64(path).map { Bits128(high: 0, low: $0) } }
 }
 
-/// Makes segments; each entry counts as a byte.
+/// Makes segments. Each entry counts as one byte.
 struct CoreSegmentWriter: SegmentWriter {
     func hash(of key: Key) -> Int {
         Int(key.string.utf8.reduce(0x811C_9DC5 as UInt64) { ($0 ^ UInt64($1)) &* 0x0100_0193 } >> 8 & 0xFFFF)
@@ -45,7 +45,7 @@ struct CoreSegmentWriter: SegmentWriter {
 }
 
 extension DraftLimits {
-    /// For entries that count as a byte each; version vectors stay in heads.
+    /// Limits for entries that count as one byte each. Version vectors stay in heads.
     static let core = {
         var limits = DraftLimits(stores: 1, otherTails: 0)
         (limits.inlineBytes, limits.tailBytes, limits.leastTail) = (1, 2, 2)
@@ -73,7 +73,7 @@ final class CoreHead {
         identity = HeadIdentity(origin: origin, digest: Bits128(high: 0, low: digest), sequence: sequence)
     }
 
-    /// What decisions are made on, under its own name.
+    /// The head as `Sources/Replication/Heads` sees it, under its own name.
     private(set) lazy var seen = seen(as: origin.description)
 
     func seen(under name: Substring) -> SeenHead { name == seen.name ? seen : seen(as: String(name)) }
@@ -92,7 +92,7 @@ extension StatePart {
     }
 }
 
-/// Numbers that are equal if what they are made of is.
+/// Hashes: equal input gives equal numbers in every process.
 enum Digest {
     static func of(_ numbers: UInt64...) -> UInt64 {
         var hash: UInt64 = 0x243F_6A88_85A3_08D3
@@ -113,7 +113,7 @@ enum Digest {
 }
 
 extension StateDigests {
-    /// Those of a state, each entry of which counts as a byte.
+    /// Computes the digests of a state. Each entry counts as one byte.
     init(_ state: StoreState) {
         let entries = state.entries.mapValues(Digest.of)
         let whole = entries.values.reduce(0) { $0 &+ $1.low }
@@ -123,10 +123,10 @@ extension StateDigests {
     }
 }
 
-/// What a device of the core holds on its disk of one store in one account.
+/// What a device of the core form stores of one store in one account.
 struct CoreReplica: Sendable {
     var state = StoreState()
-    /// Keys that were written here, and the sequences of these writes.
+    /// Keys that were written here, with the sequence numbers of these writes.
     var own: [Key: UInt64] = [:]
     var sequence: UInt64 = 0
     var published: UInt64 = 0

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A device that has the rules of sync, and nothing around them: real stamps, version vectors, joins and schedules; origins,
-// heads and passes as the engine has them, with entries in memory. What it does in a pass is in CoreProcess.
+// A device of the core form: real stamps, version vectors, joins and schedules, with entries in memory. It handles
+// origins, heads and cycles as the engine does. CoreProcess runs its cycles.
 
 internal import PropertyList
 internal import Replication
 internal import StoreEngine
 internal import SyncEngine
 
-/// A device with the core only.
+/// A device with the rules of sync only.
 final class CoreDevice: SimulatedDevice {
     let number: Int
     unowned let world: World<CoreDevice>
     var isGone = false
     var clock: Int64 = 0
     var disk = CoreDisk()
-    /// The disk as it was synced last.
+    /// The disk as of the last sync.
     var synced = CoreDisk()
-    /// What `/run` has of the end of the last process.
+    /// The word that `/run` keeps of the last process's proper end.
     private var endWord: UInt64?
     private(set) var process: CoreProcess?
     private var backup: CoreDisk?
@@ -49,7 +49,7 @@ final class CoreDevice: SimulatedDevice {
         beginProcess()
     }
 
-    /// Goes on with another process.
+    /// Starts another process in place of the present one.
     private func beginProcess(copying other: CoreProcess? = nil) {
         process?.end()
         let cluster = disk.isSignedIn ? disk.place.flatMap { world.places[$0].cluster } : nil
@@ -115,7 +115,7 @@ final class CoreDevice: SimulatedDevice {
         disk = other.disk
         synced = other.disk
         guard isFork else { return }
-        // The memory as well: it was copied while it ran.
+        // A fork copies the memory of the running machine too.
         if let process = other.process { beginProcess(copying: process) }
     }
 
@@ -156,7 +156,7 @@ final class CoreDevice: SimulatedDevice {
     func syncNow() { process?.request() }
     func noteHint() { process?.noteHint() }
 
-    // MARK: Writing and looking
+    // MARK: Writing and reading
 
     func write(store: Int, key: Int, number: Int64, removes: Bool) {
         guard process != nil, let origin = disk.origin else { return }
@@ -210,7 +210,7 @@ final class CoreDevice: SimulatedDevice {
 }
 
 extension CoreReplica {
-    /// Forgets a tombstone that the remote has, unless it is from the future.
+    /// Forgets a tombstone that was uploaded, unless its stamp is in the future.
     mutating func forget(_ key: Key, _ now: UInt64) {
         guard let entry = state.entries[key], entry.value == nil, entry.stamp.wall < now else { return }
         if Rule.keepPending.isOn, let sequence = own[key], sequence > published { return }
@@ -227,6 +227,6 @@ extension CoreReplica {
 }
 
 extension World {
-    /// Milliseconds since 1970, by a device's clock.
+    /// The time by a device's clock, in milliseconds since 1970.
     func now(_ device: Device) -> UInt64 { UInt64(max(0, Int64(timeline.now / 1000) + device.clock)) }
 }

@@ -5,36 +5,36 @@ internal import Replication
 internal import StoreEngine
 internal import SyncEngine
 
-/// What a device of the core has on its disk. It is a value: a copy is a backup, a clone or what was synced.
+/// The disk of a device of the core form. It is a value: a copy is a backup, a clone, or the synced state.
 struct CoreDisk {
     private(set) var origin: Origin?
-    /// What the last process wrote that ended properly.
+    /// The word that the last process wrote if it ended properly.
     var endWord: UInt64?
-    /// Under which its head is published.
+    /// The name of the head that the device publishes.
     private(set) var headName = ""
     var publications: UInt64 = 0
     var formerOrigins: [Origin] = []
-    /// How often something was published under each of these.
+    /// How often the device published under each former origin.
     var formerCounts: [Origin: UInt64] = [:]
-    /// The remote whose account is current, signed in or not.
+    /// The remote whose account is current, signed in or not; `nil` if the device never signed in.
     var place: Int?
     var isSignedIn = false
-    /// That of ``place``, or of somebody who has never signed in.
+    /// The account in ``place``, or the values of a device without an account.
     var current = Account()
     private var others: [Int: Account] = [:]
 
     struct Account {
         var replicas: [CoreReplica] = []
         var isDownloaded = false
-        /// The digests of the heads that were there at the last look and are joined.
+        /// The digests of the heads that the last pull found and that are joined.
         var heads: Set<Bits128> = []
         var own: HeadIdentity?
-        /// When it was uploaded last, by this device's clock.
+        /// When the device last uploaded, by its own clock.
         var pushed: UInt64 = 0
-        /// When garbage was collected last, likewise.
+        /// When it last collected garbage, by the same clock.
         var collected: UInt64 = 0
         var observations = Observations()
-        /// In a cluster: its identifier, and what was joined.
+        /// In a cluster: the account's identifier, and the cursor of the last pull.
         var account: String?
         var cursor: [UInt8]?
     }
@@ -45,13 +45,13 @@ struct CoreDisk {
 
     private var newReplica: CoreReplica { CoreReplica(isDownloaded: place != nil && current.isDownloaded) }
 
-    /// Changes a replica where it is.
+    /// Changes a replica in place.
     mutating func update<T>(_ store: Int, _ body: (inout CoreReplica) -> T) -> T {
         while current.replicas.count <= store { current.replicas.append(newReplica) }
         return body(&current.replicas[store])
     }
 
-    /// Goes on under another origin.
+    /// Continues under another origin.
     mutating func leave(for origin: Origin) {
         if let former = self.origin { formerOrigins.append(former) }
         if let former = self.origin { formerCounts[former] = publications }
@@ -60,7 +60,7 @@ struct CoreDisk {
         publications = 0
     }
 
-    /// Enters an account; what was written before by somebody who had none comes along, under a new origin.
+    /// Enters an account under a new origin. Values that were written without an account come along as defaults.
     mutating func enter(_ place: Int, as origin: Origin) {
         if self.place == place { return }
         let offered = self.place == nil ? current.replicas : []
@@ -85,7 +85,7 @@ struct CoreDisk {
         }
     }
 
-    /// Gives what was written before accounts' values arrived dots under the present origin.
+    /// Gives provisional writes new dots under the present origin.
     mutating func renewDefaults() {
         guard place != nil, let origin else { return }
         for store in current.replicas.indices { current.replicas[store].renewDefaults(under: origin) }
@@ -96,7 +96,7 @@ struct CoreDisk {
         }
     }
 
-    /// Gives what was written under origins that somebody else has as well fresh dots.
+    /// Gives entries that were written under shared origins new dots.
     mutating func redot(from left: Set<Origin>) {
         guard let origin else { return }
         for store in current.replicas.indices {

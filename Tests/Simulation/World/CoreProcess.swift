@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Carries out what SyncCycle decides, on heads and segments in memory, each request as one event.
+// Carries out the decisions of SyncCycle, on heads and segments in memory. Each request is one event.
 
 internal import PropertyList
 internal import Replication
 internal import StoreEngine
 internal import SyncEngine
 
-/// What a process of the core has in memory.
+/// The memory of a process of the core form.
 class CoreProcess: SyncDevice, @unchecked Sendable {
-    // Because everything that has to do with it happens on one thread.
+    // Safe because everything that touches it happens on one thread.
     let client: Client
     let device: CoreDevice
     let world: World<CoreDevice>
     let timeline: Timeline
     var cycle = SyncCycle()
     private var arming = 0
-    /// What is known of what this process published.
+    /// What this process knows of its own heads.
     private var own = OwnHeads()
     private var published: CoreHead?
     private var garbage = GarbageMemory()
-    /// The digests of the states that are joined, of those that were there at the last look.
+    /// The digests of the joined states, among those that the last pull found.
     private var joinedStates: [String: Set<Bits128>] = [:]
     private var passedOver: [String: Set<Bits128>] = [:]
     private var joinedHeads: Set<Bits128> = []
-    /// What there was to see when everything was joined.
+    /// The remote's revision at the last pull that read everything.
     private var lookedAt: Int?
     private var pull = Pull()
     private var push: Push?
@@ -33,9 +33,9 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
     private struct Pull {
         var revision: Int?
         var heads: Heads = []
-        /// The same as decisions see them.
+        /// The same heads, as `Sources/Replication/Heads` sees them.
         var seen: [SeenHead] = []
-        /// The names of all that lies where heads do.
+        /// The names of everything in the folder of the heads.
         var names: [Substring] = []
         var segments: [Bits128: CoreSegment] = [:]
         var news = HeadNews([], known: [], joined: [:], passedOver: [:])
@@ -47,11 +47,11 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
         let head: CoreHead
         let segments: [CoreSegment]
         let marks: [UInt64]
-        /// Those whose heads may be in the way.
+        /// The former origins whose heads are still there.
         let retired: [Origin]
     }
 
-    /// Heads as they were found, in the order of names, which begin after the folder's.
+    /// Heads in the order of their names, which come without the folder's name.
     private typealias Heads = [(name: Substring, head: CoreHead)]
 
     private var place: Place<CoreBlob>? {
@@ -64,7 +64,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
         self.client = client ?? Client(device: device.number)
     }
 
-    /// A process that was copied with its machine.
+    /// Makes a process that was copied with its machine.
     init(_ device: CoreDevice, copying other: CoreProcess) {
         self.device = device
         (world, timeline) = (device.world, device.world.timeline)
@@ -116,7 +116,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
 
     // MARK: A cycle
 
-    /// Makes the cycle that has begun.
+    /// Runs the cycle that has begun.
     func startCycle() { carryOut(.pull) }
 
     private func goOn(after event: SyncCycle.Event) { carryOut(cycle.next(after: event, facts)) }
@@ -154,7 +154,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
         arm()
     }
 
-    /// What a request came to, if the cycle goes on.
+    /// The value of a request's result; `nil` if the process is dead or the request failed, which also ends the cycle.
     private func proceed<T>(_ result: Result<T, RemoteError>) -> T? {
         guard client.isAlive else { return nil }
         switch result {
@@ -178,12 +178,12 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
             lastGarbageCollection: device.disk.current.collected * 1000)
     }
 
-    /// Tombstones are forgotten at any time where they are forgotten.
+    /// Empty where tombstones are forgotten, because the simulation forgets them at any time.
     var rememberedTimes: Range<UInt64> {
         world.hasForgotten || world.conditions.hazards.contains(.forget) ? 0..<0 : 0..<UInt64.max
     }
 
-    /// Leaving an origin for no reason may bring back what was removed.
+    /// Takes another origin if one of this device's is shared. Without a fork that may restore what was removed.
     func leave(_ shared: Set<Origin>) -> Bool {
         if !world.conditions.hazards.contains(.fork) { world.report("a clone was seen where there is none") }
         let left = shared.intersection(device.disk.formerOrigins + [origin])
@@ -214,7 +214,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
         }
     }
 
-    /// Every store of the account has arrived.
+    /// Marks every store of the account as arrived.
     func arriveEverywhere() {
         for store in Names.stores.prefix(world.conditions.stores) where replica(of: store)?.isArriving == true {
             _ = take(RemoteChange(state: StoreState(), isComplete: true), of: store)
@@ -230,7 +230,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
         }
     }
 
-    /// A store was uploaded as it was after so many changes.
+    /// Marks a store as uploaded up to the change with this sequence number.
     func mark(_ store: Int, _ sequence: UInt64) {
         device.disk.update(store) {
             $0.published = max($0.published, Rule.exactMarks.isOn ? sequence : $0.sequence)
@@ -270,7 +270,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
         zip(pull.heads, pull.seen).first { $1.origin == origin && !$1.isCopy }?.0.head
     }
 
-    /// What became of this device's own head.
+    /// Compares this device's head with what the device published last.
     private func look() -> OwnPublication {
         let (found, last) = (head(of: origin), device.disk.current.own)
         switch own.classify(found?.identity, as: origin, published: device.disk.publications, last: last) {
@@ -292,10 +292,10 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
         }
     }
 
-    /// Finds what is new in what is there.
+    /// Finds what is new in the heads and segments that were read.
     private func sort(_ publication: OwnPublication) {
         var publication = publication
-        // What the process before this one published counts until something is published under the present origin.
+        // The previous process's publication counts until something is published under the present origin.
         if case .asPublished = publication, let kept = published ?? head(of: device.disk.current.own?.origin),
             !kept.segments.isSubset(of: pull.segments.keys)
         {
@@ -381,7 +381,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
         goOn(after: .began(stores: []))
     }
 
-    /// Cuts a store, as it is cut already if that is good enough.
+    /// Cuts a store into segments and a tail. An existing cut stays if it is good enough.
     private func part(_ store: Int, _ segments: inout [CoreSegment]) -> StatePart {
         let state = device.disk.replica(store).state
         let digests = StateDigests(state)
@@ -445,7 +445,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
         goOn(after: .done)
     }
 
-    /// Removes the heads of origins under which nobody writes any more, as far as this device knows. Not worth a failure.
+    /// Removes the heads of origins that this device no longer uses. A failure does not fail the cycle.
     private func retire(_ origins: ArraySlice<Origin>) {
         guard let origin = origins.first else { return goOn(after: .done) }
         remove(CoreHead.name(of: origin), if: { [self] in mayRetire($0, origin) }) { [self] in
@@ -465,11 +465,11 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
 
     // MARK: Garbage
 
-    /// By the device's clock, in microseconds.
+    /// The time by the device's clock, in microseconds since 1970.
     private var time: UInt64 { world.now(device) * 1000 }
 
-    /// Removes an object, if it is what it should be.
-    /// - Parameter next: told whether it was removed; `nil` if a request failed.
+    /// Removes an object if its present content may go.
+    /// - Parameter next: called with whether the object was removed; `nil` if a request failed.
     private func remove(
         _ path: String, if mayGo: @escaping (CoreBlob) -> Bool, then next: @escaping (Bool?) -> Void
     ) {
@@ -485,7 +485,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
         }
     }
 
-    /// Removes what this process has put others in the place of. Not worth a failure.
+    /// Removes segments that this process has replaced. A failure does not fail the cycle.
     private func sweep(then next: @escaping () -> Void) {
         guard garbage.hasReplaced else { return next() }
         let names = garbage.takeReplaced(time, heads: pull.seen, published: published?.seen, traits: traits)
@@ -534,7 +534,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
         }
     }
 
-    /// Removes heads, unless they were written anew since they were read.
+    /// Removes heads, unless they were rewritten since they were read.
     private func removeHeads(_ heads: ArraySlice<SeenHead>, then next: @escaping () -> Void) {
         guard let head = heads.first else { return next() }
         let isSame = { (blob: CoreBlob) in
@@ -549,7 +549,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
 }
 
 extension CoreDevice {
-    /// Goes on under a new origin, since another device writes under these of its origins as well.
+    /// Takes a new origin, because another device writes under these of its origins.
     func leave(_ left: Set<Origin>) {
         world.leftOrigins += 1
         disk.leave(for: drawOrigin())

@@ -2,22 +2,22 @@
 
 internal import Glibc
 
-/// The files of a device's database, as they are and as a power cut would leave them.
+/// The files of a device's database, and what a power cut would leave of them.
 ///
-/// SQLite writes for real, to a file system in memory. Modelled is what the kernel adds: what was written since the log
-/// was synced last can be cut off anywhere, or be garbage. That is all there is to model, since outside of a
-/// checkpoint only the log is written to, and only at its end; SQLite syncs the log before a checkpoint and the
-/// database after it. A process that is killed leaves everything that it wrote.
+/// SQLite really writes, to a file system in memory. The model adds the kernel's part: what was written since the log
+/// was last synced can be cut off anywhere, or be garbage. Nothing else needs a model, because outside a checkpoint
+/// SQLite writes only to the end of the log, and it syncs the log before a checkpoint and the database after it. A
+/// killed process leaves everything that it wrote.
 final class DatabaseFiles {
     let directory: String
     let runtime: String
-    /// So much of the log is on the disk.
+    /// How many bytes of the log are on the disk.
     private var syncedLength = 0
 
     private var database: String { directory + "/stores.sqlite" }
     private var log: String { database + "-wal" }
 
-    /// What the files hold.
+    /// The contents of the files.
     struct Image {
         var database: [UInt8]
         var log: [UInt8]
@@ -31,19 +31,19 @@ final class DatabaseFiles {
 
     private var failsUntil: UInt64 = 0
 
-    /// The disk can't bring anything into safety before a time.
+    /// Makes syncs of the disk fail until a time.
     func failsToSync(until time: UInt64) { failsUntil = time }
     func canSync(at time: UInt64) -> Bool { time >= failsUntil }
 
-    /// The log was synced.
+    /// Notes that the log was synced.
     func noteSync() { syncedLength = Self.read(log).count }
 
-    /// The database was closed: everything is in one file, which is synced.
+    /// Notes that the database was closed, so that everything is in one file, which is synced.
     func noteClose() { syncedLength = 0 }
 
     var image: Image { Image(database: Self.read(database), log: Self.read(log)) }
 
-    /// What a power cut leaves.
+    /// The contents that a power cut leaves.
     func imageAfterPowerCut(_ chance: inout Chance) -> Image {
         var image = image
         let kept = min(
@@ -58,7 +58,7 @@ final class DatabaseFiles {
         return image
     }
 
-    /// Makes the files hold something else, that is on the disk. Nobody may have them open.
+    /// Replaces the contents of the files, and counts them as synced. No process may have the files open.
     func write(_ image: Image) {
         unlink(database + "-shm")
         Self.write(image.database, to: database)
@@ -66,7 +66,7 @@ final class DatabaseFiles {
         syncedLength = image.log.count
     }
 
-    /// Makes the files hold what a process has left that was killed. What it had not synced is no safer for that.
+    /// Replaces the contents by what a killed process left. What it had not synced stays unsynced.
     func leave(_ image: Image) {
         let synced = syncedLength
         write(image)
@@ -81,7 +81,7 @@ final class DatabaseFiles {
         return "\(runtime)/origin-\(status.st_dev)-\(status.st_ino)"
     }
 
-    /// What `/run` says of the database.
+    /// The record of the database's origin in `/run`; empty if there is none.
     var runtimeRecord: [UInt8] { record.map(Self.read) ?? [] }
 
     func writeRuntimeRecord(_ bytes: [UInt8]) {
@@ -109,7 +109,7 @@ final class DatabaseFiles {
         close(descriptor)
     }
 
-    /// A directory in memory for one run.
+    /// Makes a directory in memory for one run.
     static func makeRoot() -> String {
         rootCount += 1
         let path = "/dev/shm/simulation-\(getpid())-\(rootCount)"
@@ -117,7 +117,7 @@ final class DatabaseFiles {
         return path
     }
     private nonisolated(unsafe) static var rootCount = 0
-    // Because simulations are run on one thread.
+    // Safe because simulations run on one thread.
 
     static func removeTree(_ path: String) {
         guard let directory = opendir(path) else { return }

@@ -2,12 +2,12 @@
 
 internal import Sealing
 
-/// Whoever reads all that the devices of an encrypted account send, and looks for what they meant to keep.
+/// Reads everything that the devices of an encrypted account send, and searches it for the account's contents.
 struct Eavesdropper {
     /// The identifier of the account's key, which is no secret.
     let key: KeyIdentifier
 
-    /// - Returns: what can be made out, or is not as it has to be.
+    /// - Returns: what can be read, or breaks the format; `nil` if nothing does.
     func find(_ name: String, _ bytes: [UInt8]) -> String? {
         for secret in Names.secrets where Self.has(bytes, Array(secret.utf8)) || name.contains(secret) {
             return "I18: it has \"\(secret)\" in it"
@@ -16,7 +16,7 @@ struct Eavesdropper {
         return findFlaw(name, bytes)
     }
 
-    /// The same of a row of a cluster, by what follows the prefix.
+    /// Searches a row of a cluster in the same way. The row's key comes without its prefix.
     func find(inRow row: String, _ bytes: [UInt8]) -> String? {
         switch row {
         case "account": bytes == [2] ? nil : "I20: it is not the fence"
@@ -26,17 +26,17 @@ struct Eavesdropper {
         }
     }
 
-    /// Blobs are under the account's key, and their lengths are padded ones.
+    /// Checks that a blob is encrypted under the account's key, and that its length is padded.
     private func findFlaw(_ name: String, _ bytes: [UInt8]) -> String? {
         let isHead = name.hasPrefix("h/")
         let noteName = String(name.dropFirst(2))
         let isNote = KeyLink(noteName: noteName) != nil || FormerName(noteName: noteName) != nil
         let magic = isNote ? "UKVr" : name.hasPrefix("a/") ? "UKVa" : isHead ? "UKVh" : "UKVx"
         if !bytes.starts(with: Array(magic.utf8) + [1, 2]) { return "I20: it is in plain" }
-        // It names the former key as well.
+        // A note also names the former key.
         if isNote { return nil }
         if !bytes.dropFirst(6).starts(with: key.bytes) { return "I20: it is not under the account's key" }
-        // What is around the content, and the zeros that follow a head's.
+        // The bytes around the content, and the zeros that may follow a head's content.
         let (overhead, zeros) = isHead ? (110, 0...16) : (70, 0...0)
         if magic == "UKVa" || zeros.contains(where: { (bytes.count - overhead - $0) % 256 == 0 }) { return nil }
         return "I18: its length is \(bytes.count) bytes"

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What an etcd cluster does with what it is asked: rows with revisions, transactions, and a history that can be
-// forgotten. Questions and answers are those of its JSON gateway, before they are text.
+// How an etcd cluster answers requests: rows with revisions, transactions, and a history that can be forgotten.
+// Requests and answers have the form of its JSON gateway, before they are text.
 
 internal import Etcd
 internal import PropertyList
 
-/// The rows of a cluster. It is a value: a copy is a snapshot.
+/// The contents of a cluster. It is a value: a copy is a snapshot.
 struct EtcdModel {
     private(set) var revision: Int64 = 1
     private(set) var compacted: Int64 = 0
-    /// By their keys.
+    /// Sorted by their keys.
     private(set) var rows: [Row] = []
-    /// What was written since it was compacted.
+    /// Every write since the last compaction.
     private(set) var events: [Event] = []
-    /// The rows at each revision since.
+    /// The rows at each revision since then.
     private var history: [Int64: [Row]] = [:]
 
     struct Row {
@@ -36,11 +36,11 @@ struct EtcdModel {
     struct Event {
         let key: [UInt8]
         let revision: Int64
-        /// `nil`: it was deleted.
+        /// `nil` if the row was deleted.
         let row: Row?
     }
 
-    /// Why it does not do what it is asked.
+    /// The reason for which the cluster refuses a request.
     struct Refusal: Error {
         let code: Int
         let reason: String
@@ -63,7 +63,7 @@ struct EtcdModel {
         return .dictionary(fields)
     }
 
-    /// What a transaction writes at most, whether its conditions hold or not.
+    /// Whether a transaction writes something if its conditions hold.
     static func writes(_ question: Value) -> Bool {
         (question["success"]?.elements ?? []).contains { $0["request_range"] == nil }
     }
@@ -111,7 +111,7 @@ struct EtcdModel {
         }
     }
 
-    /// All that a transaction writes has one revision, and none is taken if it writes nothing.
+    /// Performs the operations of a transaction. All its writes get one revision; without a write the revision stays.
     private mutating func perform(_ operations: [Value]) throws(Refusal) -> [Value] {
         let written = operations.compactMap { $0["request_put"]?["key"] }
         if Set(written).count < written.count {
@@ -150,7 +150,7 @@ struct EtcdModel {
         events.append(Event(key: key, revision: next, row: row))
     }
 
-    /// The keys that a deletion is of, which need not be there.
+    /// The keys that a deletion names. A single key need not exist.
     private func keys(of deletion: Value) -> [[UInt8]] {
         let key = deletion["key"]?.bytes ?? []
         guard let end = deletion["range_end"]?.bytes else { return [key] }
@@ -162,7 +162,7 @@ struct EtcdModel {
         return place < rows.count && rows[place].key == key ? rows[place] : nil
     }
 
-    /// Where a key is, or would be.
+    /// The index of a key, or the index at which to insert it.
     private func place(of key: [UInt8], in rows: [Row]) -> Int {
         var (low, high) = (0, rows.count)
         while low < high {
@@ -174,24 +174,24 @@ struct EtcdModel {
 
     // MARK: History
 
-    /// Other accounts are written to.
+    /// Advances the revision, as writes to other accounts do.
     mutating func advance(by count: Int64) {
         revision += count
         history[revision] = rows
     }
 
-    /// What was written since, that revision included.
+    /// The events since a revision, inclusive.
     func events(since revision: Int64) -> ArraySlice<Event> {
         events[((events.lastIndex { $0.revision < revision } ?? -1) + 1)...]
     }
 
-    /// Forgets what there was before.
+    /// Forgets the history before the present revision.
     mutating func compact() {
         compacted = revision
         (events, history) = ([], [revision: rows])
     }
 
-    /// The same rows in a cluster that was made anew from this snapshot: it has no history.
+    /// The same rows in a cluster that was restored from this snapshot. It has no history.
     var restored: EtcdModel {
         var model = self
         model.compact()

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What can go wrong with a request, or with what a remote holds.
+/// A fault of a request, or of what a remote holds.
 public enum Fault: Int, CaseIterable, Sendable {
     // Requests.
     case lostRequest, lostReply, latePut, duplicatePut, slowReply, busy, full
-    // What a storage answers.
+    // What a storage returns.
     case stalePart, partialListing, emptyListing, tornPut, tornRead
-    // What becomes of what was stored.
+    // Stored objects.
     case lostObject, rolledBackObject, rolledBackPlace, undoneDelete, ignoredDelete, conflictCopy, junk
 
-    /// Whether it can take away what was acknowledged. The devices bring it back; where a device may be lost with
-    /// what it held, the remote may not lose it as well.
+    /// Whether it can undo what was acknowledged. Devices restore that; but if a device may be lost with its data, the
+    /// remote must not lose the same data.
     var losesObjects: Bool {
         switch self {
         case .latePut, .duplicatePut, .lostObject, .rolledBackObject, .rolledBackPlace, .undoneDelete: true
@@ -19,14 +19,14 @@ public enum Fault: Int, CaseIterable, Sendable {
     }
 }
 
-/// How likely what is, in one run.
+/// The probability of each fault in one run.
 struct FaultProfile {
     private(set) var rates: [Double] = Array(repeating: 0, count: Fault.allCases.count)
 
-    /// Nothing goes wrong.
+    /// No faults.
     static let fair = FaultProfile()
 
-    /// What a seed makes of it: some faults, often or seldom.
+    /// Draws some faults, frequent or rare ones.
     init(_ chance: inout Chance, allowing isAllowed: (Fault) -> Bool) {
         let strength = chance.one(of: [0.0, 0.3, 1, 1, 2])
         for fault in Fault.allCases where isAllowed(fault) && chance.happens(0.4) {
@@ -34,7 +34,7 @@ struct FaultProfile {
         }
     }
 
-    /// These go wrong whenever they can.
+    /// Makes these faults happen whenever they can.
     init(always faults: [Fault]) {
         for fault in faults { rates[fault.rawValue] = 1 }
     }
@@ -44,12 +44,12 @@ struct FaultProfile {
     func rate(_ fault: Fault) -> Double { rates[fault.rawValue] }
 }
 
-/// What becomes of a request.
+/// What happens to a request.
 enum Fate {
-    /// Nobody hears of it.
+    /// The request never arrives.
     case lost
     case refused(retryAfter: Int, after: UInt64)
-    /// It takes effect after a while, and is answered a while after that.
+    /// The request takes effect after a while, and is answered a while after that.
     case heard(after: UInt64, answerAfter: UInt64, isAnswerLost: Bool)
 }
 
@@ -68,6 +68,6 @@ extension FaultProfile {
 }
 
 extension Chance {
-    /// How long something is on its way.
+    /// The time that a message is under way: 1 to 40 ms, in microseconds.
     mutating func latency() -> UInt64 { UInt64(of(1...40)) * millisecond }
 }

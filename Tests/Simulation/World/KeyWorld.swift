@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The keys of an account alone: devices that encrypt it, replace its key and unlock at any time, in a folder that
-// brings them each other's markers and notes one by one. What they do is KeyMove's, MarkerChoice's and Unlocking's to
-// say. In the end all have one key, and not one that was replaced. In some runs, somebody who can write to the folder adds
-// links whose proofs are guesses. They may stop devices for good, but lead none back to a key that it sees replaced.
+// The keys of an account, and nothing else of it. Devices encrypt it, replace its key and unlock at any time; a folder
+// delivers their markers and notes one by one. KeyMove, MarkerChoice and Unlocking decide what they do. In the end all
+// devices have one key, which was not replaced. In some runs an attacker who can write to the folder adds links with
+// guessed proofs. These may stop devices for good, but lead none back to a key that it sees replaced.
 
 internal import Sealing
 
@@ -13,9 +13,9 @@ final class KeyWorld {
     private let trace: Trace
     private var time = Timeline.start
     private var devices: [KeyDevice]
-    /// All keys whose words were told: nobody tells those of a move that may still give way.
+    /// The keys whose words are known to all users. A user doesn't tell the words while the move may still give way.
     private var keys: [KeyIdentifier: AccountKey] = [:]
-    /// Those whose account has moved on.
+    /// The keys that the account no longer has.
     private var replaced: Set<KeyIdentifier> = []
     /// The links of moves that have ended.
     private var replacements: [KeyLink] = []
@@ -32,7 +32,7 @@ final class KeyWorld {
         devices = (0..<chance.of(2...4)).map { _ in KeyDevice() }
     }
 
-    /// - Returns: the rule that was broken.
+    /// - Returns: the rule that was broken; `nil` if none was.
     func run() -> String? {
         for _ in 0..<chance.of(10...80) {
             time += second
@@ -57,7 +57,7 @@ final class KeyWorld {
         }
     }
 
-    /// All arrives, and everybody is asked for the words of the key that is the account's.
+    /// Delivers everything, and enters the words of the account's key on each device that needs them.
     private func settle() {
         for _ in 0..<12 {
             for index in devices.indices {
@@ -79,9 +79,9 @@ final class KeyWorld {
 
     private static func isLess(_ a: AccountKey, _ b: AccountKey) -> Bool { a.identifier < b.identifier }
 
-    // MARK: What a device does
+    // MARK: Devices
 
-    /// Something of another device's arrives.
+    /// Delivers one file of a random device.
     private func carry(to index: Int) {
         let files = devices[chance.below(devices.count)].files.sorted { $0.key < $1.key }
         guard !files.isEmpty else { return }
@@ -95,7 +95,7 @@ final class KeyWorld {
         note(index, "moves to \(next.key.identifier)")
     }
 
-    /// Makes one step of a move.
+    /// Takes one step of a move.
     private func advance(_ index: Int) {
         guard let move = devices[index].move else { return }
         let own = "\(move.next.key.identifier)"
@@ -109,7 +109,7 @@ final class KeyWorld {
             devices[index].move = nil
             note(index, "gives way")
         case .readFormer:
-            // It may be the account's of which it has no right to say that it was replaced: another one came between.
+            // A move from plain replaces no key.
             if let former = move.former {
                 replaced.insert(former.key.identifier)
                 if let link = move.link { replacements.append(link) }
@@ -122,18 +122,18 @@ final class KeyWorld {
                 violation = violation ?? "I21: a device goes over to a lesser key"
             }
             note(index, "is under \(own)")
-        // Its devices never sign out.
+        // Devices of this form never sign out.
         case .writeFormerNames, .wait, .reset: break
         }
     }
 
-    /// Its user enters the words of the key that it needs.
+    /// Enters the words of the key that the device needs.
     private func unlock(_ index: Int) {
         guard case .keyNeeded(let needed) = devices[index].choice, let key = keys[needed] else { return }
         unlock(index, with: key)
     }
 
-    /// Its user enters the words of a key: perhaps of one that was replaced.
+    /// Enters the words of a key, perhaps of a replaced one.
     private func unlock(_ index: Int, with key: AccountKey) {
         guard devices[index].move == nil, case .keyNeeded = devices[index].choice else { return }
         let phrase = RecoveryPhrase(of: key)
@@ -143,7 +143,7 @@ final class KeyWorld {
         else { return }
         let successors = markers.filter { marker in
             marker.links.contains { link in
-                // Attackers can say of a key between the two that it gave way, which nobody here can check.
+                // An attacker can claim that a key between the two gave way, which no device here can check.
                 let isSure = !isAttacked || link.second == marker.identifier
                 return link.kind == .replaced && link.isProven(by: key.blobs) && isSure
             }
@@ -151,7 +151,7 @@ final class KeyWorld {
         if successors.contains(where: { $0.identifier != opened.identifier }) {
             violation = violation ?? "I21: the words of a key that was replaced open the account"
         }
-        // The service, too, names the other key where the words open one that is not the account's.
+        // The service also names the other key if the words open one that is not the account's.
         let seen = devices[index].seen(by: opened)
         guard MarkerChoice(among: seen, key: opened, wasEncrypted: true) == .using else { return }
         if !isAttacked, devices[index].left.contains(opened.identifier) {
@@ -161,7 +161,7 @@ final class KeyWorld {
         devices[index].held = HeldKey(key: opened, marker: marker)
         note(index, "unlocks \(opened.identifier)")
         guard let former, former.key.identifier != opened.identifier else { return }
-        // Of two keys that were made apart from each other, later news may say that the former one counts.
+        // If two keys were made independently, later news may say that the former one counts.
         let isKnown = devices[index].seen(by: former.key).hasSuccessor(of: former.key, by: [.replaced])
         if isKnown, replaced.contains(former.key.identifier) {
             devices[index].left.insert(former.key.identifier)
@@ -172,8 +172,8 @@ final class KeyWorld {
 
     // MARK: An attacker
 
-    /// Adds a link between two keys that are known by their markers. The attacker has the first one's identifier, and
-    /// guesses its secret.
+    /// Adds a link between two keys whose markers are there. The attacker knows the first key's identifier, and guesses
+    /// its secret.
     private func attack() {
         let identifiers = Set(devices.flatMap { $0.markers.map(\.identifier) }).sorted()
         guard let first = identifiers.isEmpty ? nil : attacks.one(of: identifiers),
@@ -205,14 +205,14 @@ final class KeyWorld {
     }
 }
 
-/// A file of `a/`.
+/// A file in `a/`.
 private struct KeyFile {
     enum Content {
         case marker(SealedMarker)
         case note(KeyLink)
     }
 
-    /// `nil`: deleted.
+    /// `nil` if the file was deleted.
     var content: Content?
     var version: Int
 
@@ -223,7 +223,7 @@ private struct KeyFile {
 private struct KeyDevice {
     var held: HeldKey?
     var move: KeyMove?
-    /// The keys that it had before, and knows to be replaced.
+    /// The keys that the device has left, and knows to be replaced.
     var left: Set<KeyIdentifier> = []
     var files: [String: KeyFile] = [:]
 
@@ -239,12 +239,12 @@ private struct KeyDevice {
         }
     }
 
-    /// The names of the notes that are there.
+    /// The names of the notes that the device sees.
     var notes: Set<String> { Set(links.map(\.noteName)) }
 
     func has(_ name: String) -> Bool { files[name]?.content != nil }
 
-    /// The notes of a key with their proofs, the others by their names.
+    /// What a device with the key sees. It checks the proofs of that key's notes, and knows the others by name.
     func seen(by key: AccountKey?) -> SeenMarkers {
         let links = links.compactMap { $0.first == key?.identifier ? $0 : KeyLink(noteName: $0.noteName) }
         return SeenMarkers(sealed: markers, notes: links)
@@ -252,6 +252,6 @@ private struct KeyDevice {
 
     var choice: MarkerChoice { MarkerChoice(among: seen(by: held?.key), key: held?.key, wasEncrypted: held != nil) }
 
-    /// Its account is as it is here.
+    /// Whether the device can begin a move.
     var canMove: Bool { move == nil && (choice == .using || choice == .plain) }
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// All writes that were acknowledged, and what they knew of each other. With it, it is known from outside which value
-// has to be there in the end.
+// All acknowledged writes, and what each of them knew of the others. From this the ledger tells, from outside, which
+// values must be there in the end.
 
 internal import Replication
 internal import Sealing
 internal import StoreEngine
 
-/// Which key, of which account.
+/// A key in a store of an account.
 struct Cell: Hashable, Comparable {
     let place: Int
     let store: Int
@@ -16,30 +16,30 @@ struct Cell: Hashable, Comparable {
     static func < (a: Self, b: Self) -> Bool { (a.place, a.store, a.key) < (b.place, b.store, b.key) }
 }
 
-/// A write that was acknowledged.
+/// An acknowledged write.
 struct Write {
-    /// No two writes have the same; it is also the value that was written.
+    /// A number that no other write has. It is also the value that was written.
     let number: Int64
     let device: Int
     let isRemoval: Bool
     let stamp: Stamp
     let dot: Dot
-    /// What its writer had seen.
+    /// What the writer had seen.
     let known: VersionVector
-    /// Why it may be gone, if no rule can do anything about that.
+    /// Why the write may be gone; `nil` unless no rule could prevent that.
     var excuse: Excuse?
-    /// The same, unless it turns out that the account was read after this was published.
+    /// The same, unless it turns out that a move of the account had read the write.
     var excuseUnlessRead: Excuse?
-    /// A remote has acknowledged it.
+    /// Whether a remote has acknowledged the write.
     var isPublished = false
-    /// Where accounts move: when that was first, in each form of the account.
+    /// Where accounts move: when each form of the account first had the write, in microseconds since 1970.
     var publications: [KeyIdentifier?: UInt64] = [:]
 
     var isProvisional: Bool { stamp.isProvisional }
     var isExcused: Bool { excuse != nil }
 }
 
-/// Why the judgement lets a write be gone: what took away the only place that held it. docs/simulation.md has the rules.
+/// Why the judgement allows a write to be gone: what destroyed its only copy. docs/simulation.md has the rules.
 public enum Excuse: String, CaseIterable, Sendable {
     case powerCut = "power cut"
     case restoredBackup = "restored backup"
@@ -54,11 +54,11 @@ struct Ledger {
     private(set) var writes: [Cell: [Write]] = [:]
     /// How keys are written.
     var names = Names()
-    /// Two have written under one origin, or may believe so: what they wrote has other origins than it began with.
+    /// Whether writes may have got other origins, because two devices have shared one, or may believe so.
     var hasMovedOrigins = false
     private var dots: [Place: [Dot: Int64]] = [:]
     private var cells: [Int64: Cell] = [:]
-    /// Values that were written without an account, and copied with their device: each of the two may sign in anywhere.
+    /// Values that were written without an account, and copied with their device. Both devices may sign in anywhere.
     private var copied: Set<Int64> = []
 
     private struct Place: Hashable {
@@ -66,7 +66,7 @@ struct Ledger {
         let store: Int
     }
 
-    /// - Returns: what rule it breaks that this write is made so.
+    /// - Returns: the rule that this write breaks; `nil` if it breaks none.
     mutating func add(_ write: Write, to cell: Cell, isFork: Bool) -> String? {
         writes[cell, default: []].append(write)
         if !write.isRemoval { cells[write.number] = cell }
@@ -78,7 +78,7 @@ struct Ledger {
         return nil
     }
 
-    /// A provisional write enters an account under another dot.
+    /// Moves a device's provisional writes into an account, where they get other dots.
     mutating func move(from cell: Cell, to other: Cell, of device: Int) {
         let moved = writes[cell, default: []].filter { $0.device == device }
         writes[cell]?.removeAll { $0.device == device }
@@ -86,7 +86,7 @@ struct Ledger {
         writes[other, default: []] += moved
     }
 
-    /// A device is copied that has what was written here.
+    /// Notes that a device was copied with what was written here.
     mutating func noteCopy(of cell: Cell) {
         copied.formUnion((writes[cell] ?? []).map(\.number))
     }
@@ -96,7 +96,7 @@ struct Ledger {
         for index in writes.values[place].indices { body(&writes.values[place][index]) }
     }
 
-    /// Looks at every write.
+    /// Changes every write.
     mutating func updateAll(_ body: (inout Write) -> Void) { for cell in writes.keys.sorted() { update(cell, body) } }
 
     /// The writes to a store that satisfy a condition.
@@ -104,7 +104,7 @@ struct Ledger {
         writes.filter { $0.key.place == place && $0.key.store == store }.values.flatMap { $0.filter(isIncluded) }
     }
 
-    /// How many writes there are, and how many of them the judgement excuses for each reason.
+    /// The number of writes, and how many of them the judgement excuses for each reason.
     var counts: (writes: Int, excused: [Excuse: Int]) {
         writes.values.reduce(into: (0, [:])) { counts, writes in
             counts.0 += writes.count
@@ -112,14 +112,14 @@ struct Ledger {
         }
     }
 
-    /// Where a value was written.
+    /// The cell in which a value was written.
     func cell(of number: Int64) -> Cell? { cells[number] }
 
     func write(_ number: Int64, in cell: Cell) -> Write? { writes[cell]?.first { $0.number == number } }
 
-    // MARK: What has to be there
+    // MARK: Verdicts
 
-    /// Judges what a version vector has seen: it is there, or something that came after it.
+    /// Judges a version vector: each write that it covers must be there, or a write that came after it.
     func verdict(on state: StoreState, place: Int, store: Int, keys: Int) -> String? {
         for key in 0..<keys {
             let writes = writes[Cell(place: place, store: store, key: key)] ?? []
@@ -136,7 +136,7 @@ struct Ledger {
     }
 
     /// Judges what all devices show under a key in the end.
-    /// - Parameter keepsTombstones: nothing that was removed has been forgotten.
+    /// - Parameter keepsTombstones: whether no device may have forgotten a tombstone.
     func verdict(_ cell: Cell, found: Int64?, keepsTombstones: Bool) -> String? {
         let all = writes[cell] ?? []
         let counted = all.filter { !$0.isExcused }
@@ -145,7 +145,7 @@ struct Ledger {
                 return "I12: \(name(cell)) shows what was written elsewhere"
             }
             guard let write = all.first(where: { $0.number == found }) else { return nil }
-            // Copies of a disk each have a default of their own, with one dot: one may be removed and the other published.
+            // Copies of a disk each have a default of their own, with one dot: one may be removed, the other published.
             let removals = counted.filter { $0.isRemoval && !($0.isProvisional && write.isProvisional) }
             if removals.contains(where: { isKnown(write, to: $0) }) {
                 return "I3: \(name(cell)) shows \(found), which was removed"
@@ -160,7 +160,7 @@ struct Ledger {
     private func verdictOnOrdinary(
         _ cell: Cell, _ ordinary: [Write], _ found: Int64?, keepsTombstones: Bool
     ) -> String? {
-        // A write that nothing which did not know of it beats.
+        // A write that knew of every other one, or has a greater stamp.
         let unbeaten = ordinary.first { write in
             !write.isExcused
                 && ordinary.allSatisfy {
@@ -176,19 +176,19 @@ struct Ledger {
             ? nil : "I4: \(name(cell)) shows \(found) in place of \(unbeaten.number)"
     }
 
-    /// Whether a write's author had seen another one of the same key. A dot alone may be a clone's as well; but what was
-    /// seen has a lesser stamp, whatever its origin.
+    /// Whether a write's author had seen another write to the same key. A clone may have written under the same dot,
+    /// but a write that was seen has a lesser stamp, whatever its origin.
     private func isKnown(_ other: Write, to write: Write) -> Bool {
         write.known.contains(other.dot) && (!hasMovedOrigins || isLess(other.stamp, write.stamp))
     }
 
-    /// Whether a write loses to another one, whatever their origins have become.
+    /// Whether a stamp loses to another, whatever their origins have become.
     private func isLess(_ a: Stamp, _ b: Stamp) -> Bool {
         hasMovedOrigins ? a.withoutOrigin < b.withoutOrigin : a < b
     }
 
     private func verdictOnProvisional(_ cell: Cell, _ all: [Write], _ found: Int64?) -> String? {
-        // Among defaults, too, a removal may be the greatest.
+        // A removal may be the greatest among defaults, too.
         if found != nil || all.contains(where: \.isRemoval) { return nil }
         let last = Dictionary(all.map { ($0.device, $0) }) { $1 }
         let isLost = last.values.contains { !$0.isRemoval && !$0.isExcused }
@@ -199,7 +199,7 @@ struct Ledger {
 }
 
 extension Stamp {
-    /// What a device that leaves an origin keeps of it.
+    /// The part of a stamp that a device keeps when it leaves the origin.
     var withoutOrigin: Stamp {
         Stamp(isProvisional: isProvisional, wall: wall, counter: counter, origin: Origin(bits: 0))
     }

@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a storage says of the versions of heads.
+/// How a storage reports the versions of heads.
 enum Tags {
     case none, right
-    /// None of what was written within the last seconds.
+    /// No version for what was written within the last two seconds.
     case late
-    /// Now and then the one before, though the content is another.
+    /// Now and then the previous version, though the content has changed.
     case stuck
-    /// Now and then another one, though the content is the same.
+    /// Now and then another version, though the content has not changed.
     case restless
 }
 
 extension Place {
-    /// What is stored under a name.
+    /// The object under a name.
     struct Object {
-        /// `nil`: deleted.
+        /// `nil` if it was deleted.
         var blob: Blob?
         var former: Blob?
         var version: Int
-        /// Whose tag it has, if a storage gives it that of the one before.
+        /// The previous object's tag, if the storage still reports that one.
         var formerTag: Int?
 
         var tag: Int { formerTag ?? version }
     }
 
-    /// What somebody sees of a remote, in the order of names.
+    /// What a device sees of a remote, sorted by name.
     struct View {
         var entries: [(name: String, object: Object)] = []
-        /// Counts what became of it.
+        /// Counts the changes.
         var revision = 0
 
         subscript(name: String) -> Object? {
@@ -46,15 +46,15 @@ extension Place {
             }
         }
 
-        /// What is under names that begin so.
+        /// The objects whose names have this prefix.
         func below(_ prefix: String) -> ArraySlice<(name: String, object: Object)> {
-            // No name has the last scalar in it.
+            // No name contains the last scalar.
             entries[index(of: prefix)..<index(of: prefix + "\u{10FFFF}")]
         }
 
         private func isAt(_ index: Int, _ name: String) -> Bool { index < entries.count && entries[index].name == name }
 
-        /// Where a name is, or would be.
+        /// The index of a name, or the index at which to insert it.
         private func index(of name: String) -> Int {
             var (low, high) = (0, entries.count)
             while low < high {

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A remote that stores objects under names, and what goes wrong with it.
+// A remote that stores objects under names, and its faults.
 //
-// A server has one view, which everybody sees. A folder has a view for each device, and something carries objects
-// from one to the other: each by itself, late, in any order, the newer version of an object over the older one.
+// A server has one view for all devices. A folder has a view for each device, and other software carries objects
+// between the views: each by itself, late, and in any order. A newer version of an object replaces an older one.
 //
-// A request takes effect a while after it was sent, and is answered a while after that. What was sent takes effect
-// even if the sender has died meanwhile.
+// A request takes effect a while after it was sent, and is answered a while after that. Once sent, it takes effect even
+// if the sender has died.
 
 internal import Replication
 internal import SyncEngine
 
-/// Who sends requests: one process of a device.
+/// The sender of requests: one process of a device.
 final class Client {
     let device: Int
-    /// What it sent is answered to nobody once it has died.
+    /// Whether the process is alive. A dead one gets no answers.
     var isAlive = true
-    /// It sends nothing any more after so many requests that write, and is taken for dead.
+    /// How many more writing requests the process sends before it dies; `nil` if it does not die.
     var deathAfter: Int?
     var onDeath: () -> Void = {}
 
@@ -31,44 +31,44 @@ final class Place<Blob> {
 
     let number: Int
     let kind: Kind
-    /// It is a cluster, and stores no objects.
+    /// The cluster, if the remote is one. It stores no objects then.
     var cluster: Cluster?
-    /// What goes wrong now.
+    /// The present faults.
     var faultProfile = FaultProfile.fair
-    /// What is listed may come twice, or as it was before.
+    /// Whether listings may repeat names, and whether they may be old.
     var repeatsListings = false
     var agesListings = false
     private var formerListings: [String: [String]] = [:]
-    /// What it says of the versions of heads.
+    /// How the storage reports the versions of heads.
     var tags = Tags.none
     private var writtenAt: [Int: UInt64] = [:]
-    /// What was acknowledged may be lost: otherwise what is torn is new, and leaves what was there.
+    /// Whether acknowledged objects may be lost. Otherwise only new objects are torn, so that no replaced one is lost.
     var losesObjects = false
     private var isWell = false
-    /// Nothing is carried but by ``carryAll(below:from:to:)``.
+    /// Whether objects travel only with ``carryAll(below:from:to:)``.
     var isCarriedByHand = false
     private var late: [Int: () -> Void] = [:]
     private var delays = 0
-    /// Devices that can't reach it, or see an empty directory, until a time.
+    /// Until when devices can't reach the remote, or see an empty directory.
     var cutUntil: [Int: UInt64] = [:]
     var unpluggedUntil: [Int: UInt64] = [:]
-    /// Devices whose listings leave out the heads until a time.
+    /// Until when the listings of devices leave out the heads.
     var headlessUntil: [Int: UInt64] = [:]
-    /// Requests so far, and those that wrote a head.
+    /// The number of requests, and how many of them wrote a head.
     private(set) var requests = 0
     private(set) var headPuts = 0
     private(set) var lastHeadPut: UInt64 = 0
-    /// When each device wrote its head last.
+    /// When each device last wrote its head.
     private(set) var lastPuts: [Int: UInt64] = [:]
-    /// Called when somebody else has changed what a device sees.
+    /// Called when another device has changed what this device sees; -1 stands for all devices.
     var onArrival: (_ device: Int) -> Void = { _ in }
-    /// Told of each head that was written, by whom.
+    /// Called with each head that was written, and its writer.
     var onHeadPut: (_ device: Int, _ name: String) -> Void = { _, _ in }
 
     private let timeline: Timeline
     private let tear: (Blob) -> Blob?
     private var chance: Chance
-    /// Of a server one, once there is something.
+    /// One view per device of a folder. A server has a single one, once something is stored.
     private var views: [View] = []
     private var versions = 0
     private var backup = View()
@@ -89,7 +89,7 @@ final class Place<Blob> {
         return id < views.count ? views[id] : View()
     }
 
-    /// A device gets a view; of a folder an empty one, to which what is there is carried.
+    /// Adds a device. In a folder it gets an empty view, to which the objects of the others travel.
     func add(device: Int) {
         if kind == .server { return }
         views.append(View())
@@ -100,7 +100,7 @@ final class Place<Blob> {
         }
     }
 
-    /// A copy of a device sees what the device sees.
+    /// Gives the copy of a device the same view.
     func copyView(of device: Int, to copy: Int) {
         if kind == .folder { views[copy] = views[device] }
     }
@@ -118,7 +118,7 @@ final class Place<Blob> {
             if isHeadless || isUnplugged(client) || strikes(.emptyListing) { return .success([]) }
             let prefix = folder + "/"
             let names = view.below(prefix).filter { $0.object.blob != nil }.map(\.name)
-            // Of two names of one account a device that sees one enters another account: not a matter of sync.
+            // A device that sees one of an account's two names enters another account, which is no matter of sync.
             let isPartial = strikes(.partialListing) && folder != "a"
             let shown = names.filter { _ in !(isPartial && chance.happens(0.3)) }.map {
                 String($0.dropFirst(prefix.utf8.count))
@@ -127,7 +127,7 @@ final class Place<Blob> {
         }
     }
 
-    /// What it says of an object's version.
+    /// The version that the storage reports for an object; `nil` if it reports none.
     private func tag(of object: Object) -> String? {
         switch tags {
         case .none: nil
@@ -137,7 +137,7 @@ final class Place<Blob> {
         }
     }
 
-    /// A listing as a storage gives it: perhaps as it was some time ago, perhaps with names that come twice.
+    /// A listing as the storage returns it, perhaps an old one, perhaps with repeated names.
     private func told(_ names: [String], of folder: String, _ client: Client) -> [String] {
         guard agesListings || repeatsListings, folder != "a" else { return names }
         let view = "\(viewID(client.device)) \(folder)"
@@ -150,7 +150,7 @@ final class Place<Blob> {
         getTagged(name, client) { reply($0.map { $0?.blob }) }
     }
 
-    /// The same, with what it says of its version.
+    /// Reads an object with the version that the storage reports for it.
     func getTagged(_ name: String, _ client: Client, then reply: @escaping Reply<(blob: Blob, tag: String?)?>) {
         request(client, writes: false, then: reply) { [self] in
             if isUnplugged(client) { return .success(nil) }
@@ -166,8 +166,8 @@ final class Place<Blob> {
         return blob
     }
 
-    /// Everything below a folder, or what is under some names, in one request.
-    /// - Parameter revision: what the caller has seen; nothing comes back if it is what there is.
+    /// Reads everything below a folder, or the objects with these names, in one request.
+    /// - Parameter revision: the revision that the caller has seen. If it is the present one, no objects are returned.
     func getAll(
         below folder: String? = nil, named names: [String] = [], unless revision: Int? = nil, _ client: Client,
         then reply: @escaping Reply<([(name: String, blob: Blob)]?, revision: Int?)>
@@ -239,7 +239,7 @@ final class Place<Blob> {
 
     private func isUnplugged(_ client: Client) -> Bool { unpluggedUntil[client.device, default: 0] > timeline.now }
 
-    /// Sends, takes effect, answers.
+    /// Sends a request, applies its effect, and answers it.
     func request<T>(
         _ client: Client, writes: Bool, then reply: @escaping Reply<T>, _ effect: @escaping () -> Result<T, RemoteError>
     ) {
@@ -248,7 +248,7 @@ final class Place<Blob> {
         if let writesLeft = client.deathAfter, writes {
             client.deathAfter = writesLeft - 1
             if writesLeft == 0 {
-                // It dies with the request sent or not, and certainly without the answer.
+                // The process dies, with the request sent or not, and without an answer.
                 if chance.happens(0.5) { timeline.after(chance.latency()) { _ = effect() } }
                 timeline.after(0) {
                     client.onDeath()
@@ -272,7 +272,7 @@ final class Place<Blob> {
         }
     }
 
-    /// Something takes effect later, or when all is well.
+    /// Applies an effect later, or when the remote heals.
     func delay(_ duration: UInt64, _ effect: @escaping () -> Void) {
         delays += 1
         let number = delays
@@ -299,7 +299,7 @@ final class Place<Blob> {
         if kind == .folder { carry(name, from: view) } else { onArrival(-1) }
     }
 
-    /// A device has published.
+    /// Records that a device has published.
     func noteHead(_ name: String, by client: Client) {
         headPuts += 1
         lastHeadPut = timeline.now
@@ -307,7 +307,7 @@ final class Place<Blob> {
         onHeadPut(client.device, name)
     }
 
-    /// Something carries an object to all other views, to each after a while.
+    /// Delivers an object to all other views, to each after a while.
     private func carry(_ name: String, from view: Int) {
         if isCarriedByHand { return }
         for other in views.indices where other != view {
@@ -325,7 +325,7 @@ final class Place<Blob> {
         replicate(name, object, to: other)
     }
 
-    /// Carries what is below a folder from one device to another, now.
+    /// Copies what is below a folder from one device's view to another's, at once.
     func carryAll(below folder: String, from view: Int, to other: Int) {
         for (name, object) in views[view].below(folder) { replicate(name, object, to: other) }
     }
@@ -337,9 +337,9 @@ final class Place<Blob> {
         onArrival(other)
     }
 
-    // MARK: What befalls it
+    // MARK: Faults
 
-    /// Everything that is on its way arrives, and nothing goes wrong any more.
+    /// Delivers everything that is on its way, and ends all faults.
     func heal() {
         isWell = true
         for number in late.keys.sorted() { late.removeValue(forKey: number)?() }
@@ -355,7 +355,7 @@ final class Place<Blob> {
         }
     }
 
-    /// Everything is gone, as if somebody had emptied it.
+    /// Removes everything, as if a user had emptied the remote.
     func empty() {
         for view in views.indices { views[view].entries = [] }
         reviseAll()
@@ -383,7 +383,7 @@ final class Place<Blob> {
         }
     }
 
-    /// Somebody makes a backup of it, or restores it.
+    /// Makes a backup of the remote.
     func backUp() {
         cluster?.backUp()
         if kind == .server { backup = view(of: 0) }
@@ -393,7 +393,7 @@ final class Place<Blob> {
         reviseAll()
     }
 
-    /// Some tool leaves an older version of a head beside it.
+    /// Leaves an older version of a head, as some tools do. A cluster repeats a transaction instead.
     func leaveCopy(of index: Int? = nil) {
         if let cluster, let index { return cluster.askAgain(index) }
         guard !formerHeads.isEmpty else { return }
@@ -406,12 +406,12 @@ final class Place<Blob> {
         }
     }
 
-    /// The heads that it remembers, and when they were written.
+    /// The heads that the remote remembers, with their times. A cluster has an empty one per transaction.
     var rememberedHeads: [(name: String, time: UInt64)] {
         cluster.map { $0.recorded.map { _ in ("", 0) } } ?? formerHeads.map { ($0.name, $0.time) }
     }
 
-    /// Somebody leaves files there.
+    /// Leaves files that are none of the account's.
     func leaveJunk(_ names: [(String, Blob)]) {
         reviseAll()
         for view in views.indices {
@@ -419,7 +419,7 @@ final class Place<Blob> {
         }
     }
 
-    /// Somebody who holds the remote puts something there, for all devices.
+    /// Stores an object for all devices, as an attacker who holds the remote can.
     func plant(_ name: String, _ blob: Blob) {
         reviseAll()
         if views.isEmpty { views = [View()] }
@@ -429,7 +429,7 @@ final class Place<Blob> {
         }
     }
 
-    /// The names that a device sees.
+    /// The names that a device sees. In a cluster these are all keys.
     func names(seenBy device: Int) -> [String] {
         if let cluster { return cluster.model.rows.map { String(decoding: $0.key, as: UTF8.self) } }
         return view(of: device).entries.filter { $0.object.blob != nil }.map(\.name)

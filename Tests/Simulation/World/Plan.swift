@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Something that is done to the world. Devices are counted modulo how many there are.
+/// An action on the world. Device numbers count modulo the number of devices.
 enum Action: Equatable {
     case write(device: Int, store: Int, key: Int)
     case remove(device: Int, store: Int, key: Int)
-    /// A device-local key, and a record that breaks the rules, as another program may publish it.
+    /// Writes a device-local key, and a record that breaks the rules, as another program may publish it.
     case writeLocal(device: Int)
     case syncNow(device: Int)
     case stop(device: Int, Ending, downtime: UInt64)
@@ -12,14 +12,14 @@ enum Action: Equatable {
     case setClock(device: Int, beside: Int64)
     case backUp(device: Int)
     case restore(device: Int)
-    /// A machine is saved with its memory, and becomes again what it was then.
+    /// Saves a machine with its memory, for a later reversion.
     case takeSnapshot(device: Int)
     case revert(device: Int)
     case copy(device: Int, isFork: Bool)
     case newDevice(withDefaults: Bool)
     case leave(device: Int)
     case year(away: Int)
-    /// Tombstones are forgotten long before their time.
+    /// Forgets tombstones long before their time.
     case forget(device: Int)
     case signOut(device: Int, keepsValues: Bool)
     case signIn(device: Int, place: Int)
@@ -37,7 +37,7 @@ enum Action: Equatable {
 }
 
 extension Action {
-    /// Whether it may happen where accounts move. Remotes are emptied and put back there by ``Plan/addOrdeals(_:)``.
+    /// Whether it may happen where accounts move. There, ``Plan/addOrdeals(_:)`` empties and rolls back the remotes.
     fileprivate var suitsMoves: Bool {
         switch self {
         case .backUpPlace, .loseKey: false
@@ -49,37 +49,37 @@ extension Action {
 
 /// How a process ends.
 enum Ending: String, CaseIterable {
-    /// It is stopped, and everything is closed.
+    /// The process is stopped, and closes everything.
     case restart
-    /// It is killed; what it wrote is there.
+    /// The process is killed. Everything that it wrote is kept.
     case crash
-    /// The machine is started anew: `/run` is empty.
+    /// The machine restarts, so `/run` is empty.
     case reboot
-    /// The power is cut: what was not synced may be gone, and `/run` is empty.
+    /// The power is cut. Data that was not synced may be gone, and `/run` is empty.
     case powerCut
 }
 
-/// What is done when.
+/// The conditions and steps of a run.
 struct Plan {
     struct Step: Equatable {
-        /// How long after the step before.
+        /// The time since the previous step, in microseconds.
         var gap: UInt64
         var action: Action
     }
 
     private(set) var conditions: Conditions
     var steps: [Step]
-    /// What is listed may come twice, or as it was before.
+    /// Whether listings may repeat names, and whether they may be old.
     var repeatsListings = false
     var agesListings = false
     var tags = Tags.none
-    /// The accounts are encrypted, and all devices have the keys.
+    /// Whether the accounts are encrypted, and all devices have the keys.
     var isEncrypted = false
-    /// Somebody who holds the remotes of encrypted accounts does them harm.
+    /// Whether an attacker holds the remotes of the encrypted accounts.
     var hasAttacker = false
-    /// The accounts move to keys, from plain or from a former key.
+    /// Whether the accounts move to keys, from plain or from a former key.
     var movesToKeys = false
-    /// Before anything else is looked at in the end, a month passes in which everything is tidied up.
+    /// Whether the judgement begins with a month in which devices publish and collect garbage every day.
     var endsWithMonth = false
 
     init(conditions: Conditions, steps: [Step]) {
@@ -87,7 +87,7 @@ struct Plan {
         self.steps = steps
     }
 
-    /// The plan of a seed. A third of the accounts in clusters are encrypted.
+    /// Makes the plan of a seed. In clusters, a third of the plans have encrypted accounts.
     init(seed: UInt64, inClusters: Bool = false) {
         var chance = Chance(seed: seed, stream: 1)
         var conditions = Conditions(&chance)
@@ -103,8 +103,8 @@ struct Plan {
         }
     }
 
-    /// In some plans in which running machines are copied, backups are restored as well, and machines are reverted with
-    /// their memory. A random stream of its own leaves all other plans as they are.
+    /// Adds restored backups, and machines reverted with their memory, to some of the plans in which running machines
+    /// are copied. A random stream of its own leaves all other plans as they are.
     private mutating func addReversions(_ seed: UInt64) {
         var chance = Chance(seed: seed, stream: 4)
         guard conditions.hazards.contains(.fork), chance.happens(0.3) else { return }
@@ -118,11 +118,11 @@ struct Plan {
         }
     }
 
-    /// In some plans accounts move to keys, on one device or on several at once, and some of these are killed meanwhile.
-    /// A random stream of its own leaves all other plans as they are.
+    /// Makes accounts move to keys in some plans, on one device or on several at once, some of which are killed
+    /// meanwhile. A random stream of its own leaves all other plans as they are.
     ///
-    /// What takes away the only device that has a key is left out: others stop for it then, and only their users can
-    /// help.
+    /// Actions that remove the only device with a key become waits: the other devices would stop, and only their users
+    /// could help.
     mutating func addMoves(_ seed: UInt64) {
         var chance = Chance(seed: seed, stream: 9)
         guard chance.happens(0.25) else { return }
@@ -148,8 +148,8 @@ struct Plan {
         addOrdeals(&chance)
     }
 
-    /// In some plans whose accounts move, a remote is emptied, or becomes again what it was: at any time before, during
-    /// and after moves.
+    /// Empties a remote, or rolls it back, in some plans whose accounts move: at any time before, during or after the
+    /// moves.
     private mutating func addOrdeals(_ chance: inout Chance) {
         guard Chore.emptyRemote.isJudgeable(with: conditions.hazards) else { return }
         func insert(_ action: Action, _ range: Range<Int>) -> Int {
@@ -220,7 +220,7 @@ struct Plan {
         }
     }
 
-    /// What befalls a cluster, by the names of what befalls other remotes (Cluster).
+    /// Draws a fault for a cluster. `Cluster.strike` gives a meaning to the names of other remotes' faults.
     private static func trouble(_ place: Int, _ conditions: Conditions, _ chance: inout Chance) -> Action {
         let faults: [Fault] = [
             .rolledBackPlace, .rolledBackPlace, .rolledBackObject, .lostObject, .conflictCopy, .junk,

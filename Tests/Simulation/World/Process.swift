@@ -10,7 +10,7 @@ internal import SyncEngine
 
 /// A device's service, from its start to its end.
 final class Process: @unchecked Sendable {
-    // Because everything that has to do with it happens on one thread.
+    // Safe because everything that touches it happens on one thread.
     let database: UserDatabase
     let sync: AccountSync
     let client: Client
@@ -21,7 +21,7 @@ final class Process: @unchecked Sendable {
     private var lastPush: UInt64 = 0
     private var lastName: (account: String, origin: Origin)?
     private var arming = 0
-    /// It opens a backend for what a move does next.
+    /// Whether a step of a move is under way.
     var isGoingOver = false
 
     init(_ device: WholeDevice) throws {
@@ -34,7 +34,7 @@ final class Process: @unchecked Sendable {
         let localKeys = Self.localKeys(device)
         let database = database
         stores = try (0..<world.conditions.stores).map { try database.store(Names.stores[$0], localKeys: localKeys) }
-        // Their app opens them, whatever was cut off after a store was forgotten.
+        // The app opens its stores again, wherever the process was interrupted after a store was forgotten.
         for store in stores where store.isForgotten { try database.remember(store: store) }
         subscribers = stores.map { [world, number = device.number] store in
             Subscriber(store) {
@@ -60,7 +60,7 @@ final class Process: @unchecked Sendable {
 
     private static func environment(_ device: WholeDevice, _ client: Client) -> Environment {
         nonisolated(unsafe) let (world, files, client) = (device.world, device.files, client)
-        // Safe because all of it happens on one thread.
+        // Safe because everything happens on one thread.
         var environment = Environment(
             time: { [unowned device] in
                 device.readsOfClock += 1
@@ -81,12 +81,12 @@ final class Process: @unchecked Sendable {
         return environment
     }
 
-    /// Every other device's app says that some keys are local.
+    /// The local keys of the device's app. Only every second device has some.
     private static func localKeys(_ device: WholeDevice) -> LocalKeys {
         device.world.conditions.hazards.contains(.localKeys) && device.number % 2 == 0 ? LocalKeys(["local*"]) : .none
     }
 
-    /// Goes on with the account that it is signed in to.
+    /// Continues with the account to which the device is signed in.
     func begin() {
         guard let account = device.account, account.isSignedIn else { return }
         do {
@@ -112,7 +112,7 @@ final class Process: @unchecked Sendable {
         database.close()
     }
 
-    /// - Parameter protection: what is known of the account's encryption; `nil`: what the device knows.
+    /// - Parameter protection: how the account is encrypted; `nil` for what the device knows.
     func backend(
         of place: Place<[UInt8]>, _ protection: Protection? = nil
     ) throws(RemoteError) -> any RemoteBackend {
@@ -147,19 +147,19 @@ final class Process: @unchecked Sendable {
             protection: device.hasLostKey ? .locked : held.map(Protection.key) ?? .none)
     }
 
-    /// Looks at what it sends of an account that may move.
-    /// - Parameter isSignedIn: it is the account that the device is signed in to.
+    /// Checks what the device sends of an account that may move.
+    /// - Parameter isSignedIn: whether the device is signed in to this account.
     private func listen(_ name: String, _ bytes: [UInt8], _ protection: Protection, isSignedIn: Bool) {
         var found: String?
         switch protection {
-        // A marker that somebody has damaged or taken away.
+        // The marker of the former form, written again after it was damaged or removed.
         case .moving(let move) where move.formerNames.contains { name == "a/\($0)" }: break
         case .none where sync.needsKey && isSignedIn: found = "I20: it has stopped, and is in plain"
         case .none, .locked: break
         case .key(let held): found = Eavesdropper(key: held.key.identifier).find(name, bytes)
         case .moving where !name.hasPrefix("a/"): found = "I20: its account is moving"
         case .moving(let move): found = Eavesdropper(key: move.next.key.identifier).find(name, bytes)
-        // Which marker it opens is not known before it has.
+        // Which marker the words open is known only afterwards.
         case .phrase where name.hasPrefix("a/"): break
         case .phrase: if let key = device.key, isSignedIn { found = Eavesdropper(key: key).find(name, bytes) }
         }
@@ -170,7 +170,7 @@ final class Process: @unchecked Sendable {
 
     /// - Parameters:
     ///   - held: the account's key.
-    ///   - isRestored: the account was put back into the place where it had been.
+    ///   - isRestored: whether the account was restored to its former remote.
     func enter(
         _ remote: RemoteAccount, _ backend: any RemoteBackend, _ place: Int, _ held: HeldKey?,
         isRestored: Bool = false
@@ -192,7 +192,7 @@ final class Process: @unchecked Sendable {
         verify()
     }
 
-    // MARK: Passes
+    // MARK: Cycles
 
     private func arm() {
         arming += 1
@@ -208,7 +208,7 @@ final class Process: @unchecked Sendable {
     }
 
     private func stateChanged() {
-        // Without the directory, whose name is another one in each process.
+        // Without the directory, whose name differs in each process.
         world.trace.note(
             world.timeline.now, 6, UInt64(device.number),
             line: "device \(device.number) is \(sync.state)\(sync.lastError.map { ": \($0)" } ?? "")"
@@ -219,20 +219,20 @@ final class Process: @unchecked Sendable {
             lastPush = sync.lastPush
             world.noteSettled(device)
         }
-        // Somebody looks at what is the matter, after a while.
+        // The user deals with the problem after a while.
         if sync.isReset || sync.needsKey, world.resolvesByItself {
             world.timeline.after(device.hasLostKey ? 3 * hour : 10 * minute) { [weak device] in device?.takeUp() }
         }
     }
 
-    /// Within an account, a process changes its origin only if somebody else writes under it.
+    /// Counts the origins that were left. Within an account, that happens only if another device writes under one.
     private func noteOrigin() {
         let name = (account: database.account.identifier, origin: database.origin)
         if let lastName, lastName.account == name.account, lastName.origin != name.origin { world.leftOrigins += 1 }
         lastName = name
     }
 
-    // MARK: Telling
+    // MARK: Notices
 
     private func hear(_ notice: StoreNotice) {
         guard let index = stores.firstIndex(where: { $0 === notice.store }) else { return }
@@ -254,7 +254,7 @@ final class Process: @unchecked Sendable {
         return world.ledger.cell(of: number) == nil
     }
 
-    /// What subscribers were told is what there is.
+    /// Checks that the subscribers were told everything.
     func verify() { for subscriber in subscribers { subscriber.verify() } }
 
     func noteAccount() { for subscriber in subscribers { subscriber.noteAccount() } }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The cycles of a device in memory, with the backend of etcd as it is.
+// The cycles of a device of the core form, with the real backend for etcd.
 
 internal import Etcd
 internal import PropertyList
@@ -9,9 +9,9 @@ internal import Sealing
 internal import StoreEngine
 internal import SyncEngine
 
-/// A process of the core whose account is in a cluster.
+/// A process of the core form whose account is in a cluster.
 final class RowProcess: CoreProcess, BackendUser, @unchecked Sendable {
-    // As its base says.
+    // Safe for the reason given at CoreProcess.
     private let backend: any RemoteBackend
     private let gateway: ClusterGateway
 
@@ -19,7 +19,7 @@ final class RowProcess: CoreProcess, BackendUser, @unchecked Sendable {
         let client = Client(device: device.number)
         gateway = ClusterGateway(cluster, client, device.world.timeline)
         nonisolated(unsafe) unowned let (device, world) = (device, device.world)
-        // Safe because all of it happens on one thread.
+        // Safe because everything happens on one thread.
         let environment = Environment(
             time: { world.now(device) * 1000 }, random: { world.chance.next() })
         do throws(RemoteError) {
@@ -67,7 +67,7 @@ final class RowProcess: CoreProcess, BackendUser, @unchecked Sendable {
         if client.isAlive { device.disk.current.account = account }
     }
 
-    /// The cluster was restored to when there was no account: its user says that what is here is right.
+    /// Restores the account, as its user would: the cluster was restored to a state without it.
     private func bringBack() async {
         await gateway.pause(for: .seconds(600))
         guard client.isAlive, let account = device.disk.current.account else { return }

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Stories of what happens, as text: commands, a line of dashes, and what is seen. Anything that subscribers are told
-// is seen by itself; what is stored is seen when it is asked for. Devices are the whole engine; requests take a few
-// milliseconds, and nothing goes wrong but what the story says.
+// Stories as text: commands, a line of dashes, and what is seen. What subscribers are told is seen by itself; what is
+// stored is seen if a command asks for it. Devices are those of the whole form. Requests take a few milliseconds, and
+// only the faults that the story names happen.
 
-/// A story, as a file has it.
+/// A story, as its file has it.
 public struct Scenario {
-    /// Blocks of commands with what is expected of them, and comments.
+    /// Blocks of commands with their expected output, and comments.
     private enum Part {
         case text(String)
         case block(line: Int, commands: [String], expected: [String])
     }
 
-    /// Something in a story that makes no sense.
+    /// An error in a story.
     public struct Flaw: Error, Equatable {
-        /// The line that it is in, from 1.
+        /// The error's line, from 1.
         public let line: Int
-        /// What is wrong with it.
+        /// What is wrong, as a clause.
         public let sentence: String
     }
 
     private var parts: [Part] = []
 
     /// Reads a story.
-    /// - Throws: if commands are not followed by dashes.
+    /// - Throws: if commands are not followed by one line of dashes.
     public init(_ text: String) throws(Flaw) {
         let all = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
         var lines = all[...]
@@ -50,8 +50,8 @@ public struct Scenario {
     private static let dashes = "----"
 
     /// Plays the story.
-    /// - Returns: the text as it should read, and the first block that reads otherwise.
-    /// - Throws: if a command is none.
+    /// - Returns: the text as it should read, and the first block that differs; `nil` if none does.
+    /// - Throws: if a command makes no sense.
     public func play() throws(Flaw) -> (text: String, difference: String?) {
         let stage = Stage()
         defer { stage.end() }

@@ -2,16 +2,16 @@
 
 internal import Synchronization
 
-/// Runs the jobs of tasks on the thread that asks for it, in an order that a seed decides.
+/// Runs the jobs of tasks on the calling thread, in an order that a seed decides.
 ///
-/// Tasks that prefer it bring the actors that they call along (SE-0417), so all that is asynchronous in the engine is
-/// under one order.
+/// Actors that a task calls run on the task's preferred executor as well (SE-0417), so the seed orders all asynchronous
+/// code of the engine.
 final class SeededExecutor: TaskExecutor, @unchecked Sendable {
-    // Because everything that has to do with it happens on one thread.
+    // Safe because everything that touches it happens on one thread.
     private var jobs: [UnownedJob] = []
     private var work: [@Sendable () -> Void] = []
     private var chance: Chance
-    /// First come, first served: for scenarios, which people read.
+    /// Whether jobs run in the order of their arrival, for stories, which people read.
     private let isOrderly: Bool
 
     init(seed: UInt64, isOrderly: Bool) {
@@ -23,12 +23,12 @@ final class SeededExecutor: TaskExecutor, @unchecked Sendable {
         jobs.append(UnownedJob(job))
     }
 
-    /// Does something, when its turn has come.
+    /// Runs a closure when its turn comes.
     func run(_ work: @escaping @Sendable () -> Void) {
         self.work.append(work)
     }
 
-    /// Runs what is ready, and what that makes ready.
+    /// Runs everything that is ready, and everything that becomes ready by that.
     func drain() {
         while !jobs.isEmpty || !work.isEmpty {
             let index = isOrderly ? 0 : chance.below(jobs.count + work.count)
@@ -40,7 +40,7 @@ final class SeededExecutor: TaskExecutor, @unchecked Sendable {
         }
     }
 
-    /// For actors that run on an executor of their own.
+    /// A serial executor on top of this one, for actors that run on their own executor.
     var serial: any SerialExecutor { Serial(base: self) }
 
     private final class Serial: SerialExecutor {
@@ -54,7 +54,7 @@ final class SeededExecutor: TaskExecutor, @unchecked Sendable {
         }
     }
 
-    /// Starts a task here.
+    /// Starts a task on this executor.
     func start(_ body: sending @escaping () async -> Void) {
         Task(executorPreference: self) { await body() }
     }

@@ -4,91 +4,91 @@ internal import Replication
 internal import Sealing
 internal import StoreEngine
 
-/// A device as the world sees it: one that runs the engine as it is, or one that has its core only.
+/// A device as the world sees it, of the whole form or of the core form.
 protocol SimulatedDevice: AnyObject {
-    /// What remotes store.
+    /// The objects that remotes store.
     associatedtype Blob
 
-    /// A device that nobody has used yet.
+    /// Makes an unused device.
     init(number: Int, world: World<Self>)
 
     var number: Int { get }
-    /// Under which it writes.
+    /// The origin under which the device writes.
     var origin: Origin? { get }
-    /// Its process runs.
+    /// Whether the device's process is running.
     var isRunning: Bool { get }
-    /// It is gone for good.
+    /// Whether the device is gone for good.
     var isGone: Bool { get set }
-    /// The remote whose account's values it shows, signed in or not.
+    /// The remote whose account the device shows, signed in or not; `nil` if there is none.
     var place: Int? { get }
     var isSignedIn: Bool { get }
-    /// The account's values have arrived, and the remote has everything.
+    /// Whether the account's values have arrived, and nothing is pending.
     var isSettled: Bool { get }
-    /// Milliseconds that its clock is beside the right time.
+    /// How far the device's clock is ahead of the right time, in milliseconds.
     var clock: Int64 { get set }
 
     func start()
     func stop(_ ending: Ending)
-    /// Its process dies when it is about to write to a remote, after so many writes; `nil`: it does not.
+    /// Lets the process die instead of a write to a remote, after so many other writes; `nil` lets it live.
     func dieAfter(writes: Int?)
-    /// Sets a key, or removes it. Tells the world of it, if it was accepted.
+    /// Sets or removes a key, and reports an accepted write to the world.
     func write(store: Int, key: Int, number: Int64, removes: Bool)
-    /// Sets a key that stays on the device; lets the remote have a record that breaks the rules.
+    /// Sets a key that stays on the device, and publishes a record that breaks the rules.
     func writeLocal(number: Int64)
     func signIn(to place: Place<Blob>)
     func signOut(keepingValues: Bool)
     func syncNow()
     func noteHint()
     func backUp()
-    /// Becomes what it was when it was backed up.
-    /// - Returns: whether there was a backup.
+    /// Restores the last backup.
+    /// - Returns: whether there was one.
     func restore() -> Bool
     /// Saves the machine with its memory.
     func takeSnapshot()
-    /// Becomes, with its memory, what it was when it was saved.
+    /// Reverts the machine, with its memory, to the saved state.
     func revert()
-    /// Becomes what another one is now.
+    /// Becomes a copy of another device.
     func copyDisk(of other: Self, isFork: Bool)
 
-    /// Whether a store takes part in the sync.
+    /// Whether a store is synced.
     func isSynchronized(_ store: Int) -> Bool
-    /// Does what only some kinds of device can.
+    /// Carries out a chore. Devices of the core form ignore it.
     func perform(_ chore: Chore, store: Int, duration: UInt64)
-    /// Loses the file with the key of its account, while its process is not running.
+    /// Loses the file with the account's key. The process is stopped for that.
     func loseKey()
-    /// Moves its account to a new key.
+    /// Moves the account to a new key.
     func moveToKey()
-    /// The key under which it has its account.
+    /// The key under which the device has its account; `nil` in plain.
     var key: KeyIdentifier? { get }
-    /// Its account is between two forms.
+    /// Whether the account is between two forms.
     var isMoving: Bool { get }
-    /// Everything that somebody has begun with a chore is over.
+    /// Ends everything that chores have begun.
     func endChores()
 
     /// Forgets some tombstones before their time.
-    /// - Returns: whether it can.
+    /// - Returns: whether this kind of device can.
     func forgetTombstones(_ chance: inout Chance) -> Bool
 
-    /// What a store holds in the current account.
+    /// The state of a store in the current account.
     func state(of store: Int) -> StoreState
-    /// What a store shows: keys and the numbers of the writes.
+    /// What a store shows: the numbers of the writes, by key.
     func values(of store: Int) -> [Int: Int64]
-    /// Something is wrong that this kind of device can tell by itself.
+    /// A broken rule that only this kind of device can notice; `nil` if there is none.
     func check() -> String?
-    /// The keys that do not fit.
+    /// The keys that do not fit into a store.
     func overflow(of store: Int) -> [String]
-    /// Lets everything go.
+    /// Ends the device for good.
     func end()
 
-    /// It starts tasks, which the executor runs.
+    /// Whether devices start tasks, which the executor runs.
     static var hasTasks: Bool { get }
-    /// A part of what was to be stored; `nil` where it would not even be there.
+    /// What a torn write leaves of an object; `nil` if nothing.
     static func tear(_ blob: Blob) -> Blob?
-    /// An object in a few words.
+    /// A short description of an object.
     static func summary(of blob: Blob) -> String
-    /// How many looks it may take until it is noticed that a remote has lost something.
+    /// How many polls it may take to notice that a remote has lost something.
     static var looksUntilNoticed: UInt64 { get }
-    /// What somebody may leave in a remote.
+    /// Foreign objects that may be in a remote.
     static var junk: [(String, Blob)] { get }
 }
 

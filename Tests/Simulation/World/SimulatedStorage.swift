@@ -5,13 +5,13 @@ internal import Replication
 internal import StoreEngine
 internal import SyncEngine
 
-/// A place of the simulation as the blob backend sees a storage.
+/// A remote of the simulation, as a storage of the blob backend.
 final class SimulatedStorage: BlobStorage, @unchecked Sendable {
-    // Because everything that has to do with it happens on one thread.
+    // Safe because everything that touches it happens on one thread.
     private let place: Place<[UInt8]>
     private let client: Client
     let traits: BackendTraits
-    /// Told of all that leaves the device.
+    /// Called with everything that leaves the device.
     var onWrite: (_ name: String, _ bytes: [UInt8]) -> Void = { _, _ in }
 
     init(_ place: Place<[UInt8]>, _ client: Client, tellsOfChanges: Bool) {

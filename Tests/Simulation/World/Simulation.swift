@@ -5,35 +5,35 @@ internal import StoreEngine
 
 /// A form of the simulation.
 public enum Form: String, CaseIterable, Sendable {
-    /// The engine as it is, with SQLite on a file system in memory, and the blob backend.
+    /// The service's code below the bus, with SQLite on a file system in memory, and the blob backend.
     case whole
-    /// The rules of the merge, the origins and the heads, with entries in memory: a hundred times as fast.
+    /// The rules of joins, origins and heads, with entries in memory: a hundred times as fast.
     case core
-    /// The core with the backend of etcd as it is, and clusters in memory.
+    /// The core form with the real backend for etcd, and clusters in memory.
     case etcd
-    /// The keys of accounts that move to keys at any time: nothing else is there.
+    /// Only the keys of an account, which devices replace at any time.
     case keys
 }
 
-/// What a run came to.
+/// The result of a run.
 public struct Outcome: Equatable, Sendable {
-    /// The rule that was broken, if one was.
+    /// The rule that was broken; `nil` if none was.
     public let violation: String?
-    /// Equal for equal runs.
+    /// A hash of all events, equal for equal runs.
     public let trace: UInt64
-    /// How many writes were acknowledged.
+    /// The number of acknowledged writes.
     public let writes: Int
-    /// How many of these may be gone for reasons that no rule can do anything about.
+    /// How many of these may be gone for reasons that no rule can prevent.
     public let excused: [Excuse: Int]
 }
 
 /// The rules that can be switched off, in builds with the trait `RuleSwitches`.
 public enum Rules {
-    /// Their names.
+    /// The names of the rules.
     public static var names: [String] { Rule.allCases.map(\.rawValue) }
 
     /// Switches rules off, and all others on.
-    /// - Returns: whether this build can.
+    /// - Returns: false if there are names, and this build can't switch rules off.
     public static func switchOff(_ names: [String]) -> Bool {
         #if RuleSwitches
             Rule.switchOff(Set(names.compactMap(Rule.init(rawValue:))))
@@ -48,15 +48,15 @@ public enum Rules {
 public struct Simulation: Sendable {
     private let form: Form
 
-    /// Runs of a form.
+    /// Makes a simulation of a form.
     public init(_ form: Form) {
         self.form = form
     }
 
     /// Runs a seed.
     /// - Parameters:
-    ///   - kept: the steps of its plan that are done; `nil`: all.
-    ///   - log: takes a line for everything that happens.
+    ///   - kept: the indexes of the plan's steps that are taken; `nil` for all.
+    ///   - log: called with a line for each event.
     public func run(seed: UInt64, kept: [Int]? = nil, log: ((String) -> Void)? = nil) -> Outcome {
         if form == .keys {
             let trace = Trace(log)
@@ -78,10 +78,10 @@ public struct Simulation: Sendable {
         return Outcome(violation: violation, trace: trace.hash, writes: writes, excused: excused)
     }
 
-    /// How many steps a seed's plan has.
+    /// The number of steps in a seed's plan. In the form ``Form/keys``, 0.
     public func length(of seed: UInt64) -> Int { form == .keys ? 0 : plan(of: seed).steps.count }
 
-    /// Whether a seed's accounts move to keys.
+    /// Whether a seed's accounts move to keys. Only the form ``Form/whole`` has such plans.
     public func movesToKeys(seed: UInt64) -> Bool { form == .whole && plan(of: seed).movesToKeys }
 
     private func plan(of seed: UInt64) -> Plan {
@@ -92,8 +92,8 @@ public struct Simulation: Sendable {
         }
     }
 
-    /// Drops steps of a seed that breaks a rule, as long as it breaks one.
-    /// - Returns: the steps that are left.
+    /// Drops steps of a seed's plan as long as the same rule is broken.
+    /// - Returns: the indexes of the remaining steps.
     public func shrink(seed: UInt64) -> [Int] {
         var kept = Array(0..<length(of: seed))
         let rule = run(seed: seed).violation.map(Self.rule(of:))
@@ -115,7 +115,7 @@ public struct Simulation: Sendable {
         }
     }
 
-    /// What a sentence about a broken rule says before its details.
+    /// The beginning of a violation's sentence, which identifies the rule.
     private static func rule(of violation: String) -> String {
         let start = violation.firstRange(of: /I[0-9]+:/)?.lowerBound ?? violation.startIndex
         return String(violation[start...].prefix(16))
@@ -123,7 +123,7 @@ public struct Simulation: Sendable {
 }
 
 extension Plan {
-    /// Leaves steps out; those that are kept happen when they would have.
+    /// Replaces all other steps by waits, so that the kept ones happen at the same times.
     mutating func keep(_ kept: [Int]) {
         let isKept = Set(kept)
         for index in steps.indices where !isKept.contains(index) { steps[index].action = .wait }

@@ -5,7 +5,7 @@ internal import Replication
 internal import StoreEngine
 internal import SyncEngine
 
-/// Where a scenario is played.
+/// The world in which a story is played.
 final class Stage {
     private var conditions = Conditions()
     private var isEncrypted = false
@@ -32,8 +32,8 @@ final class Stage {
         return world
     }
 
-    /// Does what commands say.
-    /// - Parameter line: the number of the first one's line.
+    /// Carries out commands.
+    /// - Parameter line: the line number of the first one.
     /// - Returns: what was seen.
     func perform(_ commands: [String], from line: Int) throws(Scenario.Flaw) -> [String] {
         seen = []
@@ -49,7 +49,7 @@ final class Stage {
         return seen.isEmpty ? ["ok"] : seen
     }
 
-    /// A command that is none.
+    /// A command that makes no sense.
     private struct Nonsense: Error {
         let clause: String
 
@@ -106,7 +106,7 @@ final class Stage {
         }
     }
 
-    /// How the names of some objects begin: those of a kind, or the head of a device.
+    /// A prefix of object names: that of a kind, or the name of a device's head.
     private func names(of what: String) throws(Nonsense) -> String {
         let kinds = ["heads": "h/", "segments": "s/", "markers": "a/", "all": ""]
         if let kind = kinds[what] { return kind }
@@ -161,7 +161,7 @@ final class Stage {
         return number * length
     }
 
-    // MARK: What devices do
+    // MARK: Commands to devices
 
     private func perform(_ device: WholeDevice, _ name: String, _ words: [String]) throws(Nonsense) {
         switch (words[0], words.count) {
@@ -196,7 +196,7 @@ final class Stage {
         }
     }
 
-    /// Origins are random; they have numbers here in the order in which they are asked for.
+    /// Returns an origin's number. Origins are random, so stories number them in the order in which they ask for them.
     private func origin(of device: WholeDevice) -> Int {
         guard let origin = device.origin else { return 0 }
         if !origins.contains(origin) { origins.append(origin) }
@@ -225,7 +225,7 @@ final class Stage {
         }
     }
 
-    /// The device ends once its next head is written, before it hears of that.
+    /// Stops the device after it has written its next head, and before it gets the answer.
     private func stopAmidUpload(_ device: WholeDevice) {
         for place in world.places {
             let former = place.onHeadPut
@@ -262,7 +262,7 @@ final class Stage {
 
 extension WholeDevice {
     /// Sets a key to a text, or removes it.
-    /// - Returns: why it was refused.
+    /// - Returns: why the write was refused; `nil` if it was not.
     func set(_ key: String, _ text: String?) -> String? {
         guard let process else { return "does not run" }
         let (store, key) = (process.store(0), Key(unchecked: key))
@@ -278,7 +278,7 @@ extension WholeDevice {
         return nil
     }
 
-    /// What the store shows.
+    /// The values that the store shows.
     var shown: [(String, String)] {
         var shown: [(String, String)] = []
         process?.store(0).forEachValue { key, value in
@@ -288,7 +288,7 @@ extension WholeDevice {
         return shown.sorted { $0.0 < $1.0 }
     }
 
-    /// What the account's state is, in words.
+    /// The account's state, in words.
     var stateDescription: String {
         guard let process else { return "off" }
         let error = process.sync.lastError.map { ": \($0.message)" } ?? ""

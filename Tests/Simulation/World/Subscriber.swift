@@ -5,8 +5,8 @@ internal import Replication
 internal import StoreEngine
 internal import SyncEngine
 
-/// An app that believes what it is told: what it takes a store to hold has to be what the store holds. And whatever it
-/// has to be told of, it has to be told.
+/// An app that believes its signals. The values that it derives from them must be the store's, and it must be told
+/// every change.
 final class Subscriber {
     private let store: Store
     private let account: () -> String
@@ -15,21 +15,21 @@ final class Subscriber {
     private var shown: [Key: Value]
     private var generation: UInt64
     private var standing: Standing
-    /// It was told that the store is over its limits; `nil` where it found it so, in an account that is new to it.
+    /// Whether it was told that the store is over its limits; `nil` if a new account's store already was.
     private var knowsOfOverflow: Bool?
 
-    /// Where the values come from that a store shows.
+    /// Which values a store shows.
     private struct Standing {
         let account: String
         let hasArrived: Bool
-        /// They are those of the account before, until this one's have arrived.
+        /// Whether they are the previous account's, because this one's have not arrived.
         let hasPreviousValues: Bool
     }
 
     /// - Parameters:
-    ///   - account: the identifier of the account that the device is in.
-    ///   - ledger: who wrote what until now.
-    ///   - report: takes a sentence for each rule that is seen broken.
+    ///   - account: the identifier of the device's account.
+    ///   - ledger: all writes until now.
+    ///   - report: called with a sentence for each broken rule.
     init(
         _ store: Store, account: @escaping () -> String, ledger: @escaping () -> Ledger,
         report: @escaping (String) -> Void
@@ -43,14 +43,14 @@ final class Subscriber {
         knowsOfOverflow = store.isOverQuota ? nil : false
     }
 
-    /// The app has written something itself.
+    /// Takes in a write of the app itself.
     func refresh() {
         shown = store.values
         generation = store.generation
         if !store.isOverQuota { knowsOfOverflow = false }
     }
 
-    /// The account is another one, or none; or the store takes part in it in another way.
+    /// Takes in a change of the account, or of whether the store is synced.
     func noteAccount() {
         standing = Standing(
             account: account(), hasArrived: store.isDownloaded, hasPreviousValues: store.hasPreviousValues)
@@ -64,13 +64,13 @@ final class Subscriber {
         check(notice.reason)
         let (isOtherAccount, knew) = (account() != standing.account, knowsOfOverflow)
         noteAccount()
-        // A join that takes the store over its limits is told of next.
+        // If a join takes the store over its limits, the signal comes next.
         if !isOtherAccount { knowsOfOverflow = store.isOverQuota ? knew : false }
         generation = store.generation
         for key in notice.keys { change(key) }
     }
 
-    /// The reason fits what has happened.
+    /// Checks that the reason fits what has happened.
     private func check(_ reason: StoreNotice.Reason) {
         switch reason {
         case .initialSyncChange:
@@ -103,21 +103,21 @@ final class Subscriber {
         shown[key] = new
     }
 
-    /// Never back to what the writer of the present value had seen.
+    /// Checks that the key does not go back to a value that the writer of its present value had seen.
     private func checkMonotonic(_ key: Key, _ old: Value, _ new: Value) {
         let ledger = ledger()
         guard let old = Names.number(of: old), let new = Names.number(of: new), let cell = ledger.cell(of: old),
             cell == ledger.cell(of: new), let former = ledger.write(old, in: cell),
             let later = ledger.write(new, in: cell)
         else { return }
-        // A dot alone may be a clone's as well; but what was seen has a lesser stamp.
+        // A dot alone may be a clone's as well, but a write that was seen has a lesser stamp.
         let isSeen = former.known.contains(later.dot) && later.stamp < former.stamp
         if !former.isProvisional, !later.isProvisional, isSeen, former.dot != later.dot {
             report("I6: \(key) went back from \(old) to \(new)")
         }
     }
 
-    /// What it was told is all that there is to tell.
+    /// Checks that nothing was left untold.
     func verify() {
         if account() != standing.account { noteAccount() }
         if store.isDownloaded, !standing.hasArrived {

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What happens when, and the only clock. Nothing else makes anything happen.
+/// The future events of a run, and its only clock. Nothing else makes anything happen.
 final class Timeline {
     /// Microseconds since 1970.
     private(set) var now: UInt64
-    /// Called after each event, if there is something to be done then.
+    /// Called after each event.
     var afterEvent: (() -> Void)?
 
     private var agenda = Agenda()
 
     init(now: UInt64) { self.now = now }
 
-    /// Makes something happen later. Of what happens at one time, what was asked for first is first.
+    /// Schedules an event. Events at the same time happen in the order in which they were scheduled.
     func after(_ delay: UInt64, _ body: @escaping () -> Void) {
         agenda.add(now + delay, body)
     }
 
-    /// Lets time go on.
+    /// Lets time pass.
     func run(for duration: UInt64) {
         let end = now + duration
         afterEvent?()
@@ -28,11 +28,11 @@ final class Timeline {
         now = end
     }
 
-    /// Nothing that was asked for happens any more.
+    /// Drops all future events.
     func clear() { agenda = Agenda() }
 }
 
-/// What is to happen: a heap of times, and beside it what is done then.
+/// The future events: a heap of times, and beside it the closures.
 private struct Agenda {
     private var entries: [Entry] = []
     private var count: UInt64 = 0
@@ -56,7 +56,7 @@ private struct Agenda {
         siftUp(Entry(time: time, order: count, body: place))
     }
 
-    /// Takes out what is first, if its time has come.
+    /// Removes and returns the first event, if it is due.
     mutating func next(until end: UInt64) -> (UInt64, () -> Void)? {
         guard let first = entries.first, first.time <= end else { return nil }
         removeFirst()

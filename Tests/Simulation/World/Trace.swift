@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What happened, as lines for people and as a number that is equal if everything was.
+/// What has happened: lines to read, and a hash that is equal for equal runs.
 final class Trace {
     private(set) var hash: UInt64 = 0xCBF2_9CE4_8422_2325
     private let write: ((String) -> Void)?
 
-    /// - Parameter write: takes the lines, if somebody wants them.
+    /// - Parameter write: called with the lines; `nil` if they are not wanted.
     init(_ write: ((String) -> Void)?) { self.write = write }
 
-    /// Notes an event.
+    /// Records an event.
     /// - Parameters:
-    ///   - numbers: what tells it from others.
-    ///   - line: is made only if somebody wants it.
+    ///   - numbers: what distinguishes the event from others.
+    ///   - line: made only if it is wanted.
     func note(_ time: UInt64, _ numbers: UInt64..., line: @autoclosure () -> String) {
         mix(time)
         for number in numbers { mix(number) }
         write?("\(Self.clock(time)) \(line())")
     }
 
-    /// Adds lines for people.
+    /// Adds lines without effect on the hash.
     func explain(_ lines: @autoclosure () -> [String]) {
         if let write { lines().forEach(write) }
     }
@@ -30,7 +30,7 @@ final class Trace {
 
     private static let start: UInt64 = Timeline.start
 
-    /// Days, hours, minutes, seconds and milliseconds since the beginning.
+    /// The time since the beginning, as hours, minutes, seconds and milliseconds.
     private static func clock(_ time: UInt64) -> String {
         let total = (time - min(time, start)) / 1000
         let parts = [(total / 3_600_000, 2), (total / 60_000 % 60, 2), (total / 1000 % 60, 2)]
@@ -44,6 +44,6 @@ final class Trace {
 }
 
 extension Timeline {
-    /// When every simulation begins: 2027-01-15.
+    /// The time at which every simulation begins: 2027-01-15, in microseconds since 1970.
     static let start: UInt64 = 1_800_000_000_000_000
 }

@@ -65,7 +65,7 @@ extension WholeDevice {
         }
     }
 
-    /// As the service does: whoever has the store open has opened it again.
+    /// Forgets a store as the service does: an app that has the store open opens it again.
     private func forget(_ store: Int) throws(EngineError) {
         guard let process, !isMoving else { return }
         let (before, place) = (world.states(self), place)
@@ -99,7 +99,7 @@ extension WholeDevice {
         process.noteOwnWrite(index)
     }
 
-    /// Does something while no file can be written to: what a disk that is full, or broken, looks like from here.
+    /// Runs a closure while no file can be written to, as on a full or broken disk.
     private static func withoutRoom(_ body: () -> Void) {
         signal(SIGXFSZ, SIG_IGN)
         var former = rlimit()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Accounts that move to keys, as the service moves them: the key is on the disk before anything is in the remote, and
-// what follows is decided from the disk and from what a cycle has found (KeyMove, MoveProgress, MarkerChoice).
+// Moves of accounts to keys, as the service makes them. The key is on the disk before anything is in the remote.
+// KeyMove, MoveProgress and MarkerChoice decide the rest, from the disk and from what a cycle has found.
 
 internal import Blobs
 internal import Replication
@@ -10,11 +10,11 @@ internal import StoreEngine
 internal import SyncEngine
 
 extension WholeDevice {
-    /// The key of an account, as the service keeps it. Its user writes the words down as soon as they are told.
+    /// The key of an account, as the service stores it. The user writes the words down as soon as they are shown.
     struct KeyFile {
         var held: HeldKey
         var published: UInt64?
-        /// When the move to it began.
+        /// When the move to this key began, in microseconds since 1970.
         var begun: UInt64 = 0
 
         init(_ held: HeldKey, former: FormerForms = FormerForms()) {
@@ -31,28 +31,28 @@ extension WholeDevice {
         }
     }
 
-    /// The key under which it has its account.
+    /// The key under which the device has its account.
     var key: KeyIdentifier? { account?.key?.held.key.identifier }
 
-    /// Whether it is between two forms of its account, as far as its user is to wait for it.
+    /// Whether the account is between two forms, as far as its user has to wait for that.
     var isMoving: Bool {
         guard let account else { return false }
         return account.next != nil || account.key.map { !$0.held.former.areNone && $0.published == nil } == true
     }
 
-    /// What is known of the encryption of the account of a place, where accounts move.
+    /// What the device knows of the encryption of a remote's account, where accounts move.
     func movingProtection(at place: Int) -> Protection {
         if let account, account.place == place {
             if let next = account.next { return .moving(KeyMove(from: account.key?.held, to: next.held)) }
             if let key = account.key { return .key(key.held) }
             if account.isSignedIn { return .none }
         }
-        // Whoever makes an encrypted account has its first key.
+        // A user who makes an encrypted account has its first key.
         if !world.keys.isEmpty, attempts % 2 == 0 { return .key(world.keys[place]) }
         return words(for: place).map { .phrase(RecoveryPhrase(of: $0)) } ?? .none
     }
 
-    /// The words that its user tries next, of those that were told: the last ones first.
+    /// The words that the user tries next, beginning with those told last.
     private func words(for place: Int) -> AccountKey? {
         let told = world.told[place].filter { $0.identifier != key }
         return told.isEmpty ? nil : told[told.count - 1 - attempts / 2 % told.count]
@@ -60,7 +60,7 @@ extension WholeDevice {
 
     // MARK: Moving
 
-    /// Its user wants the account to have a new key.
+    /// Moves the account to a new key, as its user wants.
     func moveToKey() {
         guard let process, isSignedIn, !isMoving, !isSigningIn else { return }
         world.executor.start { [self] in
@@ -85,7 +85,7 @@ extension WholeDevice {
         }
     }
 
-    /// Does what is to be done for a move after a cycle.
+    /// Takes the next step of a move, after a cycle.
     func goOnMoving() async {
         guard let process, !process.isGoingOver, isSignedIn, let file = account else { return }
         if file.next != nil, process.sync.hasReadAll { hasKeyOnDisk = true }
@@ -108,7 +108,7 @@ extension WholeDevice {
         }
     }
 
-    /// Goes on with the account by another backend.
+    /// Continues with the account on another backend.
     private func change(onlyReads: Bool) {
         guard let process, let place, let backend = try? process.backend(of: world.places[place]) else { return }
         process.sync.change(to: backend, onlyReads: onlyReads)
@@ -133,7 +133,7 @@ extension WholeDevice {
             return
         }
         world.madeKeys[file.place].append(next.held)
-        // What it has passed over nobody has read.
+        // If this device has skipped something, none of the former form counts as read.
         world.goneOver.append(
             GoingOver(
                 place: file.place, from: file.key?.held.key.identifier, next: next.held.key.identifier,
@@ -142,7 +142,7 @@ extension WholeDevice {
         enter(remote, next, backend, formerly: names)
     }
 
-    /// Goes over to a key: the file is written first, and the database follows it.
+    /// Goes over to a key. The file is written first, and the database follows it.
     private func enter(
         _ remote: RemoteAccount, _ key: KeyFile, _ backend: any RemoteBackend, formerly names: Set<String>
     ) {
@@ -150,7 +150,7 @@ extension WholeDevice {
         world.trace.note(
             world.timeline.now, 10, UInt64(number), line: "device \(number) goes over to \(remote.identifier)")
         file.formerly.formUnion(names)
-        // As in the service, whoever enters the words wants it to sync.
+        // As in the service, this resumes a paused sync: a user who enters the words wants it to run.
         (file.identifier, file.key, file.next, file.isPaused) = (remote.identifier, key, nil, false)
         account = file
         goOn(with: backend, of: file, in: process)
@@ -158,7 +158,7 @@ extension WholeDevice {
         process.verify()
     }
 
-    /// Has a database that knows the account by a former name follow the file.
+    /// Makes a database that knows the account by a former name follow the file.
     func goOn(with backend: any RemoteBackend, of file: AccountFile, in process: Process) {
         do {
             try process.sync.signIn(
@@ -179,7 +179,7 @@ extension WholeDevice {
 
     // MARK: Unlocking
 
-    /// Its user enters the words that were told, until some open the account.
+    /// Enters words that were told, until some open the account.
     func unlock() {
         guard let process, let file = account, process.sync.needsKey, !isMoving || file.next == nil, !isUnlocking else {
             return
@@ -204,7 +204,7 @@ extension WholeDevice {
         }
     }
 
-    /// The key that would be the account's without an attacker's: its users know which keys they have made, or are
+    /// The key that would be the account's without the attacker's keys. Users know which keys they have made or are
     /// making.
     private func chosenKey(of place: Int) -> KeyIdentifier? {
         let accounts = world.devices.filter { !$0.isGone }.compactMap(\.account).filter { $0.place == place }
@@ -215,7 +215,7 @@ extension WholeDevice {
         return key
     }
 
-    /// Its user goes on under the key that is here: who holds the remote may have put another one there.
+    /// Keeps this device's key and rejects the others, which an attacker who holds the remote may have planted.
     private func rejectOthers() -> Bool {
         guard let process, let file = account, let key = file.key, file.next == nil,
             let backend = try? process.backend(of: world.places[file.place], .key(key.held))
@@ -248,7 +248,7 @@ extension WholeDevice {
         return await holding.heldKey.map { (backend, remote, $0) }
     }
 
-    /// Opens an account, by words that its user knows to be right whatever an attacker has put beside it.
+    /// Opens an account with words that its user knows to be right, whatever an attacker has planted.
     func open(
         _ backend: any RemoteBackend, at place: Int, creatingAccount createsAccount: Bool
     ) async throws(RemoteError) -> RemoteAccount {
@@ -268,7 +268,7 @@ extension WholeDevice {
 }
 
 extension WholeDevice.AccountFile {
-    /// The forms that the account has when it moves on.
+    /// The former forms of the account, once it moves on.
     var forms: FormerForms {
         let name = KeyIdentifier(identifier).map { Set([$0]) } ?? []
         guard let key else { return FormerForms(plain: name) }

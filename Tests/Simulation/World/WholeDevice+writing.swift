@@ -10,7 +10,7 @@ extension WholeDevice {
         write(store: index, key: key, number: number, removes: removes, isRoomless: false)
     }
 
-    /// - Parameter isRoomless: the disk is full, so that it may be refused.
+    /// - Parameter isRoomless: whether the disk is full, so that the write may be refused.
     func write(store index: Int, key: Int, number: Int64, removes: Bool, isRoomless: Bool) {
         guard let process else { return }
         let (store, name) = (process.store(index), world.names.keys[key])
@@ -23,7 +23,7 @@ extension WholeDevice {
             try process.database.commit()
         } catch {
             if case .quota = error { return }
-            // Refused is refused: there is what was there.
+            // A refused write must not change anything.
             if !isRoomless { world.report("device \(self.number) can't write: \(error)") }
             return process.verify()
         }
@@ -44,7 +44,7 @@ extension WholeDevice {
         }
     }
 
-    /// A key that is local on every other device, and a record that no device may show.
+    /// Writes a key that is local on every second device, and a record that no device may show.
     func writeLocal(number: Int64) {
         guard let process else { return }
         let store = process.store(0)
@@ -65,8 +65,8 @@ extension WholeDevice {
         }
     }
 
-    /// What a program that knows no rules has made, to be published by this device: no device shows it, and none
-    /// loses it.
+    /// Joins a record that breaks the rules, as another program may have made it, so that this device publishes it. No
+    /// device may show the record, and none may lose it.
     private func joinHiddenRecord(_ number: Int64, to store: Store) throws(EngineError) {
         guard let process else { return }
         let stamp = Stamp(

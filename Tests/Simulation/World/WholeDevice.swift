@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A device that runs the engine as it is: its database, its sync and its backend. The simulation has the clock, the
+// A device that runs the real engine: its database, its sync and its backend. The simulation provides the clock, the
 // random numbers, the disk's syncs and the remote.
 
 internal import Blobs
@@ -10,34 +10,34 @@ internal import Sealing
 internal import StoreEngine
 internal import SyncEngine
 
-/// A device with the whole engine.
+/// A device of the whole form.
 final class WholeDevice: SimulatedDevice, @unchecked Sendable {
-    // Because everything that has to do with it happens on one thread.
+    // Safe because everything that touches it happens on one thread.
     let number: Int
     unowned let world: World<WholeDevice>
     let files: DatabaseFiles
     var isGone = false
     var clock: Int64 = 0
-    /// How often its clock was read; each time takes a microsecond.
+    /// How often the clock was read. Each reading adds a microsecond.
     var readsOfClock: Int64 = 0
     private(set) var process: Process?
-    /// What the service keeps beside the database: whose account it is, and whether it is signed in.
+    /// The service's record beside the database: which account it has, and whether it is signed in.
     var account: AccountFile?
     private var backup: (image: DatabaseFiles.Image, account: AccountFile?)?
     private var snapshot: (image: DatabaseFiles.Image, runtimeRecord: [UInt8], account: AccountFile?)?
-    /// The account that its user wants it to be signed in to.
+    /// The account that the user wants to be signed in to.
     private var wanted: Int?
     private(set) var isSigningIn = false
-    /// The remotes in which its user knows to have an account: none is made there anew.
+    /// The remotes in which the user knows to have an account, so that none is made there.
     private var known: Set<Int> = []
-    /// Keys whose markers its user does not want.
+    /// The keys whose markers the user has rejected.
     private(set) var rejected: Set<KeyIdentifier> = []
-    /// Until its user has entered the account's words.
+    /// Whether the key is lost, and the user has not entered the words yet.
     private(set) var hasLostKey = false
-    /// How often its user has tried words, and is doing so now.
+    /// How often the user has tried words, and whether an attempt is under way.
     var attempts = 0
     var isUnlocking = false
-    /// The key that the account is moving to outlives the process.
+    /// Whether the key that the account is moving to survives the process.
     var hasKeyOnDisk = true
 
     struct AccountFile {
@@ -45,9 +45,9 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
         var identifier: String
         var isSignedIn: Bool
         var isPaused = false
-        /// What the account was called before it went over to a key.
+        /// The identifiers that the account had before it went over to a key.
         var formerly: Set<String> = []
-        /// Where accounts move: the key that it has, and the one that it is moving to.
+        /// Where accounts move: the account's key, and the key that it is moving to.
         var key: KeyFile?
         var next: KeyFile?
     }
@@ -92,7 +92,7 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
             files.noteClose()
         case .crash, .reboot, .powerCut:
             let image = ending == .powerCut ? files.imageAfterPowerCut(&world.chance) : files.image
-            // Closing moves the log into the database, which a process that is killed does not do.
+            // Closing moves the log into the database, which a killed process does not do.
             process.end()
             if ending == .crash { files.leave(image) } else { files.write(image) }
             files.writeRuntimeRecord([])
@@ -128,7 +128,7 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
         return true
     }
 
-    // Like a copy, it is saved with `/run` at a moment when the service does not run.
+    // Like a copy, a snapshot is taken with `/run`, at a moment when the service does not run.
     func takeSnapshot() {
         stop(.restart)
         world.executor.drain()
@@ -174,7 +174,7 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
         }
     }
 
-    /// Tries until it works, as a patient user does.
+    /// Tries to sign in until it succeeds, as a patient user does.
     private func trySigningIn() {
         guard let process, let wanted, !isSigningIn, !isGone else { return }
         // The service refuses to leave an account while only this device has its key.
@@ -200,8 +200,8 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
         }
     }
 
-    /// What was paused because the remote was empty, or another one, is taken up again: what somebody has emptied is to
-    /// have what this device has.
+    /// Continues after sync has stopped, as a user would: enters the words, signs in again, or declares this device's
+    /// state right, for example because the remote was emptied.
     func takeUp() {
         hasLostKey = false
         if world.movesToKeys, isSignedIn, let process, process.sync.needsKey { return unlock() }
@@ -214,7 +214,7 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
             return
         }
         wanted = place
-        // An account that moves, or has moved, is not signed in to anew.
+        // A user does not sign in again to an account that moves or has moved.
         let hasKey = account?.key != nil || account?.next != nil
         if world.isEmptied || world.isRolledBack || hasKey { resolve() } else { trySigningIn() }
     }
@@ -226,14 +226,14 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
         start()
     }
 
-    /// Somebody has planted other accounts' markers, which its user does not want: an attacker's, and those of the other
-    /// places.
+    /// Rejects markers of other accounts that the attacker has planted: those of the attacker's keys, and those of the
+    /// other remotes.
     private func rejectOthers() {
         guard let attacker = world.attacker else { return }
         rejected = attacker.identifiers.union(world.keys.map(\.key.identifier))
     }
 
-    /// Says that this device is right: tries until it works.
+    /// Declares this device's state right, and retries until that succeeds.
     func resolve() {
         guard let process, let account, process.sync.isReset, !isSigningIn,
             let backend = try? process.backend(of: world.places[account.place])
@@ -278,7 +278,7 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
         wanted = nil
         do { try process.sync.signOut(keepingValues: keepingValues) } catch { world.report("signing out: \(error)") }
         if keepingValues { account?.isSignedIn = false } else { account = nil }
-        // The key goes, and what the account was called before is forgotten with it.
+        // Signing out removes the key, and with it the account's former identifiers.
         if world.movesToKeys, let left = account {
             account = AccountFile(place: left.place, identifier: left.identifier, isSignedIn: false)
         }
@@ -293,7 +293,7 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
 
     func noteHint() { process?.sync.noteHint() }
 
-    // MARK: Looking
+    // MARK: Reading
 
     func state(of store: Int) -> StoreState { process?.store(store).snapshot().state ?? StoreState() }
 
@@ -314,7 +314,7 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
     func check() -> String? {
         guard let process else { return nil }
         process.verify()
-        // What somebody left there is complained of, and does no harm.
+        // The service reports a damaged object as long as it is there, which does no harm.
         if let error = process.sync.lastError, error.code != .damaged { return "an error is left: \(error)" }
         return nil
     }
@@ -342,12 +342,12 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
 struct Names {
     static let stores = (0..<4).map { "store\($0)" }
 
-    /// As long as it takes to find them in what leaves a device.
+    /// Whether keys and values are long enough to be found in what leaves a device.
     let areSecret: Bool
     let keys: [Key]
 
     private static let (key, secretKey, secretValue) = ("k", "secret ", "written ")
-    /// What is part of all that nobody may find in an encrypted account.
+    /// Texts that must not appear in anything that leaves a device of an encrypted account.
     static let secrets = [secretKey, secretValue, "store0", "store1", "store2", "store3", "device", "Device", "hidden"]
 
     init(areSecret: Bool = false) {
@@ -355,18 +355,18 @@ struct Names {
         keys = (0..<64).map { Key(unchecked: "\(areSecret ? Self.secretKey : Self.key)\($0)") }
     }
 
-    /// What the write of a number sets.
+    /// The value that the write with this number sets.
     func value(of number: Int64) -> Value {
         areSecret ? .string(Text("\(Self.secretValue)\(number)")) : .integer(number)
     }
 
-    /// The place of a key; `nil` if it is none of these.
+    /// The index of a key; `nil` if plans do not use it.
     static func index(of key: Key) -> Int? {
         let prefix = [secretKey, Self.key].first { key.string.hasPrefix($0) }
         return prefix.flatMap { Int(key.string.dropFirst($0.count)) }
     }
 
-    /// The number of the write that has set a value.
+    /// The number of the write that has set a value; `nil` if none has.
     static func number(of value: Value) -> Int64? {
         switch value {
         case .integer(let number): number

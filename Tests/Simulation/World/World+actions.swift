@@ -4,7 +4,7 @@ internal import Replication
 internal import StoreEngine
 
 extension World {
-    /// Does one thing of a plan.
+    /// Carries out one action of a plan.
     func perform(_ action: Action) {
         trace.note(timeline.now, 3, line: "\(action)")
         switch action {
@@ -43,7 +43,7 @@ extension World {
         }
     }
 
-    /// The device of a plan's index, unless it is gone.
+    /// The device with a plan's index; `nil` if it is gone.
     private func device(_ index: Int) -> Device? {
         let device = devices[index % devices.count]
         return device.isGone ? nil : device
@@ -79,7 +79,7 @@ extension World {
         }
     }
 
-    /// Its process is started again after a while.
+    /// Starts a device's process after a while.
     func startLater(_ device: Device, _ downtime: UInt64) {
         let start = max(timeline.now + downtime, homecoming)
         timeline.after(start - timeline.now) { [unowned self, unowned device] in
@@ -91,7 +91,7 @@ extension World {
     private func restore(_ index: Int) {
         guard let device = running(index), !device.isMoving else { return }
         let (before, place) = (states(device), device.place)
-        // Without a reboot, so that only the database tells.
+        // Without a reboot, so that only the database shows the restoration.
         device.stop(.restart)
         executor.drain()
         let isRestored = device.restore()
@@ -151,7 +151,7 @@ extension World {
         return device
     }
 
-    /// A device is thrown into the sea.
+    /// Throws a device away, if more than two are left.
     private func leave(_ index: Int) {
         guard let device = device(index), !device.isMoving, devices.filter({ !$0.isGone }).count > 2 else { return }
         if !device.isRunning { device.start() }
@@ -164,7 +164,7 @@ extension World {
             losesPlace: conditions.isFolder || mayLosePublished)
     }
 
-    /// Everybody goes on a journey; one comes home later.
+    /// Stops all devices for 400 days. One of them starts two hours after the others.
     private func passYear(away index: Int) {
         let travellers = devices.filter { !$0.isGone && $0.isRunning }
         for device in travellers { device.stop(.restart) }
@@ -183,7 +183,7 @@ extension World {
         let (before, place) = (states(device), device.place)
         device.signOut(keepingValues: keepsValues)
         if keepsValues { return }
-        // A copy may have removed the head that only this device would have written again.
+        // A copy may have removed the head, which only this device would have written again.
         excuse(
             device, for: .clearedAccount, before: before, place: place, after: before.map { _ in StoreState() },
             losesPlace: copied.contains(device.number) || mayLosePublished)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What comes after all are quiet and show what they should: old heads, a new device, another write.
+// Checks once all devices are quiet and show what they should: old heads reappear, a device is added, one writes.
 
 internal import PropertyList
 internal import Replication
 internal import StoreEngine
 
 extension World {
-    /// What must not do anything does nothing, and what must do something does it.
+    /// Checks that what must have no effect has none, and that what must have one has it.
     func afterwards(_ place: Place<Device.Blob>) {
         judgeHeads(place)
         replay(place)
@@ -16,8 +16,8 @@ extension World {
         if violation == nil { writeOnce(place) }
     }
 
-    /// A device has one head, and one under the origin before until it uploads again. One that was put back does not know
-    /// of all under which it wrote.
+    /// Checks the number of heads. A device has one, and until its next upload one under its former origin. A restored
+    /// device does not know all its former origins.
     private func judgeHeads(_ place: Place<Device.Blob>) {
         if conditions.hazards.contains(where: \.losesDevices) { return }
         let heads = place.names(seenBy: present[0].number).count { $0.hasPrefix("h/") }
@@ -25,12 +25,12 @@ extension World {
         if heads > 2 * devices.count { report("I16: \(devices.count) devices have \(heads) heads") }
     }
 
-    /// Old heads turn up again.
+    /// Makes old heads reappear.
     private func replay(_ place: Place<Device.Blob>) {
         let states = (0..<conditions.stores).map { store in present.map { $0.state(of: store) } }
         let (requests, puts, left, due) = (place.requests, place.headPuts, leftOrigins, dailyHeads(place))
-        // Not those of the time when two wrote under one origin, one dot of which may name two writes: who has left it
-        // takes them for news that others believe to have seen (docs/decisions/0015).
+        // Heads of a shared origin count only until two devices wrote under it: one dot may name two writes since,
+        // which a device that has left the origin takes for news that others seem to have seen (docs/decisions/0015).
         let remembered = place.rememberedHeads
         let sharedHeads = Dictionary(shared.values.map { ("h/\($0.origin)", $0.time) }) { min($0, $1) }
         let heads = remembered.indices.filter { index in
@@ -44,7 +44,7 @@ extension World {
         for (store, before) in states.enumerated() {
             for (device, state) in zip(present, before) { judgeReplay(device, place, store, since: state) }
         }
-        // Who learns only from an old head that a clone used the same dots publishes under another origin.
+        // A device that learns only from an old head that a clone used the same dots publishes under another origin.
         if place.headPuts - puts > due + leftOrigins - left + mostMistaken, !mayNoticeLoss {
             report("I10: somebody published though nobody wrote")
         }
@@ -56,11 +56,11 @@ extension World {
     private func judgeReplay(_ device: Device, _ place: Place<Device.Blob>, _ store: Int, since before: StoreState) {
         let state = device.state(of: store)
         if state == before { return }
-        // Who has left an origin has forgotten that it knew it, and has given what it wrote other dots.
+        // A device that has left an origin no longer covers that origin's dots, and has given its writes new ones.
         let (old, new) = (before.entries.mapValues(\.value), state.entries.mapValues(\.value))
         if hasLeftOrigin, old == new { return }
         let keys = Set(new.keys).union(old.keys).filter { new[$0] != old[$0] }
-        // A head that a remote had lost, with what only it had, may bring that back.
+        // An old head may bring back what the remote had lost with it.
         let isNew = { (write: Write) in state.vector.contains(write.dot) && !before.vector.contains(write.dot) }
         let news = ledger.writes(place.number, store: store, where: isNew)
         if keys.isEmpty, !news.isEmpty, news.allSatisfy(\.isExcused) { return }
@@ -68,8 +68,8 @@ extension World {
         report("I17: an old head that turned up again changed \(keys.sorted()) of store \(store) on \(device.number)")
     }
 
-    /// Whether an excused write under a key was heard of again. A default, and what was written under an origin that was
-    /// left, has another dot by now.
+    /// Whether an excused write to a key may have come back. Defaults, and writes under an origin that was left, have
+    /// other dots by now.
     private func mayBeBack(
         _ key: Key, _ place: Place<Device.Blob>, _ store: Int, _ isNew: (Write) -> Bool
     ) -> Bool {
@@ -78,8 +78,8 @@ extension World {
         return writes.contains { $0.isExcused && (hasLeftOrigin || $0.isProvisional || isNew($0)) }
     }
 
-    /// How many devices may write their head in the next hours whatever happens, as they do each day. A head that was
-    /// on its way when its device's clock was set is of another day.
+    /// How many devices may write their daily head in the next hours. A head that was on its way when its device's
+    /// clock was set is of another day.
     private func dailyHeads(_ place: Place<Device.Blob>) -> Int {
         present.count { device in
             let put = place.lastPuts[device.number, default: 0]
@@ -88,7 +88,7 @@ extension World {
         }
     }
 
-    /// A new device finds everything that is there.
+    /// Adds a device, and checks that it finds everything.
     private func welcomeNewDevice(_ place: Place<Device.Blob>) {
         guard let first = present.first else { return }
         let (puts, due) = (place.headPuts, dailyHeads(place))
@@ -100,29 +100,29 @@ extension World {
         for store in 0..<conditions.stores where device.values(of: store) != first.values(of: store) {
             report("I11: a new device finds something else in store \(store)")
         }
-        // Once, to say that it is there.
+        // The device publishes once, to show that it exists.
         if place.headPuts > puts + due + 1 + mostMistaken, !mayNoticeLoss {
             report("I10: a new device that wrote nothing published")
         }
     }
 
-    /// One write is published once, and reaches everybody in time.
+    /// Makes one write, and checks that it is published once and reaches all devices in time.
     private func writeOnce(_ place: Place<Device.Blob>) {
         let (puts, due) = (place.headPuts, dailyHeads(place))
         let number = nextNumber()
-        // A removal is never refused; and where nothing is to be removed there is always room.
+        // A removal is never refused, and if there is nothing to remove there is room for a value.
         let writer = present[chance.below(present.count)]
         writer.write(store: 0, key: 0, number: number, removes: writer.values(of: 0)[0] != nil)
         executor.drain()
         if ledger.writes[Cell(place: place.number, store: 0, key: 0)]?.last?.number != number { return }
-        // What is to be forgotten is, but not a removal that the remote does not have.
+        // Tombstones may be forgotten now, except one that the remote does not have yet.
         timeline.run(for: 100 * millisecond)
         if conditions.hazards.contains(.forget) { _ = writer.forgetTombstones(&chance) }
-        // Coalescing, the longest time between two looks, and where something carries files, its time.
+        // Coalescing, and the longest time between two polls. A folder also needs time to carry files.
         timeline.run(for: (conditions.tellsOfChanges ? 16 : 6) * minute + (conditions.isFolder ? minute : 0))
         let wanted = writer.values(of: 0)[0]
         if present.contains(where: { $0.values(of: 0)[0] != wanted }) { report("I15: a write did not arrive in time") }
-        // That a segment or a head is gone may be noticed only now.
+        // The loss of a segment or a head may be noticed only now.
         let mayBeAll = mayNoticeLoss || !conditions.hazards.isDisjoint(with: [.clone, .fork])
         let most = 1 + (mayBeAll ? present.count : due) + mostMistaken
         let count = place.headPuts - puts

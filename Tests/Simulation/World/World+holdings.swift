@@ -4,10 +4,10 @@ internal import PropertyList
 internal import Replication
 internal import StoreEngine
 
-// Who has what, for people who look for the reason of something.
+// What devices and remotes hold, for people who look for the cause of a broken rule.
 
 extension World {
-    /// What devices and remotes have, a line for each.
+    /// What devices and remotes hold, line by line.
     var holdings: [String] {
         var lines: [String] = []
         for device in devices {
@@ -27,7 +27,7 @@ extension World {
 }
 
 extension StoreState {
-    /// Entries as key=n@origin, with a minus before tombstones; the version vector as n@origin.
+    /// Entries as key=n@origin:time, with a minus before tombstones; the version vector as n@origin.
     var summary: String {
         let entries = entries.sorted { $0.key < $1.key }.map { key, entry in
             "\(entry.value == nil ? "-" : "")\(key.string)=\(entry.n)@\(entry.stamp.origin.summary):\(entry.stamp.wall % 10_000_000_000)"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What has to be so in the end. All is well now: everybody is there and signed in, requests are answered, and what was
-// carried has arrived. Then all becomes quiet, and everybody shows the same, which is what the ledger says.
+// What must hold in the end. All faults are over: every remaining device runs and is signed in, requests are answered,
+// and everything carried has arrived. Once all is quiet, all devices must show the same values, namely the ledger's.
 
 internal import PropertyList
 internal import Replication
@@ -9,7 +9,7 @@ internal import Sealing
 internal import StoreEngine
 
 extension World {
-    /// Lets all be well, account by account, and looks.
+    /// Ends all faults, signs the devices in to one account after the other, and judges each account.
     func healAndJudge() {
         isWell = true
         for place in places {
@@ -36,32 +36,32 @@ extension World {
     }
 
     var hasFaults: Bool { conditions.hazards.contains(.faultProfile) }
-    /// That a head or a segment is gone may be noticed at any time: what a forgotten device named may go, too.
+    /// Whether the loss of a head or segment may be noticed at any time. Those of a removed device may go as well.
     var mayNoticeLoss: Bool { hasStuckTags || hasForgottenDevice || hasLostObjects }
-    /// The remote has lost what was acknowledged, or may have.
+    /// Whether the remote has lost acknowledged objects, or may have.
     private var hasLostObjects: Bool { hasFaults || isEmptied || isRolledBack || attacker != nil }
-    /// So many publish once more, at most, since they know none of the few transactions that a cluster names, and take
-    /// it for one that was restored. Where it names three, one publication is more than that, and they go on for a while.
+    /// How often, at most, devices publish again because they take the cluster for a restored one: it names only a few
+    /// transactions, and they know none of these. If it names three, a single publication has more, and they repeat it.
     var mostMistaken: Int {
         guard conditions.isCluster, conditions.mostTokens < 128 else { return 0 }
         return present.count * (conditions.mostTokens < 10 ? 4 : 1)
     }
-    /// Blobs are in a cluster where the account is encrypted.
+    /// Whether the account is in blobs in a cluster, as encrypted accounts are.
     private var isInBlobs: Bool { conditions.isCluster && !keys.isEmpty }
-    /// In which everybody looks at the remote at least twice.
+    /// A time in which every device polls at least twice, in microseconds.
     var fewLooks: UInt64 { (conditions.tellsOfChanges ? 33 : 11) * minute }
     var present: [Device] { devices.filter { !$0.isGone } }
 
-    /// Waits until nobody writes to the remote any more.
+    /// Waits until no device writes to the remote any more.
     private func becomesQuiet(_ place: Place<Device.Blob>) -> Bool {
-        // That a segment is gone, or a head another one under the same tag, is noticed with every twentieth look.
+        // Every twentieth poll notices that a segment is gone, or that a head has changed under the same version.
         let mayLose = hasFaults || hasStuckTags || attacker != nil || movesToKeys
         let looks = mayLose ? isInBlobs ? WholeDevice.looksUntilNoticed : Device.looksUntilNoticed : 4
         let rest = looks * (conditions.tellsOfChanges ? 16 : 5) * minute
         let start = timeline.now
-        // Tombstones that not all have forgotten, and what a remote has lost, are made up for by the daily heads. With
-        // these a clone that saw no stranger's head hears what others believe to have seen of its writes, leaves its
-        // origin, and with the next ones learns again what it has forgotten with that of its other stores.
+        // The daily heads make up for what a remote has lost, and for tombstones that only some have forgotten. From
+        // them a clone that saw no foreign head learns that others seem to have seen its writes, and leaves its origin.
+        // From the next ones it learns again what it has forgotten with that origin in its other stores.
         if conditions.hazards.contains(.fork) {
             passDays(3)
         } else if hasForgotten {
@@ -81,8 +81,8 @@ extension World {
         return false
     }
 
-    /// Days pass by everybody's clock, and what waits for the next day is done. What a clock that was hours ahead has
-    /// dated is a day old, too.
+    /// Lets days pass by every device's clock, so that daily work is done. They have 28 hours, so that a time from a
+    /// clock that was hours ahead is a day old too.
     private func passDays(_ count: Int) {
         for _ in 0..<count {
             for device in present { device.clock += Int64(28 * hour / millisecond) }
@@ -107,7 +107,7 @@ extension World {
         }
     }
 
-    /// All have one key, and none that was replaced.
+    /// Checks that all devices have one key, and none that was replaced.
     private func judgeKeys() {
         let found = Set(present.map(\.key))
         if found.count > 1 { report("I21: the devices have \(found.count) keys") }
@@ -116,7 +116,7 @@ extension World {
         }
     }
 
-    /// What nobody may show is there all the same.
+    /// Checks that records which no device may show are still held.
     private func judgeHidden(_ place: Place<Device.Blob>) {
         if conditions.hazards.contains(where: \.losesDevices) { return }
         for device in present {
@@ -127,7 +127,7 @@ extension World {
         }
     }
 
-    /// All have the same.
+    /// Checks that all devices hold and show the same.
     private func judge(_ place: Place<Device.Blob>, _ store: Int) {
         guard let first = present.first else { return }
         let forged = attacker?.origins ?? []
@@ -149,13 +149,13 @@ extension World {
         judgeVector(state, place, store)
     }
 
-    /// The entries that nobody may have forgotten: an engine whose clock is years ahead takes every tombstone for old.
+    /// The entries that no device may have forgotten. An engine whose clock is far ahead takes every tombstone for old.
     private func kept(_ entries: [Key: Entry]) -> [Key: Entry] {
         let isEarly = Device.hasTasks && present.contains { $0.clock > Int64(90 * day / millisecond) }
         return isEarly ? entries.filter { $0.value.value != nil } : entries
     }
 
-    /// What a version vector has seen is there, or something that came after it.
+    /// Checks that each write which the version vector covers is there, or a later one.
     private func judgeVector(_ state: StoreState, _ place: Place<Device.Blob>, _ store: Int) {
         if conditions.hazards.contains(.fork) || hasForgotten { return }
         let broken = ledger.verdict(on: state, place: place.number, store: store, keys: conditions.keys)

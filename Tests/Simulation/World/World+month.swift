@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A month in which everybody tidies up: what nobody needs goes, and what goes was needed by nobody.
+// A month in which all devices collect garbage: what is not needed must go, and nothing else may.
 
 internal import PropertyList
 internal import Replication
 internal import StoreEngine
 
 extension World {
-    /// A month passes, in which one device is away, and now and then somebody writes something large.
+    /// Lets a month pass, in which one device is away, and now and then another one writes something large.
     func passMonth(_ place: Place<Device.Blob>) {
         guard present.count > 2, let away = present.last else { return passDays(of: present, place) }
         let others = Array(present.dropLast())
-        // What only the one that is away has published: the others have that store out of their sync meanwhile.
+        // The other devices exclude the store meanwhile, so that only the absent one has published its values.
         let isOnlyThere = Chore.keepStoreHere.isJudgeable(with: conditions.hazards) && chance.happens(0.5)
         let store = conditions.stores - 1
         if isOnlyThere {
@@ -38,16 +38,16 @@ extension World {
 
     private func judgeHeads(_ place: Place<Device.Blob>, of most: Int) {
         let names = place.names(seenBy: present[0].number).filter { $0.hasPrefix("h/") }
-        // Nobody but its owner removes what an attacker has put there.
+        // No device removes what an attacker has planted.
         if attacker != nil { return }
         let heads = names.filter { Origin($0.dropFirst(2)) != nil && !Device.junk.map(\.0).contains($0) }
         if heads.count > most { report("I16: \(heads.count) heads after a month, of \(most) devices") }
     }
 
-    /// Days pass, on each of which everybody publishes, and tidies up.
+    /// Lets days pass, on each of which every device publishes and collects garbage.
     private func passDays(of devices: [Device], _ place: Place<Device.Blob>) {
         let (settling, days) = (4, 38)
-        // What a run has left to be noticed is noticed in the first days.
+        // The first days settle what the run has left unnoticed.
         for date in 0..<settling where violation == nil { passDay(date, of: devices) }
         let puts = place.headPuts
         for date in settling..<days where violation == nil { passDay(date, of: devices) }
@@ -55,7 +55,7 @@ extension World {
         if place.headPuts - puts > most { report("I10: what was published was removed, and published again") }
     }
 
-    /// Everybody looks twice. What one writes meanwhile is everywhere then.
+    /// Lets every device poll twice. What one of them has written before must be everywhere then.
     private func passDay(_ date: Int, of devices: [Device]) {
         for device in devices { device.clock += Int64(28 * hour / millisecond) }
         let writer = devices[chance.below(devices.count)]
@@ -67,7 +67,7 @@ extension World {
             for device in devices { device.syncNow() }
             timeline.run(for: minute)
         }
-        // Where all have taken the store out of the sync, what was pending then stays where it is.
+        // A device that has excluded the store from sync keeps its pending changes.
         if date > 3, devices.allSatisfy({ $0.isSynchronized(0) }),
             devices.contains(where: { !$0.state(of: 0).vector.isSuperset(of: written) })
         {

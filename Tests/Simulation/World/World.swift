@@ -6,26 +6,26 @@ internal import Sealing
 internal import StoreEngine
 internal import SyncEngine
 
-/// An origin under which two write since a time, and the number of the last write before that.
+/// An origin under which two devices have written since a time, and the number of the last write before that.
 struct Sharing {
     let origin: Origin
     let time: UInt64
     let number: Int64
 }
 
-/// A device has taken its account to another key.
+/// A device's change of its account to another key.
 struct GoingOver {
     let place: Int
-    /// The key that the account had; `nil`: it was in plain.
+    /// The key that the account had; `nil` if it was in plain.
     let from: KeyIdentifier?
     let next: KeyIdentifier
-    /// What was published before was read.
+    /// Everything published before this time was read.
     let begun: UInt64
-    /// When the device found what it has under the next key.
+    /// When the device found its publication under the next key; `nil` if it has not yet.
     var published: UInt64?
 }
 
-/// Devices, remotes, and what everybody did: all of one run.
+/// One run: its devices and remotes, and what has happened.
 final class World<Device: SimulatedDevice> {
     let seed: UInt64
     let conditions: Conditions
@@ -35,40 +35,40 @@ final class World<Device: SimulatedDevice> {
     private(set) var places: [Place<Device.Blob>] = []
     var devices: [Device] = []
     var ledger = Ledger()
-    /// The first rule that was seen broken.
+    /// The first broken rule.
     private(set) var violation: String?
-    /// Something was away for longer than tombstones are kept.
+    /// Whether devices may have forgotten tombstones.
     var hasForgotten = false
-    /// By account, keys of the first store under which somebody has put a record that breaks the rules.
+    /// By account, the keys in the first store under which records that break the rules were put.
     var hidden: [Int: [Key]] = [:]
-    /// When somebody set a device's clock last.
+    /// When each device's clock was last set.
     var clockSet: [Int: UInt64] = [:]
-    /// How often somebody took their own older head for a clone's, or a clone's for what it is.
+    /// How often devices have left an origin: for a clone, or for their own older head, taken for a clone's.
     var leftOrigins = 0
     var hasLeftOrigin: Bool { leftOrigins > 0 }
-    /// Under which two have written.
+    /// The origins under which two devices have written.
     var shared: [Origin: Sharing] = [:]
-    /// Since when two write under an origin once a device is reverted to what was saved of it.
+    /// By device, the sharing that a reversion to its snapshot begins.
     var snapshots: [Int: Sharing] = [:]
     /// The numbers of devices that were copied, and of their copies.
     var copied: Set<Int> = []
-    /// Somebody has emptied a remote.
+    /// Whether a remote was emptied.
     var isEmptied = false
-    /// Somebody has put back a backup of a remote whose account moves.
+    /// Whether a remote whose account moves was put back to a backup.
     var isRolledBack = false
-    /// Somebody took a device off the list.
+    /// Whether a device was removed from the list.
     var hasForgottenDevice = false
-    /// Somebody finds after a while that a device's sync is paused because the remote is another one, and acts.
+    /// Whether users act, after a while, if sync has stopped because the remote is another one or a key is needed.
     var resolvesByItself = true
-    /// Nobody is at home before.
+    /// No device starts before this time.
     var homecoming: UInt64 = 0
-    /// The faults are over: who is to be there has been started.
+    /// Whether the faults are over, and every remaining device has been started.
     var isWell = false
     var chance: Chance
-    /// Told what subscribers are told.
+    /// Called with everything that subscribers are told.
     var onNotice: (_ device: Int, StoreNotice) -> Void = { _, _ in }
 
-    /// Where devices have their files.
+    /// The directory of the devices' files.
     private(set) lazy var root: String = {
         isOnDisk = true
         return DatabaseFiles.makeRoot()
@@ -77,18 +77,18 @@ final class World<Device: SimulatedDevice> {
 
     private let plan: Plan
     var endsWithMonth: Bool { plan.endsWithMonth }
-    /// What a storage has said of a head's version may be wrong, until everything is read again.
+    /// Whether a storage may have reported the former version of a changed head, until everything is read again.
     var hasStuckTags: Bool { plan.tags == .stuck }
     private(set) var lastNumber: Int64 = 0
-    /// What the accounts' blobs are under; of accounts in plain there are none.
+    /// The keys of the accounts; empty if these are in plain.
     let keys: [HeldKey]
-    /// Accounts move to keys.
+    /// Whether accounts move to keys.
     var movesToKeys: Bool { plan.movesToKeys }
-    /// By account, the keys whose words everybody has; all that it has had; and which one a device took for another.
+    /// By account: the keys whose words all users know, all its keys, and the links of devices that changed keys.
     private(set) var told: [[AccountKey]]
     var madeKeys: [[HeldKey]]
     var joinings: [[KeyLink]]
-    /// How the account has gone from one form to another.
+    /// The changes of accounts from one form to another.
     var goneOver: [GoingOver] = []
     /// How keys and values are written.
     let names: Names
@@ -155,7 +155,7 @@ final class World<Device: SimulatedDevice> {
         places.append(place)
     }
 
-    /// A device that nobody has used yet.
+    /// Adds an unused device.
     @discardableResult
     func addDevice() -> Device {
         let device = Device(number: devices.count, world: self)
@@ -165,23 +165,23 @@ final class World<Device: SimulatedDevice> {
         return device
     }
 
-    /// A number for a write, that no other one has.
+    /// Returns a new number for a write.
     func nextNumber() -> Int64 {
         lastNumber += 1
         return lastNumber
     }
 
-    /// A user tells the others the words of the account's key.
+    /// Tells all users the words of an account's key.
     func tell(_ key: AccountKey, of place: Int) { if !told[place].contains(key) { told[place].append(key) } }
 
-    /// A device has found in the remote what it has, under the key to which it has moved the account.
+    /// Notes that a device has found its publication under the key to which it has moved the account.
     func notePublished(under key: KeyIdentifier) {
         for index in goneOver.indices where goneOver[index].next == key && goneOver[index].published == nil {
             goneOver[index].published = timeline.now
         }
     }
 
-    /// A rule was seen broken.
+    /// Records a broken rule. Only the first counts.
     func report(_ violation: String) {
         if self.violation != nil { return }
         self.violation = violation
@@ -189,9 +189,9 @@ final class World<Device: SimulatedDevice> {
         trace.explain(holdings)
     }
 
-    // MARK: What devices tell
+    // MARK: Reports of devices
 
-    /// A write was accepted.
+    /// Records an accepted write.
     func acknowledge(
         _ device: Device, store: Int, key: Int, number: Int64, removes: Bool, _ entry: EntryVersion?,
         knowing known: VersionVector
@@ -207,7 +207,7 @@ final class World<Device: SimulatedDevice> {
         if let broken = ledger.add(write, to: cell, isFork: conditions.hazards.contains(.fork)) { report(broken) }
     }
 
-    /// The remote has all that a device holds.
+    /// Records that the remote has everything that a device holds.
     func noteSettled(_ device: Device) {
         guard let place = device.place else { return }
         for store in 0..<conditions.stores where device.isSynchronized(store) {
@@ -225,7 +225,7 @@ final class World<Device: SimulatedDevice> {
         }
     }
 
-    /// A device enters an account; what its user wrote before becomes the account's.
+    /// Records that a device enters an account. What its user wrote before becomes the account's.
     func noteEntry(_ device: Device, to place: Int) {
         forEachKey { store, key in
             ledger.move(
@@ -234,23 +234,23 @@ final class World<Device: SimulatedDevice> {
         }
     }
 
-    /// What a device has without an account is in its copy as well.
+    /// Records that a copy has the values that the device holds without an account.
     func noteCopy(of device: Device) {
         forEachKey { store, key in
             ledger.noteCopy(of: Cell(place: Self.unsigned(device), store: store, key: key))
         }
     }
 
-    /// Whether another write may have its dot.
+    /// Whether another write may have the same dot.
     func isShared(_ write: Write) -> Bool { shared[write.dot.origin].map { write.number > $0.number } ?? false }
 
-    /// Whether a key has a write, perhaps under another dot by now.
+    /// Whether a store has a write under a key, perhaps under another dot by now.
     private func isEntry(_ write: Write, of key: Int, in state: StoreState) -> Bool {
         state.entries[names.keys[key]]?.stamp.withoutOrigin == write.stamp.withoutOrigin
     }
 
-    /// A device has lost something; what nobody else has may be gone.
-    /// - Parameter before: what its stores held.
+    /// Excuses writes that may be gone, because a device has lost data that no other device has.
+    /// - Parameter before: the states of the device's stores before the loss.
     func excuse(
         _ device: Device, for excuse: Excuse, before: [StoreState], place: Int?, after: [StoreState],
         losesPlace: Bool = false
@@ -270,16 +270,16 @@ final class World<Device: SimulatedDevice> {
             func isLost(_ write: Write) -> Bool {
                 isHeld(write, in: before[store]) && !isHeld(write, in: after[store])
             }
-            // Without an account no other device has it.
+            // Without an account, no other device has the write.
             ledger.update(Cell(place: Self.unsigned(device), store: store, key: key)) { write in
                 if place != nil || isLost(write) { write.excuse = excuse }
             }
             guard let place else { return }
             ledger.update(Cell(place: place, store: store, key: key)) { write in
-                // Nor does a folder keep two heads under one name.
+                // A folder does not keep two heads under one name.
                 let isSafe = write.isPublished && !losesPlace && !(isShared(write) && conditions.isFolder)
                 if write.isProvisional, write.device == device.number, !isSafe { write.excuse = excuse }
-                // Who has seen a dot that two writes have may have seen the other one.
+                // A device that has seen a shared dot may have seen the other write.
                 let isKnown = !isShared(write) && known[store].contains { $0.contains(write.dot) }
                 if isLost(write), !isSafe, !isKnown { write.excuse = excuse }
                 guard movesToKeys, isSafe else { return }
@@ -289,18 +289,18 @@ final class World<Device: SimulatedDevice> {
         }
     }
 
-    /// In moving plans, whether all that is in the remote is seen by whoever looks.
+    /// Whether every pull sees everything in the remote. Used where accounts move.
     private var showsAll: Bool {
         !conditions.isFolder && !conditions.hazards.contains(.faultProfile) && !plan.agesListings && attacker == nil
             && [.none, .right].contains(plan.tags)
     }
 
-    /// Whether what a device published may be lost with it, because the account has left the form that it was in. Where
-    /// one may look and not see all, that is not known.
+    /// Whether a device's published writes may be lost with it, because the account has left the form in which they
+    /// were published. Unless every pull sees everything, that can't be told.
     var mayLosePublished: Bool { movesToKeys && !showsAll }
 
-    /// What was published, and then lost where it came from, is excused if nobody who took the account to another form
-    /// has read it.
+    /// Excuses writes that were published and then lost where they came from, unless a device that took the account to
+    /// another form has read them.
     func excuseUnread() {
         let present = devices.first { !$0.isGone }?.key
         ledger.updateAll { write in
@@ -310,11 +310,11 @@ final class World<Device: SimulatedDevice> {
         }
     }
 
-    /// Whether what was published in a form of the account has come with it to the present one.
+    /// Whether what was published at a time in one form of the account has come along to the present form.
     private func isTaken(along form: KeyIdentifier?, _ time: UInt64, to present: KeyIdentifier?) -> Bool {
         if form == present { return true }
         return goneOver.contains { move in
-            // Who has not published it in the next form yet has it, and can't be lost.
+            // A device that has not published it in the next form yet still has it, and can't be lost.
             move.from == form && time < move.begun
                 && (move.published.map { isTaken(along: move.next, $0, to: present) } ?? true)
         }
@@ -326,13 +326,13 @@ final class World<Device: SimulatedDevice> {
         for store in 0..<conditions.stores { for key in 0..<conditions.keys { body(store, key) } }
     }
 
-    /// Where the writes of somebody count who has never signed in.
+    /// The number that stands for the account of a device that has never signed in.
     private static func unsigned(_ device: Device) -> Int { -1 - device.number }
 
     // MARK: The run
 
-    /// Makes everything of the plan happen, then lets all be well, and looks.
-    /// - Returns: the rule that was broken.
+    /// Carries out the plan, ends the faults, and judges the result.
+    /// - Returns: the rule that was broken; `nil` if none was.
     func run() -> String? {
         defer { end() }
         begin()
@@ -352,7 +352,7 @@ final class World<Device: SimulatedDevice> {
             let device = addDevice()
             device.start()
             if chance.happens(0.3) { writeDefaults(device) }
-            // One makes the account; the others come at the same time, or later.
+            // One device makes the account. The others sign in at the same time, or later.
             let delay = index == 0 ? 0 : chance.happens(0.3) ? 0 : chance.time(second, hour)
             timeline.after(delay) { [unowned self] in
                 if device.place == nil, device.isRunning { device.signIn(to: places[0]) }

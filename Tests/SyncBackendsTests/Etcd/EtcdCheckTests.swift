@@ -13,7 +13,7 @@ import Testing
 @testable import BackendSupport
 @testable import Etcd
 
-/// What people are told of a cluster, and who is let in.
+/// What a check reports about a cluster, and how devices sign in to one.
 @Suite(.serialized, .timeLimit(.minutes(10)), .enabled(if: EtcdCluster.isInstalled))
 struct EtcdCheckTests {
     private let steps = ["address", "connect", "version", "clock", "sign in", "read", "space", "write", "delete"]
@@ -25,7 +25,7 @@ struct EtcdCheckTests {
         #expect(checks[2].detail.hasPrefix("etcd 3.") && checks[5].detail.contains("nobody"))
         #expect(checks[9].detail.contains("no account"))
         #expect(try cluster.control(["get", "--prefix", "--keys-only", EtcdCluster.prefix]).isEmpty)
-        // One that is away is told of, and is no failure; two are.
+        // One absent member is reported, and is no failure. Two absent ones are.
         cluster.kill(1)
         let two = await EtcdBackend.check(url: cluster.url(), credentials: cluster.credentials)
         #expect(two.last?.step == "account" && two.allSatisfy(\.isPassed), "\(two)")
@@ -105,7 +105,7 @@ struct EtcdCheckTests {
         devices[0].set("org.example.Notes", "a", .integer(2))
         try await BackendConformance.settle(devices)
         #expect(devices[1].values("org.example.Notes") == ["a": .integer(2)])
-        // Who can prove nothing is told so.
+        // A device without credentials is told so.
         let backend = try EtcdBackend.make(url: cluster.url(), credentials: ServerCredentials())
         await #expect { _ = try await backend.open(creatingAccount: false) } throws: {
             ($0 as? RemoteError)?.code == .unauthorized
@@ -127,7 +127,7 @@ struct EtcdCheckTests {
             try await device.sync()
         }
         #expect(signings() == 1 && proxy.exchanges.count > 10)
-        // The cluster has forgotten who was there: always then, and after a restart perhaps.
+        // The cluster forgets its tokens: always in this case, and perhaps with a restart.
         try cluster.control(["auth", "disable"])
         try cluster.control(["auth", "enable"])
         for round in 5..<7 as Range<Int64> {
@@ -158,7 +158,7 @@ struct EtcdCheckTests {
         devices[0].set("org.example.Notes", "a", .integer(1))
         try await BackendConformance.settle(devices)
         #expect(devices[1].values("org.example.Notes") == ["a": .integer(1)])
-        // One of another form, which etcd never gave.
+        // A token of a form that etcd never gives.
         let backend = try EtcdBackend.make(url: cluster.url(), credentials: ServerCredentials(token: "nonsense.1"))
         await #expect { _ = try await backend.open(creatingAccount: false) } throws: {
             ($0 as? RemoteError)?.code == .unauthorized
@@ -202,7 +202,7 @@ struct EtcdCheckTests {
         let status = try await client.call("/v3/maintenance/status", .dictionary([:]))
         let member = try #require(status["header"]?["member_id"])
         let alarm = Value.dictionary(["action": .string("ACTIVATE"), "memberID": member, "alarm": .string("CORRUPT")])
-        // This answer alone has no header, and is taken for none of etcd's.
+        // Only this answer has no header, so the client takes it for no answer of etcd's.
         await #expect(throws: RemoteError.self) { _ = try await client.call("/v3/maintenance/alarm", alarm) }
         devices[0].set("org.example.Notes", "a", .integer(1))
         await #expect { try await devices[0].sync() } throws: {

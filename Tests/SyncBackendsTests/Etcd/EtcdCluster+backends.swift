@@ -8,15 +8,15 @@ import ServerTesting
 @testable import Etcd
 
 extension EtcdCluster {
-    /// A backend of the account in the cluster, for a device of its own.
+    /// Makes a backend of the account in the cluster, for one device.
     func backend() throws -> EtcdBackend { try EtcdBackend.make(url: url(), credentials: credentials) }
 
-    /// A backend of the account, of whose encryption so much is known.
+    /// Makes a backend of an account about whose encryption this is known.
     func backend(_ protection: Protection) throws -> any RemoteBackend {
         EtcdBackend.make(try EtcdClient(try EtcdURL(url()), credentials), .system, protection: protection)
     }
 
-    /// The account's place.
+    /// The account's remote, as the conformance suite needs it.
     var place: BackendPlace { place(.none) }
 
     func place(_ protection: Protection) -> BackendPlace { BackendPlace { try self.backend(protection) } }

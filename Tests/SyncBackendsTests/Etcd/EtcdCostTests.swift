@@ -67,7 +67,7 @@ struct EtcdCostTests {
         let proxy = try FaultProxy(before: cluster.ports[0])
         defer { proxy.end() }
         let url = "etcd://127.0.0.1:\(proxy.port)/settings/ada"
-        // A head of 4 KiB in base64, and what is around it.
+        // A head of 4 KiB in base64, and the request around it.
         try await expectBlobCosts(through: proxy, most: 8 << 10, methods: (["POST", "POST"], ["POST", "POST"])) {
             EtcdBackend.make(try EtcdClient(try EtcdURL(url), ServerCredentials()), $0, protection: .testKey)
         }

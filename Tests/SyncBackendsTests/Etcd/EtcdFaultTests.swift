@@ -13,12 +13,12 @@ import Testing
 @testable import BackendSupport
 @testable import Etcd
 
-/// What happens to real clusters and on the way to them. What was acknowledged is there, and all come to hold the same.
+/// Faults of real clusters, and on the way to them. No acknowledged write is lost, and all devices converge.
 @Suite(.serialized, .timeLimit(.minutes(10)), .enabled(if: EtcdCluster.isInstalled))
 struct EtcdFaultTests {
     private static let store = "org.example.Notes"
 
-    // MARK: The way
+    // MARK: Requests
 
     @Test(arguments: [1, 2, 3] as [UInt64])
     func `whatever the way does to requests, nothing is lost and nothing comes back`(_ seed: UInt64) async throws {
@@ -38,7 +38,7 @@ struct EtcdFaultTests {
         try await judged.work(through: proxy, faults, Dice(seed: seed))
         let broken = try await judged.judge()
         #expect(broken == [])
-        // And then all is quiet.
+        // Then all is quiet.
         let before = try cluster.control(["get", "settings/ada/account", "-w", "fields"])
         for device in judged.devices { try await device.sync() }
         let after = try cluster.control(["get", "settings/ada/account", "-w", "fields"])
@@ -49,7 +49,7 @@ struct EtcdFaultTests {
         row.split(separator: "\n").first { $0.contains("ModRevision") }
     }
 
-    /// After how many of its transactions.
+    /// The argument is the number of transactions that succeed.
     @Test(arguments: 1...4) func `a publication that is cut between its transactions deletes nothing`(
         _ made: Int
     ) async throws {
@@ -74,7 +74,7 @@ struct EtcdFaultTests {
         }
         do throws(RemoteError) { try await devices[0].sync() } catch { #expect(error.code == .unavailable) }
         proxy.onRequest(nil)
-        // The other one, and one that has seen nothing, have every key, the old value or the new one.
+        // The other device and a new one have every key, with the old value or the new one.
         try await devices[1].pull()
         let late = BackendDevice("late", seed: 99, backend: try place.makeBackend())
         try await late.signIn(creating: false)
@@ -153,10 +153,10 @@ struct EtcdFaultTests {
         }
         for round in 1...4 {
             try await eventually { reader.traits.tellsOfChanges }
-            // An election is a reason to look as well, and members that get no time hold one.
+            // An election is a reason to poll as well, and members that get no CPU time hold one.
             let before = count.load(ordering: .relaxed)
             if round == 4 {
-                // The member that it listens to goes.
+                // The member that the reader watches goes away.
                 cluster.kill(try #require(reader.client.url.members.firstIndex(of: reader.client.member)))
             }
             writer.set(Self.store, "a", .integer(Int64(round)))
@@ -181,7 +181,7 @@ struct EtcdFaultTests {
         writer.set(Self.store, "a", .integer(0))
         try await writer.sync()
         #expect(await first != nil)
-        // Nobody listens.
+        // The reader is not listening.
         for round in 1...3 {
             writer.set(Self.store, "a", .integer(Int64(round)))
             writer.set(Self.store, "\(round)", nil)
@@ -191,7 +191,7 @@ struct EtcdFaultTests {
         #expect(await hints.next() != nil)
         try await device.pull()
         #expect(device.stores == writer.stores)
-        // And the next change is heard of as any other.
+        // The next change is reported like any other.
         async let next: Void? = hints.next()
         while !reader.traits.tellsOfChanges { try await Task.sleep(for: .milliseconds(5)) }
         writer.set(Self.store, "a", .integer(9))
@@ -202,7 +202,7 @@ struct EtcdFaultTests {
 
     // MARK: Backups
 
-    /// Whether others write before those look that know what was lost, and whether the writer of it looks at all.
+    /// Whether others write before the devices poll that know what was lost, and whether its writer is gone.
     @Test(arguments: [false, true], [false, true])
     func `what a cluster that was restored has lost is published again by whoever holds it`(
         isBusy: Bool, isWriterGone: Bool
@@ -212,7 +212,7 @@ struct EtcdFaultTests {
         let devices = try await BackendConformance.devices(3, place)
         devices[0].set(Self.store, "before", .integer(1))
         devices[0].set(Self.store, "removed", .integer(1))
-        // One that has never published has nothing to make up for, as these devices see it.
+        // A device that has never published would have nothing to restore.
         for device in devices { device.set(Self.store, device.name, .integer(1)) }
         try await BackendConformance.settle(devices)
         try cluster.save(to: "backup")
@@ -228,7 +228,7 @@ struct EtcdFaultTests {
             }
         }
         let living = isWriterGone ? Array(devices[1...]) : devices
-        // Started anew: all that it knows is in its cursor.
+        // A new process, which knows only its cursor.
         living[0].backend = try place.makeBackend()
         _ = try await living[0].backend.open(creatingAccount: false)
         try await BackendConformance.settle(living)
@@ -239,7 +239,7 @@ struct EtcdFaultTests {
         #expect(late.stores == living[0].stores)
     }
 
-    /// Whether the process that has published ends before it looks again.
+    /// Whether the process that has published ends before its next poll.
     @Test(arguments: [false, true])
     func `what was published while another device was faster, and went with the restored cluster, comes again`(
         isStartedAnew: Bool
@@ -252,7 +252,7 @@ struct EtcdFaultTests {
             url: "etcd://127.0.0.1:\(proxy.port)/settings/ada", credentials: ServerCredentials())
         try await devices[0].signIn(creating: false)
         try await devices[0].sync()
-        // The other one publishes between its look and its transaction, and after that the backup is made.
+        // The other device publishes between this one's pull and its transaction. Then the backup is made.
         let hasCome = Atomic(false)
         let mayGo = Atomic(false)
         proxy.onRequest { request in
@@ -311,7 +311,7 @@ struct EtcdFaultTests {
         try await BackendConformance.settle(devices)
         try cluster.restore(from: "backup")
         await #expect { try await devices[1].pull() } throws: { ($0 as? RemoteError)?.code == .reset }
-        // Somebody has said that what devices have is right.
+        // A user has declared the devices' state right.
         _ = try await devices[1].backend.restore(devices[1].account)
         try await BackendConformance.settle(devices)
         #expect(devices[1].values(Self.store) == ["a": .integer(1)])

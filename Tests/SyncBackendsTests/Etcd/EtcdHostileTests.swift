@@ -13,11 +13,11 @@ import Testing
 @testable import BackendSupport
 @testable import Etcd
 
-/// A cluster may belong to anybody. Whatever it answers, the service lives, ends with what it does, and says why it
-/// could not go on.
+/// Any cluster may be hostile. Whatever it answers, the service survives, finishes what it does, and says why it could
+/// not continue.
 @Suite(.timeLimit(.minutes(10)))
 struct EtcdHostileTests {
-    /// Answers the same to every range, with an account wherever one is looked for.
+    /// Answers every range alike, with an account wherever one is asked for.
     private final class Server: EtcdGateway {
         var revision: String { answer.withLock(\.revision) }
         private let answer: Mutex<(revision: String, more: @Sendable (EtcdQuestion, Int) -> Value?, count: Int)>
@@ -68,7 +68,7 @@ struct EtcdHostileTests {
         func close() {}
     }
 
-    /// Has a change to tell of whenever it is listened to.
+    /// Reports a change as soon as a watch begins.
     private final class Talker: EtcdGateway {
         private let counts = Mutex((listenings: 0, rests: 0))
         var listenings: Int { counts.withLock(\.listenings) }
@@ -143,7 +143,7 @@ struct EtcdHostileTests {
         #expect(pull.stores == [])
     }
 
-    /// A backend whose cluster has one store, and answers to ranges of its entries as a test has it.
+    /// Begins a pull from a cluster that has one store. The test provides the answers to ranges of its entries.
     private func pull(
         store: String = "org.example.Notes", _ page: @escaping @Sendable (_ key: [UInt8], Int) -> Value
     ) async throws -> (pull: any RemotePull, server: Server) {
@@ -238,7 +238,7 @@ struct EtcdHostileTests {
         let backend = EtcdBackend.make(client, .system, protection: isEncrypted ? .testKey : .none)
         let device = BackendDevice("device", seed: seed, backend: backend)
         for number in 0..<20 as Range<Int64> {
-            // What fails is tried again later.
+            // Whatever fails is retried later.
             do {
                 try await device.signIn(creating: true)
                 device.set("org.example.Notes", "a", .integer(number))

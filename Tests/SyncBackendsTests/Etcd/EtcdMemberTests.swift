@@ -12,10 +12,10 @@ import Testing
 @testable import BackendSupport
 @testable import Etcd
 
-/// How long a member is waited for, and that one which says nothing is left.
+/// How long the client waits for a member, and that it leaves a silent one.
 @Suite(.timeLimit(.minutes(10)))
 struct EtcdMemberTests {
-    /// Members of which some say nothing, and the others everything at once.
+    /// Members of which some never answer, and the others answer at once.
     private final class Members: EtcdGateway {
         struct Question: Equatable {
             let port: Int

@@ -15,7 +15,7 @@ import Testing
     @Test func `what a process before this one published is the device's own, however late it arrives`() {
         var memory = EtcdMemory()
         #expect(memory.look(at: row(1, count: 5), under: origin, published: 5) == .asPublished)
-        // The cluster was restored from a copy, which is for cursors to say.
+        // The cluster was restored from a copy. Cursors detect that, not this memory.
         #expect(memory.look(at: row(2, count: 3), under: origin, published: 5) == .asPublished)
     }
 
@@ -23,7 +23,7 @@ import Testing
         for found in [row(1, count: 3), nil] {
             var memory = EtcdMemory()
             #expect(memory.look(at: found, under: origin, published: 5) == .missing)
-            // It was on its way when the process before ended. Nobody can tell that from a restored cluster.
+            // It was on its way when the previous process ended, which looks the same as a restored cluster.
             #expect(memory.look(at: row(2, count: 5), under: origin, published: 5) == .missing)
             memory.isOwing = false
             #expect(memory.look(at: row(2, count: 5), under: origin, published: 5) == .asPublished)

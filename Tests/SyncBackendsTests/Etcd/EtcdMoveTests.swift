@@ -39,7 +39,7 @@ struct EtcdMoveTests {
         if isBusy { for round in 0..<100 { try second.control(["put", "other", "\(round)"]) } }
         try await devices[1].sync()
         #expect(devices[1].values(Self.store).keys.sorted() == ["0", "1", "after", "before"])
-        // Once: from then on what is new costs what is new.
+        // The device reads everything only once. From then on it reads what is new.
         try await devices[1].sync()
         let backend = devices[1].backend
         let whole = try await backend.pull(after: nil, as: devices[1].origin)

@@ -11,7 +11,7 @@ import Testing
 @testable import BackendSupport
 @testable import Etcd
 
-/// Encrypted accounts in real clusters, and what happens to these.
+/// Encrypted accounts in real clusters, and faults of these clusters.
 @Suite(.serialized, .timeLimit(.minutes(10)), .enabled(if: EtcdCluster.isInstalled))
 struct EtcdSealedServerTests {
     private static let store = "org.example.Notes"

@@ -30,7 +30,7 @@ import Testing
         BackendDevice(name, seed: seed, backend: try cluster.backend(protection))
     }
 
-    /// A device that has made an account in plain, and written to it.
+    /// Makes a device with an account in plain, to which it has written.
     private func plainDevice(hasParts: Bool = true) async throws -> BackendDevice {
         let device = try device("A", seed: 1, .none)
         try await device.signIn(creating: true)
@@ -41,7 +41,7 @@ import Testing
         return device
     }
 
-    /// Has a device's account move to a key, up to where its former form goes.
+    /// Moves a device's account to a key, up to the removal of its former form.
     private func move(_ device: BackendDevice, to next: HeldKey) async throws {
         device.backend = try cluster.backend(.moving(KeyMove(from: nil, to: next)))
         try #require(await device.pull())
@@ -51,7 +51,7 @@ import Testing
         try await device.sync()
     }
 
-    // MARK: The place
+    // MARK: The remote
 
     @Test(arguments: BackendConformance.cases)
     func `blobs in a cluster conform`(to conformance: BackendConformance) async throws {
@@ -154,7 +154,7 @@ import Testing
             return
         }
         #expect(try await storage.get("s/\(name)", limit: bytes.count - 1, unless: nil) == .unreadable("is too large"))
-        // A part is lost: it is found to be damaged. Then its own row is.
+        // First a part is lost, so the segment is damaged. Then the segment's own row is lost.
         try cluster.set("blob/s/\(name)/000001", nil)
         guard case .content(let rest, _) = try await storage.get("s/\(name)", limit: bytes.count, unless: nil) else {
             Issue.record("what is there is read")
@@ -189,7 +189,7 @@ import Testing
 
     @Test func `a request that comes once more, long after, replaces and removes nothing that is newer`() async throws {
         let (storage, name) = (try cluster.storage(), "h/00000000000000aa")
-        // The fence is up.
+        // This puts up the fence.
         try await storage.put(name, [0])
         try await storage.put(name, [1])
         let first = try #require(cluster.questions.last)
@@ -201,7 +201,7 @@ import Testing
         try await storage.put(name, [3])
         for question in [first, removal] { try cluster.repeatQuestion(question) }
         #expect(cluster.rows["blob/\(name)"] == [3])
-        // Another device's storage does not know which one is there, and finds out.
+        // Another device's storage does not know the present row, and finds out.
         try await cluster.storage().put(name, [4])
         #expect(cluster.rows["blob/\(name)"] == [4])
     }
@@ -253,7 +253,7 @@ import Testing
             let holding = try #require(a.backend as? any KeyHolding)
             isCut = await code { try await holding.removeFormerForms() } != nil
             world.cluster.onQuestion(nil)
-            // Who reads what is left in rows finds nothing deleted.
+            // A device that reads the remaining rows finds nothing deleted.
             let rows = EtcdBackend(try world.cluster.client(), world.cluster.environment)
             await rows.read(moving: RemoteAccount(identifier: a.account))
             let late = BackendDevice("late", seed: 9, backend: rows)

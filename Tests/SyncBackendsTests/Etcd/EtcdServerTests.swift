@@ -13,7 +13,7 @@ import Testing
 @testable import Etcd
 @testable import Simulation
 
-/// What every backend has to stand, against real clusters.
+/// What every backend has to withstand, with real clusters.
 @Suite(.serialized, .timeLimit(.minutes(10)), .enabled(if: EtcdCluster.isInstalled))
 struct EtcdServerTests {
     @Test(
@@ -69,7 +69,7 @@ struct EtcdServerTests {
             #expect(error?.message.hasPrefix("The store large has grown too large to be joined any further.") == true)
         }
         #expect(!late.hasPendingChanges)
-        // It is offered as long as it is there, and arrives when it has shrunk.
+        // Each pull offers the store, and it arrives when it has shrunk.
         for key in 0..<4500 { devices[0].set("large", "0 \(key)", nil) }
         devices[0].forgetTombstones("large")
         try await devices[0].push()
@@ -78,7 +78,7 @@ struct EtcdServerTests {
 }
 
 extension EtcdCluster {
-    /// What the cluster wants to hear.
+    /// The credentials that the cluster requires.
     var credentials: ServerCredentials {
         options.asksWho
             ? ServerCredentials(user: Self.user, password: Self.password, authority: authority)

@@ -11,15 +11,15 @@ import Testing
 
 @testable import Etcd
 
-/// What a device hears of when it has not listened all the time, or to somebody who says nothing.
+/// What a device learns if it has not watched all the time, or watches a silent member.
 @Suite(.serialized, .timeLimit(.minutes(10)), .enabled(if: EtcdCluster.isInstalled))
 struct EtcdWatchTests {
     private static let store = "org.example.Notes"
 
-    /// Somebody who listens, and how often there was a reason to look.
+    /// Watches an account, and counts the hints.
     private final class Listener: Sendable {
         let backend: EtcdBackend
-        /// Is there as long as somebody listens.
+        /// Kept alive for as long as the listener.
         let cluster: EtcdCluster
         private let count = Atomic(0)
         private let listening = Mutex<Task<Void, Never>?>(nil)
@@ -50,7 +50,7 @@ struct EtcdWatchTests {
         #expect(isSo, sourceLocation: location)
     }
 
-    /// A device that writes, and one that has looked once, with its backend.
+    /// A device that writes, and one that has polled once, with the listener on its backend.
     private func devices(
         _ cluster: EtcdCluster
     ) async throws -> (writer: BackendDevice, reader: BackendDevice, listener: Listener) {
@@ -121,7 +121,7 @@ struct EtcdWatchTests {
         }
         try cluster.change(password: "another")
         listener.begin()
-        // Four attempts to listen have failed by then.
+        // By now, four attempts to watch have failed.
         try await eventually { listener.hints == 1 }
         for attempts in [1, 2, 3] {
             await #expect { try await device.pull() } throws: { ($0 as? RemoteError)?.code == .unauthorized }
@@ -142,13 +142,13 @@ struct EtcdWatchTests {
         let listener = try Listener(cluster)
         listener.begin()
         try await eventually { listener.isLive }
-        // Its answer took long.
+        // The answer to an earlier poll has taken long.
         listener.backend.watch.follow(listener.backend.client.member, after: look)
         try await eventually { listener.hints == 1 && listener.isLive }
         await listener.end()
     }
 
-    /// A thousand changes come in one piece, of 1.5 KB each. A few large ones stand for them.
+    /// A thousand changes of 1.5 KB each would come in one piece. A few large ones stand for them.
     @Test func `changes that are too much to be told of are a reason to look, once`() async throws {
         let (writer, _, listener) = try await devices(try EtcdCluster())
         let (client, account) = (listener.backend.client, listener.backend.layout.account)

@@ -10,13 +10,13 @@ import Synchronization
 
 @testable import Etcd
 
-/// A cluster that answers in the right shape with extreme values, as a seed has it.
+/// A cluster whose answers have the right form but extreme values, drawn from a seed.
 final class HostileGateway: EtcdGateway {
-    /// What all answers of a gateway come from.
+    /// The source of all answers.
     private let random: Mutex<SplitMix>
-    /// One in so many values is an extreme one.
+    /// One in this many values is extreme.
     private let rarity: UInt64
-    /// The account is behind a fence.
+    /// Whether the account is behind a fence.
     private let isEncrypted: Bool
     private let isClosed = Atomic(false)
 
@@ -58,7 +58,7 @@ final class HostileGateway: EtcdGateway {
     func close() { isClosed.store(true, ordering: .relaxed) }
 }
 
-/// One answer, made of a generator's numbers.
+/// One answer, made of random numbers.
 private struct Answer {
     private var random: SplitMix
     private let rarity: UInt64
@@ -72,7 +72,7 @@ private struct Answer {
         "0", "1", "-1", "4611686018427387903", "4611686018427387904", "9223372036854775806", "9223372036854775807",
         "-9223372036854775808", "18446744073709551615", "99999999999999999999", "", "x",
     ]
-    /// The key of an account that is encrypted.
+    /// The key of the encrypted account.
     private static let held = HeldKey(time: 1_700_000_000_000_000, random: Dice(seed: 77).roll)
     private static let texts = [
         "", "\u{0}", "\u{1B}[2J", "\u{202E}", String(repeating: "n", count: 5000), "%", "%00", "%ZZ", "../..", "ü",
@@ -129,7 +129,7 @@ private struct Answer {
         .dictionary(["key": .base64(key), "value": .base64(value(path)), "mod_revision": number()])
     }
 
-    /// What may follow in a key.
+    /// A possible rest of a key below a path.
     private mutating func name(_ path: String) -> [UInt8] {
         if isExtreme() { return Array(pick(Self.texts).utf8) }
         if path.hasSuffix("/blob/a/") { return Array("\(Self.held.key.identifier)".utf8) }

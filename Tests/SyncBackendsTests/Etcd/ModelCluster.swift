@@ -11,7 +11,7 @@ import Synchronization
 @testable import Etcd
 @testable import Simulation
 
-/// A cluster in memory, which answers at once and fails where a test has it.
+/// A cluster in memory, which answers at once and fails where a test wants it to.
 final class ModelCluster: EtcdGateway {
     enum Fault { case lost, replyLost }
 
@@ -24,10 +24,10 @@ final class ModelCluster: EtcdGateway {
     private let state = Mutex(State())
     private let dice = Dice(seed: 5)
 
-    /// Decides what becomes of questions.
+    /// Sets the function that decides which requests fail.
     func onQuestion(_ fault: (@Sendable (EtcdQuestion) -> Fault?)?) { state.withLock { $0.fault = fault } }
 
-    /// What was asked.
+    /// The requests so far.
     var questions: [EtcdQuestion] { state.withLock(\.questions) }
 
     func ask(
@@ -56,7 +56,7 @@ final class ModelCluster: EtcdGateway {
     func another() -> any EtcdGateway { self }
     func close() {}
 
-    // MARK: What a test does with it
+    // MARK: For tests
 
     static let prefix = Array("settings/ada".utf8)
 
@@ -64,14 +64,14 @@ final class ModelCluster: EtcdGateway {
 
     func client() throws -> EtcdClient { EtcdClient(try EtcdURL("etcd://model/settings/ada"), .nothing, self) }
 
-    /// A backend of the account, for a device of its own.
+    /// Makes a backend of the account, for one device.
     func backend(_ protection: Protection) throws -> any RemoteBackend {
         EtcdBackend.make(try client(), environment, protection: protection)
     }
 
     func storage() throws -> EtcdStorage { EtcdStorage(try client(), environment) }
 
-    /// The rows, by what follows the prefix.
+    /// The rows, by their keys without the prefix.
     var rows: [String: [UInt8]] {
         state.withLock { state in
             state.model.rows.reduce(into: [:]) {
@@ -80,7 +80,7 @@ final class ModelCluster: EtcdGateway {
         }
     }
 
-    /// Writes a row, or removes it, as somebody else would.
+    /// Writes a row, or removes it, as another client would.
     func set(_ name: String, _ value: [UInt8]?) throws {
         let key = Self.prefix + Array("/\(name)".utf8)
         let operation = value.map { EtcdOperation.put(key, $0) } ?? .delete(key)
@@ -89,12 +89,12 @@ final class ModelCluster: EtcdGateway {
         }
     }
 
-    /// Asks once more what was asked before, as the way may.
+    /// Repeats an earlier request, as the network may.
     func repeatQuestion(_ question: EtcdQuestion) throws {
         try state.withLock { _ = try $0.model.answer(question.path, question.body) }
     }
 
-    /// The account's place, where it is under a key.
+    /// The account's remote, as the conformance suite needs it.
     func place(_ protection: Protection) -> BackendPlace {
         BackendPlace {
             try self.backend(protection)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import WebDAV
 
-/// Listings as servers write them, and as nobody should.
+/// Listings as servers write them, and as none should.
 @Suite struct MultistatusTests {
     private func members(_ text: String, pieces: Int = .max) throws -> [Multistatus.Member] {
         var multistatus = Multistatus()
@@ -104,7 +104,7 @@ import Testing
             "<!DOCTYPE a [<!ENTITY b \"bbbb\"><!ENTITY c \"&b;&b;&b;\">]><a>&c;</a>",
             String(repeating: "<a>", count: 1000), "<a b=\"" + String(repeating: "x", count: 1 << 20),
             "<a " + (0..<100).map { "xmlns:p\($0)='x'" }.joined(separator: " ") + "/>",
-            // Each of its elements would be copied with all of that.
+            // Each of the elements would be copied with this name.
             "<a xmlns='\(String(repeating: "x", count: 60_000))'><b/><b/></a>",
         ] { #expect(flaw(text) != nil, "\(text.prefix(60))") }
     }

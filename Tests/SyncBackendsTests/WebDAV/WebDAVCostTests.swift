@@ -27,7 +27,7 @@ struct WebDAVCostTests {
         let proxy = try FaultProxy(before: server.port)
         defer { proxy.end() }
         let url = "webdav://127.0.0.1:\(proxy.port)/dav/sync"
-        // What sealing may add to a head.
+        // Encryption may add up to 400 bytes to a head.
         let most = (4 << 10) + (protection.isWanted ? 400 : 0)
         try await expectBlobCosts(
             through: proxy, most: most, methods: (["PROPFIND", "PUT"], ["PROPFIND", "GET"])

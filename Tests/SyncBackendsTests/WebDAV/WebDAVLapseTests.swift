@@ -11,15 +11,15 @@ import Testing
 @testable import BackendSupport
 @testable import WebDAV
 
-/// Somebody puts a page in the place of all that a server has.
+/// A page takes the place of everything that a server has.
 @Suite(.timeLimit(.minutes(10)))
 struct WebDAVLapseTests {
     static let kinds: [WebDAVServer.Kind] = [.lighttpd, .nginx, .nginxIndex, .nginxBare].filter { $0.program != nil }
 
-    /// The paths that are answered with a page; all others are not there.
+    /// The paths that are answered with a page. All others are absent.
     enum Page: CaseIterable { case everywhere, inThePlace, atTheRoot }
 
-    /// As a server for files answers: it shows pages, and knows no other methods.
+    /// Answers like a server for files, which shows pages and knows no other methods.
     private static func fault(_ page: Page) -> @Sendable (ServerRequest) -> FaultProxy.Fault? {
         { request in
             guard request.method == "GET" else { return .answer(ServerAnswer(405)) }
@@ -29,7 +29,7 @@ struct WebDAVLapseTests {
                 case .inThePlace: request.path == "/dav/sync/"
                 case .atTheRoot: request.path == "/"
                 }
-            // What looks like a name is one of a picture.
+            // The name in the page looks like a blob's, but is a picture's.
             let text = "<!DOCTYPE html><img src='/d41d8cd98f00b204e9800998ecf8427e.png'>Back soon"
             return .answer(isPage ? ServerAnswer(200, ["Content-Type": "text/html"], text) : ServerAnswer(404))
         }
@@ -49,11 +49,11 @@ struct WebDAVLapseTests {
         device.set("org.example.Notes", "a", .integer(1))
         try await device.sync()
         proxy.onRequest(Self.fault(page))
-        // That of a service that is started meanwhile as well.
+        // A service that starts meanwhile does not take the account for emptied either.
         let fresh = try place.makeBackend()
         for _ in 0..<3 {
             #expect(await code { try await device.pull() } == .unavailable)
-            // Who has no account yet is told that there is none.
+            // If only the root has the page, a device without an account is told that there is none.
             let opened = await code { _ = try await fresh.open(creatingAccount: false) }
             #expect(opened == (page == .atTheRoot ? .noAccount : .unavailable))
             #expect(await code { _ = try await fresh.pull(after: nil, as: Origin(bits: 1)) } == .unavailable)

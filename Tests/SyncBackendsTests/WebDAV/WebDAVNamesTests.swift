@@ -14,7 +14,7 @@ import Testing
 @testable import Blobs
 @testable import WebDAV
 
-/// A server on which nothing can be listed.
+/// A server that lists nothing.
 @Suite(.serialized, .timeLimit(.minutes(10)), .enabled(if: WebDAVServer.Kind.nginxBare.program != nil))
 struct WebDAVNamesTests {
     private static let store = "org.example.Notes"
@@ -75,7 +75,7 @@ struct WebDAVNamesTests {
         let late = BackendDevice("late", seed: 99, backend: try place.makeBackend())
         try await late.signIn(creating: false)
         late.set(Self.store, "b", .integer(1))
-        // Whatever it puts there, somebody else has read before.
+        // The device's file of names never stays, as if another device replaced it each time.
         proxy.onRequest { $0.method == "PUT" && $0.path.hasSuffix("h/names") ? .answer(ServerAnswer(204)) : nil }
         await #expect { try await late.sync() } throws: { ($0 as? RemoteError)?.code == .unavailable }
         #expect(late.hasPendingChanges)
@@ -113,7 +113,7 @@ struct WebDAVNamesTests {
             return request.method == "GET" && request.path.hasSuffix("/") ? .answer(ServerAnswer(403)) : nil
         }
         await #expect { try await device.pull() } throws: { ($0 as? RemoteError)?.code == .unavailable }
-        // Nor for a service that is started meanwhile.
+        // The same holds for a service that starts meanwhile.
         device.backend = try place.makeBackend()
         for _ in 0..<2 {
             await #expect { try await device.pull() } throws: { ($0 as? RemoteError)?.code == .noAccount }

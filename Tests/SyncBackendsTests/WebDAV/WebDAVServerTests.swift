@@ -15,7 +15,7 @@ import Testing
 @testable import HTTPClient
 @testable import WebDAV
 
-/// What every backend has to stand, against every real server that is installed.
+/// What every backend has to withstand, with each real server that is installed.
 @Suite(.serialized, .timeLimit(.minutes(10)))
 struct WebDAVServerTests {
     @Test func `which servers these tests ran against`() {
@@ -38,7 +38,7 @@ struct WebDAVServerTests {
         let server = try WebDAVServer(kind)
         for (number, conformance) in BackendConformance.cases.enumerated() {
             let folder = "place-\(number)"
-            // Where the first thing is to find no account, the place is there.
+            // The first case is to find a folder without an account.
             if number == 0 { try server.makeFolder(folder) }
             let storage: @Sendable () throws -> WebDAVStorage = {
                 WebDAVStorage(
@@ -47,7 +47,7 @@ struct WebDAVServerTests {
             let place = BackendPlace {
                 BlobBackend(storage: try storage(), environment: .system, protection: protection)
             } empty: {
-                // As somebody does who deletes folders: rclone does not look whether others have.
+                // As a user who deletes the folders: rclone does not notice what others have deleted.
                 let storage = try storage()
                 for name in ["a/", "h/", "s/"] {
                     _ = try await storage.client.send(HTTPRequest("DELETE", storage.address(name)))
@@ -58,7 +58,7 @@ struct WebDAVServerTests {
     }
 }
 
-/// What happens on the way.
+/// Faults on the way to a server.
 extension WebDAVServerTests {
     @Test(.enabled(if: WebDAVCostTests.kind != nil, "no WebDAV server is installed"), arguments: [1, 2, 3] as [UInt64])
     func `whatever the way does to requests, the simulation's rules hold`(_ seed: UInt64) async throws {
@@ -131,7 +131,7 @@ extension WebDAVServerTests {
         damaged[damaged.count / 2] ^= 1
         try damaged.write(to: file)
         #expect(try await !devices[1].pull())
-        // Its writer has had time to see that the other one publishes without it.
+        // The segment's writer has had time to see that the other device publishes without it.
         _ = clock.next(after: 900_000_000)
         devices[1].time += 900_000_000
         devices[1].set("org.example.Notes", "b", .integer(1))
@@ -142,7 +142,7 @@ extension WebDAVServerTests {
     }
 }
 
-/// A password and TLS, as real servers ask for them.
+/// Passwords and TLS, as real servers require them.
 extension WebDAVServerTests {
     static let asking: [(WebDAVServer.Kind, WebDAVServer.Access)] = [
         (.apache, .basic), (.apache, .digest), (.nginx, .basic), (.lighttpd, .basic), (.lighttpd, .digest),
@@ -177,7 +177,7 @@ extension WebDAVServerTests {
             let checks = await WebDAVBackend.check(url: server.url, credentials: credentials)
             #expect(checks.last?.step == "connect" && checks.last?.isPassed == false)
         }
-        // The name in the certificate is another one.
+        // The certificate has another name.
         credentials.authority = server.authority
         let url = server.url.replacing("127.0.0.1", with: "127.0.0.2")
         let checks = await WebDAVBackend.check(url: url, credentials: credentials)
@@ -194,6 +194,6 @@ extension WebDAVServerTests {
 }
 
 extension WebDAVServer {
-    /// What a server that asks wants to hear.
+    /// The credentials for a server that requires a password.
     static var right: ServerCredentials { .init(user: user, password: password) }
 }

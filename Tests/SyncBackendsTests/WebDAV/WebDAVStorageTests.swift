@@ -13,7 +13,7 @@ import Testing
 @testable import Blobs
 @testable import WebDAV
 
-/// What a storage makes of what a server answers.
+/// How a storage interprets the answers of a server.
 @Suite(.timeLimit(.minutes(10)))
 struct WebDAVStorageTests {
     private func storage(_ port: UInt16, _ options: HTTPOptions = HTTPOptions()) throws -> WebDAVStorage {
@@ -79,7 +79,7 @@ struct WebDAVStorageTests {
             return
         }
         #expect(bytes.count == 256 << 10)
-        // And nothing is held afterwards: one share alone may have half of the budget.
+        // Nothing is held afterwards, so that a single share may have half of the budget.
         #expect(budget.share().take(3 << 20))
     }
 
@@ -125,7 +125,7 @@ struct WebDAVStorageTests {
             made.withLock { made in
                 if request.method == "PUT" { return ServerAnswer(made.contains("/dav/a/") ? 201 : 409) }
                 guard request.path == "/dav/" || made.contains("/dav/") else { return ServerAnswer(409) }
-                // As Apache does when it finds the directory there after it has looked.
+                // As Apache does if the directory has appeared since it looked.
                 made.insert(request.path)
                 return ServerAnswer(403)
             }
@@ -206,7 +206,7 @@ struct WebDAVStorageTests {
         for credentials in wrong { #expect(throws: RemoteError.self) { try credentials.options } }
     }
 
-    /// nginx with `create_full_put_path` makes every folder of a path that somebody has mistyped.
+    /// nginx with `create_full_put_path` makes every folder of a mistyped path.
     @Test(arguments: [404, 207]) func `a place is made, and none above it`(above: Int) async throws {
         let server = try ScriptedServer { request in
             request.method == "PUT"
@@ -229,7 +229,7 @@ struct WebDAVStorageTests {
         #expect(strange.message.hasSuffix("begins with webdav://."))
     }
 
-    // MARK: Trying a server out
+    // MARK: Checks
 
     @Test func `a check says what was tried, how the clocks differ, and where it ends`() async throws {
         let server = try ScriptedServer { request in
@@ -326,7 +326,7 @@ struct WebDAVStorageTests {
     }
 }
 
-/// As much of a server as a check needs. It knows nothing of conditions.
+/// As much of a server as a check needs, without conditional requests.
 private final class Files: Sendable {
     private let files = Mutex<[String: [UInt8]]>([:])
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the services and the clients of this package agree on, so that every subject is asked for the same keys and
-// answers with the same bytes. Whatever fails ends the process with status 1 and a sentence: a measurement with an
-// error in it is no measurement.
+// What the services and the clients of this package agree on, so that every subject gets the same keys and replies with
+// the same bytes. Any failure ends the process with status 1 and a sentence, because a measurement with an error in it
+// is none.
 
 #pragma once
 
@@ -21,7 +21,7 @@
 #define XFCONF_INTERFACE "org.xfce.Xfconf"
 #define XFCONF_CHANNEL "benchmarks"
 
-/// A value's size where nothing else is asked for, and the size of what `baseline` answers GetValue with.
+/// The default size of a value, and the size of the values in `baseline`'s replies to GetValue.
 #define SMALL_VALUE_SIZE 16
 /// The full store: 1024 keys, 1.02 MB.
 #define FULL_STORE_KEYS 1024
@@ -39,17 +39,17 @@ void check_reply(int r, const sd_bus_error *error, const char *what);
 
 uint64_t now_nsec(void);
 int compare_nsec(const void *a, const void *b);
-/// A decimal number of at least `least`.
+/// Parses a decimal number of at least `least`, and dies if `text` is none.
 uint64_t parse_number(const char *text, uint64_t least);
 
-/// `xfconf` wants a property name, which starts with a slash: skip the first byte for a key.
+/// Writes a property name, which for `xfconf` starts with a slash. Skip that byte to get a key.
 void property_name(char name[KEY_SIZE], unsigned index);
-/// `size` bytes of text, other ones for each `n`; `text` has room for the NUL.
+/// Writes `size` bytes of text, other ones for each `n`. `text` has room for the NUL.
 void value_text(char *text, size_t size, uint64_t n);
-/// The path of the store `number` (from 1) among many whose paths start with `prefix`.
+/// Writes the path of the store `number` (from 1) among many whose paths start with `prefix`.
 void numbered_path(char path[PATH_SIZE], const char *prefix, unsigned number);
 
 sd_bus *connect_to(const char *address);
-/// Returns when somebody owns `name`. Dies after 10 s, or when `owner`, the process that should (0: unknown), has
-/// ended.
+/// Returns when `name` has an owner. Dies after 10 s, or when `owner`, the process that should own it (0 if unknown),
+/// has ended.
 void await_owner(sd_bus *bus, const char *name, pid_t owner);
